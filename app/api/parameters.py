@@ -39,16 +39,16 @@ _JSON = "application/json"
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter: a string, or a list of strings."""
+    """One parameter: a string, a list of strings, or a whole number."""
 
     name: str
     schema: Mapping[str, Any]
-    """JSON Schema; ``type`` (string or array), ``maxLength`` and ``maxItems`` are enforced."""
+    """JSON Schema; ``type`` (string, array or integer), ``maxLength``, ``maxItems`` and ``maximum`` are enforced."""
     description: str
     examples: Mapping[str, str] = field(default_factory=dict)
     """For the documentation, by label."""
 
-    def convert(self, texts: Sequence[str], longest: int = 0) -> str | list[str]:
+    def convert(self, texts: Sequence[str], longest: int = 0) -> str | list[str] | int:
         """Convert the strings that were sent for it, one for each occurrence, to its value.
 
         Args:
@@ -64,9 +64,17 @@ class Parameter:
             return list(texts)
         if len(texts) > 1:
             raise ValidationFailed(f"{self.name}: given more than once")
+        if self.schema["type"] == "integer":
+            return self._number(texts[0])
         if "maxLength" not in self.schema:
             return texts[0]
         return checked_text(self.name, texts[0], longest or self.schema["maxLength"])
+
+    def _number(self, text: str) -> int:
+        most: int = self.schema["maximum"]
+        if not (text.isascii() and text.isdigit() and len(text) <= len(str(most)) and int(text) <= most):
+            raise ValidationFailed(f"{self.name}: must be a whole number from 0 to {most}")
+        return int(text)
 
     def strings_in(self, value: object) -> list[str]:
         """The strings of a value in a JSON body.
@@ -75,9 +83,12 @@ class Parameter:
             ValidationFailed: it has another type, or contains a NUL or a lone surrogate.
         """
         is_list = self.schema["type"] == "array"
+        if self.schema["type"] == "integer" and isinstance(value, int) and not isinstance(value, bool):
+            return [str(value)[:20]]
         texts = value if is_list else [value]
         if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
-            raise ValidationFailed(f"{self.name}: must be a {'list of strings' if is_list else 'string'}")
+            kind = {"array": "list of strings", "integer": "whole number"}.get(self.schema["type"], "string")
+            raise ValidationFailed(f"{self.name}: must be a {kind}")
         for text in texts:
             if "\x00" in text:
                 raise ValidationFailed(f"{self.name}: holds a NUL character")

@@ -22,7 +22,7 @@ from app.api.schemas import SESSION_RESPONSES, STREAM_RESPONSES, Conversation, S
 from app.api.service import Service, ServiceState, service_state
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.client import PromptSpec
-from toolchat.chat.memory import Turn
+from toolchat.chat.memory import REPLACED_TURNS, Turn
 from toolchat.chat.records import parse_turn_summary, to_records
 from toolchat.errors import NotFound, SessionBusy, StoreUnavailable, ValidationFailed
 from toolchat.messages import Message, SystemMessage, UserMessage, immutable
@@ -55,6 +55,11 @@ _SESSION = Parameter(
     "sessionId",
     {"type": "string", "pattern": f"^({SESSION_ID_PATTERN})?$"},
     "The session of the question. Missing or empty: a new one",
+)
+_REPLACED = Parameter(
+    "replaceTurns",
+    {"type": "integer", "minimum": 0, "maximum": 1000},
+    "How many of the session's newest turns this question and its answer replace, once it is answered",
 )
 _TOOLS = Parameter(
     "tools",
@@ -144,6 +149,8 @@ class SessionQuestion:
     """See :func:`conversation_of`."""
     tools: Sequence[str] | None = None
     """Names of the tools to offer; ``None``: all."""
+    replaced_turns: int = 0
+    """How many of the session's newest turns it replaces."""
 
 
 class SessionParameters:
@@ -166,7 +173,7 @@ class SessionParameters:
         given = [{"required": [name], "properties": {name: {"minLength": 1}}} for name in names]
         needed = {} if default else {"anyOf": given}
         rules = {"not": {"allOf": given}, **needed}
-        self._parameters = Parameters(first, alias, _SESSION, *([_TOOLS] if choosing else []), rules=rules)
+        self._parameters = Parameters(first, alias, _SESSION, _REPLACED, *([_TOOLS] if choosing else []), rules=rules)
         self.documented = self._parameters.documented
 
     async def read(self, request: Request) -> SessionQuestion:
@@ -180,7 +187,8 @@ class SessionParameters:
             raise ValidationFailed("userInput: is missing or blank")
         parts = [part for text in given.get("tools", ()) for part in text.split(",")]
         tools = [part.strip() for part in parts if part.strip()] if "tools" in given else None
-        return SessionQuestion(question, conversation_or_new(given.get("sessionId", "")), tools)
+        conversation = conversation_or_new(given.get("sessionId", ""))
+        return SessionQuestion(question, conversation, tools, given.get("replaceTurns", 0))
 
 
 async def answer_in_session(
@@ -207,6 +215,8 @@ async def answer_in_session(
         ToolchatError: as ``answer_prompt``; also ``SessionBusy`` and ``StoreUnavailable``.
     """
     service = service_state(request)
+    if question.replaced_turns:
+        context = {**(context or {}), REPLACED_TURNS: question.replaced_turns}
     prompt = conversation_prompt(
         service, question.text, question.conversation, tools=tools, advisors=advisors, context=context
     )

@@ -47,9 +47,9 @@ async def test_sandbox_data_is_marked(visit: Visit) -> None:
             await page.get_by_role("radio", name="Weather").check()
             await page.get_by_role("button", name="Ask").click()
             for variant in ("Function tool", "Method tool"):
-                await expect(pane(page, variant).locator(".figures")).to_be_visible()
+                await expect(pane(page, variant).locator(".figures")).to_be_attached()
                 await expect(pane(page, variant).get_by_text("Sandbox data", exact=True)).to_be_visible()
-            await expect(pane(page, "No tool").locator(".figures")).to_be_visible()
+            await expect(pane(page, "No tool").locator(".figures")).to_be_attached()
             await expect(pane(page, "No tool").get_by_text("Sandbox data", exact=True)).to_be_hidden()
 
 

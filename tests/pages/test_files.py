@@ -82,8 +82,7 @@ def test_a_picture_has_its_size_and_is_not_heavy(name: str) -> None:
     assert len(content) <= 200_000
 
 
-def colours(style: str) -> dict[str, str]:
-    return dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", style))
+COLOURS = re.findall(r"--([\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);", STYLE)
 
 
 def luminance(colour: str) -> float:
@@ -94,7 +93,7 @@ def luminance(colour: str) -> float:
 
 @pytest.mark.parametrize(
     "scheme",
-    [colours(STYLE.split("@media")[0]), colours(STYLE.split("prefers-color-scheme: dark")[1].split("@media")[0])],
+    [{name: light for name, light, _ in COLOURS}, {name: dark for name, _, dark in COLOURS}],
     ids=["light", "dark"],
 )
 def test_text_has_the_contrast_that_wcag_asks_for(scheme: Mapping[str, str]) -> None:

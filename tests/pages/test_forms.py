@@ -30,18 +30,21 @@ REQUIRED: list[tuple[Any, dict[str, Any]]] = [
     ({"type": "string"}, {"element": "input", "type": "text", "required": True, "sent": '{"a b":""}'}),
     ({"type": "string", "maxLength": 5000}, {"element": "textarea"}),
     ({"type": "boolean"}, {"type": "checkbox", "sent": '{"a b":false}'}),
-    ({"type": "integer", "exclusiveMinimum": 0, "exclusiveMaximum": 9}, {"min": "1", "max": "8", "hint": "1 to 8"}),
-    ({"type": "number", "minimum": 0, "multipleOf": 0.5}, {"min": "0", "step": "0.5", "hint": "at least 0"}),
+    ({"type": "integer", "exclusiveMinimum": 0, "exclusiveMaximum": 9}, {"min": "1", "max": "8"}),
+    ({"type": "number", "minimum": 0, "multipleOf": 0.5}, {"min": "0", "step": "0.5"}),
     ({"enum": ["x", 7, None]}, {"element": "select", "options": ["Choose…", "x", "7"], "sent": "{}"}),
     ({"const": {"k": 1}, "default": {"k": 1}}, {"options": ['{"k":1}'], "sent": '{"a b":{"k":1}}'}),
     (
         {"allOf": [{"$ref": "#/$defs/Unit"}], "description": "Scale"},
         {"options": ["Choose…", "C", "F"], "hint": "Scale"},
     ),
-    ({"type": "array", "items": {"type": "integer", "minimum": 3}}, {"element": "textarea", "value": "[\n  3\n]"}),
+    (
+        {"type": "array", "items": {"type": "integer", "minimum": 3}},
+        {"element": "textarea", "value": "", "placeholder": "[]"},
+    ),
     ({"$ref": "#/$defs/Tree"}, {"element": "textarea", "required": True}),
     ({"$ref": "#/$defs/Missing"}, {"element": "textarea"}),
-    (True, {"element": "textarea", "value": "null", "sent": '{"a b":null}'}),
+    (True, {"element": "textarea", "value": ""}),
 ]
 OPTIONAL: list[tuple[Any, dict[str, Any]]] = [
     ({"type": "string"}, {"required": False, "sent": "{}"}),
@@ -56,7 +59,7 @@ OPTIONAL: list[tuple[Any, dict[str, Any]]] = [
     ({"anyOf": [{"type": "integer"}, {"type": "string"}]}, {"element": "textarea", "sent": "{}"}),
     ({"enum": ["x"]}, {"options": ["not given", "x"], "sent": "{}"}),
     ({"type": "object", "default": {"k": [1]}}, {"element": "textarea", "sent": '{"a b":{\n  "k": [\n    1\n  ]\n}}'}),
-    ({"type": "array", "items": {"type": "string"}}, {"value": "", "placeholder": '[\n  ""\n]', "sent": "{}"}),
+    ({"type": "array", "items": {"type": "string"}}, {"value": "", "placeholder": "[]", "sent": "{}"}),
 ]
 
 

@@ -79,7 +79,7 @@ async def test_a_link_opens_elsewhere_and_none_leads_back_to_the_service(visit: 
     async with played(visit, lambda _: streamed(LINKS.replace("{here}", here[0])), CONVERSATION) as (page, client, _):
         here.append(f"{client.base_url}/todo/chat?query=x")
         await say(page, "Where?")
-        await expect(page.locator(".turn .figures")).to_be_visible()
+        await expect(page.locator(".turn .figures")).to_be_attached()
         links = page.locator(".turn.assistant .text a")
         await expect(links).to_have_text(["out", "https://example.com", "mail"])
         for link in await links.all():
@@ -114,7 +114,7 @@ async def test_an_answer_is_shown_as_the_document_that_it_is(visit: Visit) -> No
     pieces = [delta(content=DOCUMENT[at : at + 3]) for at in range(0, len(DOCUMENT), 3)]
     async with played(visit, lambda _: sse(*pieces, finish("stop")), CONVERSATION) as (page, _, _):
         await say(page, "Plan")
-        await expect(page.locator(".turn .figures")).to_be_visible()
+        await expect(page.locator(".turn .figures")).to_be_attached()
         shown = page.locator(".turn.assistant .text")
         for _ in range(2):
             await expect(page.get_by_role("heading", name="Trip", level=3)).to_be_visible()
@@ -166,7 +166,7 @@ async def test_code_is_copied_by_its_button_and_wide_things_scroll_by_themselves
         _,
     ):
         await say(page, "Code")
-        await expect(page.locator(".turn .figures")).to_be_visible()
+        await expect(page.locator(".turn .figures")).to_be_attached()
         await page.locator(".code-block").get_by_role("button", name="Copy").click()
         await expect(page.locator(".code-block").get_by_role("button", name="Copied")).to_be_visible()
         assert (await page.evaluate("navigator.clipboard.readText()")).strip() == code
@@ -223,7 +223,7 @@ async def test_a_megabyte_is_shown_as_it_comes_and_the_page_still_answers(visit:
     pieces = [delta(content="**word** " * 1500) for _ in range(75)]
     async with played(visit, lambda _: sse(*pieces, finish("stop")), CONVERSATION) as (page, _, _):
         await say(page, "Write a book")
-        await expect(page.locator(".turn .figures")).to_be_visible()
+        await expect(page.locator(".turn .figures")).to_be_attached()
         assert len(await page.locator(".turn.assistant .text").inner_text()) > 1_000_000
         await page.get_by_role("tab", name="Tools").click()
         await expect(page.get_by_role("heading", name="Run a tool")).to_be_visible()

@@ -66,3 +66,20 @@ async def test_a_long_question_is_accepted_by_post_only(client: httpx.AsyncClien
         assert asked.status_code == status
     by_get = await client.get("/chat", params={"query": "x" * 4001}, headers=as_("alice"))
     assert by_get.json()["detail"] == "query: String should have at most 4000 characters"
+
+
+async def test_a_question_can_replace_the_newest_turns(client: httpx.AsyncClient) -> None:
+    for question, replaced in (("One", 0), ("Two", 0), ("Three", 0), ("Four", 2), ("Five", 1), ("Six", 3)):
+        body = {"query": question, "sessionId": "edited", "replaceTurns": replaced}
+        assert (await client.post("/chat", json=body, headers=as_("bob"))).status_code == 200
+        stored = (await client.get("/chat/edited", headers=as_("bob"))).json()["messages"]
+        asked = [each["text"] for each in stored if each["role"] == "user"]
+        if question == "Five":
+            assert asked == ["One", "Five"]
+    assert asked == ["Six"]
+
+
+@pytest.mark.parametrize("value", [-1, 1001, 1.5, "x", "", True, None, [1], 10**30, "1" * 5000])
+async def test_an_invalid_number_of_turns_is_rejected(client: httpx.AsyncClient, value: object) -> None:
+    answer = await client.post("/chat", json={"query": "Hi", "replaceTurns": value}, headers=as_("bob"))
+    assert (answer.status_code, answer.json()["detail"][:21]) == (422, "replaceTurns: must be")

@@ -29,10 +29,21 @@ from toolchat.state.locks import Hold, Locks
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.results import truncate
 
-__all__ = ["TURN_ID", "ChatMemory", "MemoryAdvisor", "MemoryWindow", "OpenTurn", "Turn", "current_lock"]
+__all__ = [
+    "REPLACED_TURNS",
+    "TURN_ID",
+    "ChatMemory",
+    "MemoryAdvisor",
+    "MemoryWindow",
+    "OpenTurn",
+    "Turn",
+    "current_lock",
+]
 
 TURN_ID = "toolchat.turn_id"
 """The context value that identifies a turn which may be answered again after a crash: it is stored once."""
+REPLACED_TURNS = "toolchat.replaced_turns"
+"""Key of a request's context: how many of the newest turns the question and its answer replace."""
 _MAX_SAVED, _MAX_SAVED_BYTES = 128, 64 * 1024
 current_lock: ContextVar[Lock | None] = ContextVar("conversation_lock", default=None)
 """The lock of the conversation whose turn is being answered; ``None`` outside of a turn."""
@@ -237,6 +248,15 @@ class OpenTurn:
     earlier: tuple[Turn, ...]
     lock: Lock
 
+    def replacing(self, count: int, identifier: str) -> "OpenTurn":
+        """The turn without the newest earlier ones, which it replaces, unless it has been stored already."""
+        if not count or self._is_stored(identifier):
+            return self
+        return replace(self, earlier=self.earlier[: max(len(self.earlier) - count, 0)])
+
+    def _is_stored(self, identifier: str) -> bool:
+        return bool(identifier) and any(each.identifier == identifier for each in self.earlier)
+
     def history(self, running: Sequence[Message]) -> tuple[Message, ...]:
         """The messages of earlier turns that the model receives beside the running turn."""
         selected = self.memory.window.select(self.earlier, running)
@@ -247,7 +267,7 @@ class OpenTurn:
 
         Raises as :meth:`ChatMemory.save`.
         """
-        if identifier and any(each.identifier == identifier for each in self.earlier):
+        if self._is_stored(identifier):
             return
         window = self.memory.window
         turn = _load_turn(dump_turn(window.trim(messages), summary, identifier))  # as the next question reads it
@@ -281,14 +301,16 @@ class MemoryAdvisor(Advisor):
         if not conversation:
             raise AssertionError("a question with a memory needs a conversation id in its context")
         began = time.perf_counter()
-        async with self._memory.open_turn(conversation) as turn:
+        async with self._memory.open_turn(conversation) as opened:
+            identifier = request.context.get(TURN_ID, "")
+            turn = opened.replacing(request.context.get(REPLACED_TURNS, 0), identifier)
             begin, request = _with_history(request, turn)
             response = await chain.proceed(request, emit)
             if _is_storable(response):
                 duration = (time.perf_counter() - began) * 1000
                 summary = turn_summary(response, chain.model.provider, duration)
                 messages = (*response.history[begin:], response.message)
-                await turn.save(messages, summary, request.context.get(TURN_ID, ""))
+                await turn.save(messages, summary, identifier)
             return response
 
 

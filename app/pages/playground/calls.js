@@ -4,19 +4,11 @@ import { copyButton, make } from "./elements.js";
 import { pretty, short } from "./json.js";
 import { say } from "./texts.js";
 
-/**
- * @typedef {{id: string, name: string, arguments: any, round?: number, result?: string, outcome?: string,
- *   error_kind?: string, duration_ms?: number, cached?: boolean, repaired?: boolean, sandbox?: boolean}} Call
- * @typedef {{id: string, name: string, round?: number, done: number, of?: number, text?: string}} Progress
- */
-
-/** @param {number} ms */
 export function milliseconds(ms) {
   if (ms >= 1000) return `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`;
   return `${ms.toFixed(ms < 10 ? 1 : 0)} ms`;
 }
 
-/** @param {string} name the key of a text @param {string} content */
 export function block(name, content) {
   const shown = make("pre", "", content);
   shown.tabIndex = 0;
@@ -24,13 +16,13 @@ export function block(name, content) {
   return make("div", "block", make("div", "block-head", say(make("p", "block-name"), name), copy), shown);
 }
 
-/** What became of a call: that the user rejected it is no error. @param {Call} call */
+/** What became of a call: that the user rejected it is no error. */
 function stateOf({ outcome, error_kind, result }) {
   if (error_kind === "rejected") return "rejected";
   return outcome ?? (result === undefined ? "running" : "");
 }
 
-/** A tool call that opens and closes. @param {Call} call @param {boolean} open */
+/** A tool call that opens and closes. */
 export function callElement(call, open) {
   const state = stateOf(call);
   const summary = make("summary", "", make("code", "call-name", call.name));
@@ -43,7 +35,7 @@ export function callElement(call, open) {
   return details;
 }
 
-/** How far a call is. @param {Progress} progress */
+/** How far a call is. */
 function progressElement({ done, of, text: told }) {
   const bar = make("progress");
   if (of) Object.assign(bar, { max: of, value: done });
@@ -54,15 +46,12 @@ function progressElement({ done, of, text: told }) {
 
 /** The tool calls of one answer, each shown as it stands. */
 export class CallList {
-  /** @param {boolean} open whether a call shows its arguments and its result at once */
   constructor(open) {
     this.open = open;
     this.element = make("div", "calls");
-    /** @type {Map<string, {call: Call, element: HTMLDetailsElement}>} */
     this.shown = new Map();
   }
 
-  /** @param {Call} call */
   show(call) {
     const before = this.shown.get(keyOf(call))?.element;
     const element = callElement(call, before?.open ?? this.open);
@@ -73,7 +62,6 @@ export class CallList {
     if (focused) element.querySelector("summary").focus({ preventScroll: true });
   }
 
-  /** @param {Progress} progress */
   progress(progress) {
     const summary = this.shown.get(keyOf(progress))?.element.querySelector("summary");
     summary?.querySelector(".progress")?.remove();
@@ -86,5 +74,5 @@ export class CallList {
   }
 }
 
-/** Ids are the model's, and some models use them again in the next round. @param {{id: string, round?: number}} call */
+/** Ids are the model's, and some models use them again in the next round. */
 const keyOf = ({ id, round }) => `${round} ${id}`;

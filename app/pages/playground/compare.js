@@ -1,21 +1,18 @@
 /** The same question to no tool, a function tool and a method tool, side by side. */
 
 import { AnswerView } from "./answer.js";
-import { address, button, find, make, questionButton } from "./elements.js";
+import { address, button, find, limitLength, make, questionButton } from "./elements.js";
+import { posted } from "./sse.js";
 import { language, say, text } from "./texts.js";
-
-/** @typedef {{name: string, title: string, path: string, registered: boolean, reason?: string, tools: {name: string, kind: string}[]}} Folder */
 
 const VARIANTS = { none: "/chat", function: "/chat-tool-function", method: "/chat-tool-method" };
 
-/** @param {Folder} folder */
-const titleOf = (folder) => text(folder.name, folder.title);
+const titleOf = (folder) => text(`folder.${folder.name}`, folder.title);
 
-/** Whether a question is in the page's language. @param {string} question */
+/** Whether a question is in the page's language. */
 const isRead = (question) => /\p{Script=Han}/u.test(question) === (language() === "zh");
 
-/** The questions that a route's documentation shows: those in the page's language, if there are any.
- * @param {any} operation @returns {string[]} */
+/** The questions that a route's documentation shows: those in the page's language, if there are any. */
 export function questionsOf(operation) {
   const { examples = {}, schema } = operation.parameters.find((each) => each.name === "query");
   const questions = [...new Set([schema.default, ...Object.values(examples).map((example) => example.value)])];
@@ -25,12 +22,11 @@ export function questionsOf(operation) {
 
 /** One of the three columns. */
 class Pane {
-  /** @param {string} variant */
   constructor(variant) {
     this.variant = variant;
     this.path = make("code");
     this.sandbox = say(make("span", "badge sandbox"), "sandbox");
-    this.stop = button("quiet", "stop", () => this.view?.stop());
+    this.stop = button("quiet stop", "stop", () => this.view?.stop());
     this.body = make("div", "pane-body", say(make("p", "idle"), "idle"));
     const title = say(make("h2"), variant);
     const head = make("div", "pane-head", title, this.stop);
@@ -42,7 +38,6 @@ class Pane {
     this.stop.hidden = this.sandbox.hidden = true;
   }
 
-  /** @param {Folder} folder @param {boolean} exists whether the folder has this variant */
   show(folder, exists) {
     this.view?.stop();
     this.url = exists ? folder.path + VARIANTS[this.variant] : null;
@@ -52,7 +47,6 @@ class Pane {
     this.body.replaceChildren(say(make("p", "idle"), exists ? "idle" : "noVariant"));
   }
 
-  /** @param {string} query */
   ask(query) {
     if (!this.url) return;
     this.view?.stop();
@@ -63,27 +57,27 @@ class Pane {
       onRunning: (running) => { if (view === this.view) this.stop.hidden = !running; },
     }));
     this.body.replaceChildren(view.element);
-    view.run(address(this.url, { query }));
+    view.run(address(this.url), posted({ query }));
   }
 }
 
 /** The question field, the folders and the panes. */
 export class Compare {
-  /** @param {Folder[]} folders @param {any} openapi */
-  constructor(folders, openapi) {
+  constructor(folders, openapi, longest) {
     this.paths = openapi.paths;
     this.folders = folders.filter((folder) => this.paths[`${folder.path}/chat-tool-function`] || this.paths[`${folder.path}/chat-tool-method`]);
     this.panes = Object.keys(VARIANTS).map((variant) => new Pane(variant));
-    this.question = /** @type {HTMLTextAreaElement} */ (find("question"));
+    this.question = find("question");
+    limitLength(this.question, find("question-limit"), longest);
     find("panes").replaceChildren(...this.panes.map((pane) => pane.element));
     find("compare-form").addEventListener("submit", (event) => { event.preventDefault(); this.ask(); });
     this.question.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) find("compare-form").requestSubmit();
     });
     document.addEventListener("languagechange", () => this.#relabel());
-    this.#showFolders();
     const first = this.folders.find((folder) => folder.registered);
     if (first) this.choose(first);
+    this.#showFolders();
   }
 
   ask() {
@@ -91,7 +85,6 @@ export class Compare {
     if (query) for (const pane of this.panes) pane.ask(query);
   }
 
-  /** @param {Folder} folder */
   choose(folder) {
     this.folder = folder;
     for (const pane of this.panes) pane.show(folder, Boolean(this.paths[folder.path + VARIANTS[pane.variant]]));
@@ -99,16 +92,14 @@ export class Compare {
     this.#showExamples();
   }
 
-  /** @param {Folder} folder */
   questions(folder) {
     return questionsOf((this.paths[`${folder.path}/chat`] ?? this.paths[`${folder.path}/chat-tool-function`]).get);
   }
 
   #showFolders() {
-    const choices = this.folders.map((folder, at) => {
+    const choices = this.folders.map((folder) => {
       const radio = make("input");
-      Object.assign(radio, { type: "radio", name: "folder", value: folder.name, disabled: !folder.registered });
-      radio.checked = folder.registered && !this.folders.slice(0, at).some((each) => each.registered);
+      Object.assign(radio, { type: "radio", name: "folder", value: folder.name, disabled: !folder.registered, checked: folder === this.folder });
       radio.addEventListener("change", () => this.choose(folder));
       return make("label", "chip", radio, make("span", "", titleOf(folder)));
     });
@@ -126,9 +117,7 @@ export class Compare {
 
   /** A question that the user has not touched follows the language. */
   #relabel() {
-    for (const [at, label] of [...document.querySelectorAll("#folders .chip span")].entries()) label.textContent = titleOf(this.folders[at]);
-    const missing = this.folders.filter((folder) => !folder.registered);
-    for (const [at, reason] of [...find("folder-reasons").children].entries()) reason.textContent = `${titleOf(missing[at])}: ${missing[at].reason}`;
+    this.#showFolders();
     if (!this.folder) return;
     if (this.question.value === this.prefilled) this.question.value = this.prefilled = this.questions(this.folder)[0];
     this.#showExamples();

@@ -5,12 +5,8 @@ import { button, make } from "./elements.js";
 import { faultOf, objectOf, pretty, short } from "./json.js";
 import { say, text } from "./texts.js";
 
-/** @typedef {{id: string, name: string, arguments: any}} WaitingCall */
-/** @typedef {{id: string, expires_in: number, calls: WaitingCall[], token?: string}} PendingApproval */
-
 /** One call that waits: its arguments, which may be changed, and a reason for the model if it is rejected. */
 class Waiting {
-  /** @param {WaitingCall} call @param {(decision: string) => void} onDecided gets the decision as JSON */
   constructor(call, onDecided) {
     this.call = call;
     this.onDecided = onDecided;
@@ -52,7 +48,6 @@ class Waiting {
     this.#decide("rejected", reason ? [["approved", "false"], ["reason", JSON.stringify(reason)]] : [["approved", "false"]]);
   }
 
-  /** @param {string} key @param {[string, string][]} members */
   #decide(key, members) {
     if (this.editor) this.editor.readOnly = true;
     this.buttons.replaceChildren(say(make("span", "muted"), key));
@@ -60,9 +55,7 @@ class Waiting {
   }
 }
 
-/** @param {PendingApproval} approval @param {(body: string) => void} onDecided gets the document for the service */
 export function consentElement(approval, onDecided) {
-  /** @type {Map<string, string>} */
   const decisions = new Map();
   const form = make("div", "consent", say(make("p", "consent-title"), "approvalTitle"));
   for (const call of approval.calls) {

@@ -1,25 +1,26 @@
-/** A conversation with every tool of the service, and its todo list beside it. */
+/** A conversation with the tools of the service, and its todo list beside it. */
 
 import { AnswerView } from "./answer.js";
 import { Conversations } from "./conversations.js";
-import { address, announce, button, find, make, questionButton } from "./elements.js";
+import { address, announce, find, limitLength, make, questionButton } from "./elements.js";
 import { shownTurns } from "./history.js";
 import { Problem, documentOf, problemElement } from "./problem.js";
 import { remembered } from "./remembered.js";
-import { readJson } from "./sse.js";
+import { posted, readJson } from "./sse.js";
 import { say, text } from "./texts.js";
 import { EMPTY, foldTodo, showTodo } from "./todo.js";
-
-/** @typedef {{question: string, plan: boolean}} Starter a question to begin with, and whether it wants a todo list */
+import { ToolChoice } from "./toolchoice.js";
+import { Turn } from "./turn.js";
 
 export class Conversation {
-  /** @param {boolean} plans whether the service keeps todo lists @param {() => Starter[]} starters */
-  constructor(plans, starters) {
+  /** `plans`: whether the service keeps todo lists; `starters`: gives the questions to begin with. */
+  constructor(plans, starters, folders, longest) {
     this.plans = plans;
-    this.message = /** @type {HTMLTextAreaElement} */ (find("message"));
-    this.plan = /** @type {HTMLInputElement} */ (find("plan"));
-    /** @type {AnswerView | null} */
-    this.view = null;
+    this.message = find("message");
+    this.plan = find("plan");
+    this.tools = new ToolChoice(folders);
+    limitLength(this.message, find("message-limit"), longest);
+    this.turns = [];
     find("planning").hidden = !plans;
     this.list = new Conversations((id) => this.open(id), (id) => this.forget(id), (error) => this.#showProblem(error));
     this.#listen();
@@ -38,15 +39,17 @@ export class Conversation {
     if (opening !== this.opening) return;
     const pending = remembered.find(session)?.pending;
     if (pending) {
-      const view = this.#addQuestion(session, pending.question);
+      this.#drop(this.turns.length - (pending.replaced ?? 0));
+      const view = this.#addQuestion(session, pending);
       if (pending.approval) view.wait(pending.approval);
-      else this.#offerAgain(view, pending, "notAnswered");
+      else view.after.append(say(make("p", "muted"), "notAnswered"));
       this.plan.checked = pending.plan;
+      this.#offer();
     }
     find("send").disabled = false;
   }
 
-  /** Shows another conversation, or with an empty id a new one. @param {string} id */
+  /** Shows another conversation, or with an empty id a new one. */
   async open(id) {
     this.#clear();
     remembered.session = id;
@@ -56,15 +59,16 @@ export class Conversation {
     await this.restore();
   }
 
-  /** Sends what was written. */
+  /** Sends what was written, in place of the question that is being edited. */
   send() {
     const question = this.message.value.trim();
-    if (!question || this.#busy) return;
-    this.message.value = "";
-    this.#ask(question);
+    if (!question || this.#busy || !this.message.reportValidity()) return;
+    const from = this.editing ?? this.turns.length;
+    this.#edit();
+    this.#ask(question, from);
   }
 
-  /** Forgets a conversation here and in the service. @param {string} id */
+  /** Forgets a conversation here and in the service. */
   async forget(id) {
     this.#clear();
     try {
@@ -78,13 +82,19 @@ export class Conversation {
     }
   }
 
+  get view() {
+    return this.turns.at(-1)?.view;
+  }
+
   get #busy() {
     return this.view?.running || find("send").disabled;
   }
 
   #clear() {
-    this.view?.stop();
-    this.view = null;
+    const { view } = this;
+    this.turns = [];
+    view?.stop();
+    if (this.editing !== undefined) this.#edit();
     this.#showRunning(false);
     find("turns").replaceChildren();
     find("talk-empty").hidden = false;
@@ -94,7 +104,9 @@ export class Conversation {
   #listen() {
     find("talk-form").addEventListener("submit", (event) => { event.preventDefault(); this.send(); });
     find("stop").addEventListener("click", () => this.view?.stop());
+    find("edit-cancel").addEventListener("click", () => this.#edit());
     this.message.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && this.editing !== undefined) this.#edit();
       // Enter that ends the writing of Chinese characters is not meant for the form.
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();
@@ -105,54 +117,51 @@ export class Conversation {
     addEventListener("scroll", () => { this.follows = innerHeight + scrollY > document.documentElement.scrollHeight - 80; });
   }
 
-  /** @param {string} question */
-  #ask(question) {
+  /** Asks in place of the turns from a place on; the service forgets those of them that it knows. */
+  #ask(question, from = this.turns.length) {
     const plan = this.plans && this.plan.checked;
+    const before = remembered.find(remembered.session)?.pending?.replaced ?? 0;
+    const replaced = this.turns.slice(from).filter((turn) => turn.answered).length || (from < this.turns.length ? before : 0);
+    this.#drop(from);
     this.follows = true;
-    for (const before of document.querySelectorAll("#turns .again")) before.remove();
     const sessionId = remembered.begin(question);
-    remembered.update(sessionId, { pending: { question, plan } });
-    const view = this.#addQuestion(sessionId, question);
-    view.run(plan ? address("/todo/chat", { query: question, sessionId }) : address("/chat/stream", { userInput: question, sessionId }));
+    remembered.update(sessionId, { pending: { question, plan, replaced } });
+    const view = this.#addQuestion(sessionId, { question, plan });
+    this.#offer();
+    const tools = plan ? undefined : this.tools.chosen;
+    const body = { userInput: question, sessionId, replaceTurns: replaced || undefined, tools };
+    view.run(address(plan ? "/todo/chat" : "/chat/stream"), posted(body));
   }
 
-  /** Asks by a button that is gone then. @param {string} question @param {boolean} plan */
-  #askAtOnce(question, plan) {
+  /** Asks by a button that is gone then. */
+  #askAtOnce(question, plan, from) {
+    if (this.#busy) return;
     this.plan.checked = plan;
-    this.#ask(question);
+    this.#ask(question, from);
     find("stop").focus({ preventScroll: true });
   }
 
-  /** @param {string} session @param {string} question */
-  #addQuestion(session, question) {
-    this.#addTurn("user", make("div", "text", question));
-    const view = (this.view = new AnswerView({
+  #addQuestion(session, { question, plan }) {
+    const view = new AnswerView({
       name: () => text("assistant"),
       place: () => this.message,
       callsFirst: true,
-      onEvent: (event, data) => this.#onEvent(view, event, data),
+      onEvent: (event, data) => { if (event === "todo" && view === this.view) showTodo(data); },
       onRunning: (running) => this.#onRunning(session, view, running),
       onShown: () => this.#follow(),
-    }));
-    this.#addTurn("assistant", view.element);
+    });
+    this.#addTurn({ question, plan, view, element: view.element, answered: false });
     return view;
   }
 
-  /** @param {AnswerView} view @param {string} event @param {any} data */
-  #onEvent(view, event, data) {
-    if (event === "todo" && view === this.view) showTodo(data);
-    this.#follow();
-  }
-
-  /** @param {string} session @param {AnswerView} view @param {boolean} running */
   #onRunning(session, view, running) {
     if (view !== this.view) return;
     this.#showRunning(running);
-    if (!running) this.#rememberEnd(session, view);
+    if (!running) this.#rememberEnd(session, this.turns.at(-1));
+    this.#offer();
     this.#follow();
   }
 
-  /** @param {boolean} running */
   #showRunning(running) {
     const focused = [find("stop"), find("send")].includes(document.activeElement);
     find("stop").hidden = !running;
@@ -160,37 +169,12 @@ export class Conversation {
     if (focused) (running ? find("stop") : this.message).focus({ preventScroll: true });
   }
 
-  /** @param {string} session @param {AnswerView} view */
-  #rememberEnd(session, view) {
-    const before = remembered.find(session)?.pending;
-    if (!before) return; // it was deleted in another tab
-    const pending = { question: before.question, plan: before.plan };
-    const approval = view.answer?.approval;
-    if (approval) {
-      const expires_at = Date.now() + approval.expires_in * 1000;
-      remembered.update(session, { pending: { ...pending, approval: { ...approval, expires_at } } });
-    } else if (view.answer) remembered.update(session, { pending: undefined, answered: true });
-    else {
-      remembered.update(session, { pending });
-      this.#offerAgain(view, pending);
-    }
+  #rememberEnd(session, turn) {
+    const { answer } = turn.view;
+    if (answer && !answer.approval) Object.assign(turn, { answered: true, answer: answer.answer });
+    remembered.end(session, answer);
   }
 
-  /** @param {AnswerView} view @param {Starter} pending @param {string} [key] why there is no answer, where the view does not say it */
-  #offerAgain(view, { question, plan }, key) {
-    const again = button("quiet", "askAgain", () => {
-      if (this.#busy) return;
-      const turn = view.element.closest(".turn");
-      turn.previousElementSibling.remove();
-      turn.remove();
-      this.#askAtOnce(question, plan);
-    });
-    const offer = make("p", "again", again);
-    if (key) view.after.append(say(make("p", "muted"), key));
-    view.after.append(offer);
-  }
-
-  /** @param {string} session @param {object} opening no longer the latest once another conversation is wanted */
   async #restoreTurns(session, opening) {
     const known = remembered.find(session);
     const path = encodeURIComponent(session);
@@ -198,7 +182,8 @@ export class Conversation {
       const kept = known?.answered ? (await readJson(address(`/chat/${path}`))).messages : [];
       const todo = this.plans ? await readJson(address(`/todo/${path}`)) : EMPTY;
       if (opening !== this.opening) return;
-      for (const [role, content] of shownTurns(kept)) this.#addTurn(role, content);
+      for (const turn of shownTurns(kept)) this.#addTurn({ ...turn, plan: false, answered: true });
+      this.#offer();
       showTodo(todo);
     } catch (error) {
       if (opening !== this.opening) return;
@@ -207,8 +192,7 @@ export class Conversation {
     }
   }
 
-  /** The service keeps it no longer; a question that has no answer can still be asked again, as a new conversation.
-   * @param {string} session @param {import("./remembered.js").Kept | undefined} known */
+  /** The service keeps it no longer; a question that has no answer can still be asked again, as a new conversation. */
   #lost(session, known) {
     const { name = "", pending } = known ?? {};
     if (pending) remembered.update(session, { answered: false, pending: { question: pending.question, plan: pending.plan } });
@@ -216,26 +200,50 @@ export class Conversation {
     find("turns").append(say(make("p", "notice gone"), "gone", { name }));
   }
 
-  /** @param {"user" | "assistant"} role @param {Element} content */
-  #addTurn(role, content) {
-    const turn = make("article", `turn ${role}`, say(make("h2", "hidden"), role), content);
-    find("turns").append(turn);
+  #addTurn(known) {
+    const turn = new Turn(known);
+    this.turns.push(turn);
+    find("turns").append(...turn.parts);
     find("talk-empty").hidden = true;
     this.#follow();
   }
 
-  #follow() {
-    if (this.follows) scrollTo(0, document.documentElement.scrollHeight);
+  #drop(from) {
+    for (const turn of this.turns.splice(from)) turn.remove();
   }
 
-  /** @param {unknown} error */
+  /** Shows at each turn what can be done with it now. */
+  #offer() {
+    const running = Boolean(this.view?.running);
+    const waits = remembered.find(remembered.session)?.pending?.approval;
+    for (const [at, turn] of this.turns.entries()) {
+      const again = at === this.turns.length - 1 && !running && !waits;
+      turn.offer(running || waits ? null : () => this.#edit(at), again ? () => this.#askAtOnce(turn.question, turn.plan, at) : null);
+    }
+  }
+
+  /** Lets the question of a turn be edited in the field for messages; without one, ends that. */
+  #edit(at) {
+    this.editing = at;
+    this.message.value = at === undefined ? "" : this.turns[at].question;
+    this.message.dispatchEvent(new Event("input"));
+    find("editing").hidden = at === undefined;
+    for (const [each, { parts }] of this.turns.entries()) {
+      for (const part of parts) part.classList.toggle("replaced", at !== undefined && each >= at);
+    }
+    this.message.focus();
+  }
+
+  #follow() {
+    if (this.follows && !find("conversation").hidden) scrollTo(0, document.documentElement.scrollHeight);
+  }
+
   #showProblem(error) {
     find("turns").append(problemElement(documentOf(error)));
   }
 
-  /** @param {Starter} starter */
   #starter({ question, plan }) {
-    const choice = questionButton(question, () => { if (!this.#busy) this.#askAtOnce(question, plan || this.plan.checked); });
+    const choice = questionButton(question, () => this.#askAtOnce(question, plan || this.plan.checked));
     if (plan) choice.prepend(say(make("span", "badge ok"), "todo"), " ");
     return choice;
   }

@@ -1,28 +1,22 @@
 /** The list of conversations, and what can be done with the one that is shown. */
 
-import { address, announce, button, find, make } from "./elements.js";
+import { address, announce, find, make, namedButton } from "./elements.js";
 import { remembered } from "./remembered.js";
 import { readJson } from "./sse.js";
 import { say, text } from "./texts.js";
 
 /** Shows the list, and tells which conversation is wanted, or that one is to be deleted. */
 export class Conversations {
-  /** @param {(id: string) => void} onOpen an empty id for a new one @param {(id: string) => void} onDelete
-   * @param {(error: unknown) => void} onFault */
   constructor(onOpen, onDelete, onFault) {
     this.onOpen = onOpen;
     this.onFault = onFault;
-    this.name = /** @type {HTMLInputElement} */ (find("rename-field"));
-    this.dialog = /** @type {HTMLDialogElement} */ (find("delete-dialog"));
+    this.name = find("rename-field");
     find("new-conversation").addEventListener("click", () => { this.#fold(); onOpen(""); });
     find("show-conversations").addEventListener("click", () => this.#fold(find("conversation-list").classList.contains("folded")));
-    find("rename").addEventListener("click", () => this.#beginRename());
-    find("rename-form").addEventListener("submit", (event) => { event.preventDefault(); this.#endRename(true); });
-    this.name.addEventListener("keydown", ({ key }) => { if (key === "Escape") this.#endRename(false); });
+    find("rename").addEventListener("click", () => this.#rename());
     find("export").addEventListener("click", () => this.#export());
-    find("delete").addEventListener("click", () => this.dialog.showModal());
-    find("delete-cancel").addEventListener("click", () => this.dialog.close());
-    find("delete-confirm").addEventListener("click", () => { this.dialog.close(); onDelete(remembered.session); });
+    find("delete").addEventListener("click", () => confirmIn("delete-dialog", () => onDelete(remembered.session)));
+    find("search").addEventListener("input", () => this.show());
     for (const event of ["conversationschange", "languagechange"]) document.addEventListener(event, () => this.show());
     this.#fold();
     this.show();
@@ -33,7 +27,11 @@ export class Conversations {
     const { conversations, session } = remembered;
     const current = conversations.find(({ id }) => id === session);
     const focused = document.activeElement?.closest(".kept")?.id;
-    find("conversation-list").replaceChildren(...conversations.map((each) => make("li", "", this.#choice(each))));
+    const wanted = find("search").value.trim().toLowerCase();
+    const found = conversations.filter(({ name }) => String(name).toLowerCase().includes(wanted));
+    find("conversation-list").replaceChildren(...found.map((each) => make("li", "", this.#choice(each))));
+    find("nothing-found").hidden = found.length > 0 || !wanted;
+    find("search").hidden = !wanted && conversations.length < 5;
     if (focused) find(focused)?.focus();
     find("conversations-empty").hidden = conversations.length > 0;
     find("conversations-count").textContent = conversations.length ? String(conversations.length) : "";
@@ -43,11 +41,8 @@ export class Conversations {
     find("export").hidden = !current?.answered;
   }
 
-  /** @param {import("./remembered.js").Kept} conversation */
   #choice({ id, name }) {
-    const choice = button("kept", "conversation", () => { this.#fold(); this.onOpen(id); });
-    delete choice.dataset.text;
-    choice.textContent = name || text("conversation");
+    const choice = namedButton("kept", name || text("conversation"), () => { this.#fold(); this.onOpen(id); });
     choice.id = `kept-${id}`;
     choice.title = name;
     choice.ariaCurrent = String(id === remembered.session);
@@ -60,24 +55,10 @@ export class Conversations {
     find("show-conversations").ariaExpanded = String(open);
   }
 
-  #beginRename() {
+  #rename() {
     this.name.value = remembered.find(remembered.session)?.name ?? "";
-    this.#showRename(true);
+    confirmIn("rename-dialog", () => remembered.rename(remembered.session, this.name.value));
     this.name.select();
-  }
-
-  /** @param {boolean} kept whether the new name is wanted */
-  #endRename(kept) {
-    if (kept) remembered.rename(remembered.session, this.name.value);
-    this.#showRename(false);
-    find("rename").focus();
-  }
-
-  /** @param {boolean} renaming */
-  #showRename(renaming) {
-    find("rename-form").hidden = !renaming;
-    find("talk-actions").hidden = renaming;
-    find("conversation-title").classList.toggle("hidden", renaming);
   }
 
   /** Gives the conversation as a file, as the service tells it. */
@@ -97,7 +78,14 @@ export class Conversations {
   }
 }
 
-/** @param {string} name */
+/** Opens a dialog, and acts unless it is cancelled. */
+function confirmIn(id, action) {
+  const dialog = find(id);
+  dialog.returnValue = "";
+  dialog.onclose = () => { if (dialog.returnValue) action(); };
+  dialog.showModal();
+}
+
 function showName(name) {
   const title = find("conversation-title");
   delete title.dataset.text;

@@ -5,18 +5,15 @@ import { say, text } from "./texts.js";
 /** Everything that the service offers lies beside this page, whatever path a proxy puts above both. */
 const BASE = new URL("..", document.baseURI);
 
-/** @param {string} path begins with a slash @param {Record<string, string>} [query] */
 export function address(path, query = {}) {
   const url = new URL(`.${path}`, BASE);
   for (const [name, value] of Object.entries(query)) if (value) url.searchParams.set(name, value);
   return url;
 }
 
-/** @param {string} id */
 export const find = (id) => document.getElementById(id);
 
-/** Makes an element; texts never become markup.
- * @param {string} tag @param {string} className @param {...(Node | string)} children @returns {HTMLElement} */
+/** Makes an element; texts never become markup. */
 export function make(tag, className = "", ...children) {
   const element = document.createElement(tag);
   element.className = className;
@@ -24,16 +21,16 @@ export function make(tag, className = "", ...children) {
   return element;
 }
 
-/** @param {string} className @param {string} key @param {() => void} action */
-export function button(className, key, action) {
-  const element = say(make("button", className), key);
+export function namedButton(className, name, action) {
+  const element = make("button", className, name);
   element.type = "button";
   element.addEventListener("click", action);
   return element;
 }
 
-/** Copies what is there when it is pressed, and says so for a while.
- * @param {string} className @param {string} key @param {() => string} content */
+export const button = (className, key, action) => say(namedButton(className, "", action), key);
+
+/** Copies what is there when it is pressed, and says so for a while. */
 export function copyButton(className, key, content) {
   const copy = button(className, key, async () => {
     await copyText(content());
@@ -43,7 +40,6 @@ export function copyButton(className, key, content) {
   return copy;
 }
 
-/** @param {string} copied */
 async function copyText(copied) {
   if (navigator.clipboard) return navigator.clipboard.writeText(copied);
   // A page that came over plain HTTP from another machine has no clipboard.
@@ -60,15 +56,21 @@ export function newKey() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((each) => each.toString(16).padStart(2, "0")).join("");
 }
 
-/** A question to choose. @param {string} question @param {() => void} action */
-export function questionButton(question, action) {
-  const choice = button("example", "ask", action);
-  delete choice.dataset.text;
-  choice.textContent = question;
-  return choice;
+/** A question to choose. */
+export const questionButton = (question, action) => namedButton("example", question, action);
+
+/** Shows how long a text is when it nears the limit of the service, and lets no longer one be sent; nothing is cut. */
+export function limitLength(field, shown, longest) {
+  field.addEventListener("input", () => {
+    const { length } = [...field.value.trim()];
+    shown.hidden = length < 0.8 * longest;
+    shown.classList.toggle("over", length > longest);
+    say(shown, "lengthOf", { length: length.toLocaleString("en"), longest: longest.toLocaleString("en") });
+    field.setCustomValidity(length > longest ? shown.textContent : "");
+  });
 }
 
-/** Tells users of a screen reader, once, when something has ended. @param {string} key @param {object} values */
+/** Tells users of a screen reader, once, when something has ended. */
 export function announce(key, values = {}) {
   find("announcer").textContent = text(key, key, values);
 }

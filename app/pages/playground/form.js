@@ -8,7 +8,6 @@ import { say } from "./texts.js";
 
 /** Rows of a form, one for each argument. */
 export class ArgumentsForm {
-  /** @param {import("./schema.js").Schema} schema of the tool's arguments */
   constructor(schema) {
     this.schema = schema;
     this.element = make("div", "fields");
@@ -25,21 +24,14 @@ export class ArgumentsForm {
 
   /** The arguments as a JSON object; what is left out is not in it. */
   read() {
-    const given = this.fields.map(({ name, field }) => /** @type {[string, string]} */ ([name, field.read()]));
+    const given = this.fields.map(({ name, field }) => [name, field.read()]);
     return objectOf(given.filter(([, json]) => json !== undefined));
   }
 
-  /** The schema of a required argument, with a sample as the default if it has none; the user makes the choices.
-   * @param {import("./schema.js").Schema} schema resolved */
-  #withSample(schema) {
-    return "default" in schema || choicesOf(schema) ? schema : { ...schema, default: sampleOf(schema, this.schema) };
-  }
-
-  /** @param {string} name @param {import("./schema.js").Schema} given */
   #field(name, given) {
     const schema = resolved(given, this.schema);
     const required = Boolean(this.schema.required?.includes(name));
-    const field = fieldOf(required ? this.#withSample(schema) : schema, required, this.schema);
+    const field = fieldOf(required && !choicesOf(schema) ? { ...schema, default: sampleOf(schema) } : schema, required);
     const id = name.replace(/\W/g, "_"); // what describes an element is named by words without spaces
     field.control.id = `argument-${id}`;
     field.control.name = name;
@@ -53,12 +45,8 @@ export class ArgumentsForm {
   }
 }
 
-/** @param {import("./schema.js").Schema} schema resolved */
 function hintElement(schema) {
   const hints = hintsOf(schema).map(([key, values]) => say(make("span", "bound"), key, values));
-  if (schema.format === "date-time") {
-    hints.push(say(make("span", "bound"), "hint.zone", { zone: Intl.DateTimeFormat().resolvedOptions().timeZone }));
-  }
   const described = schema.description ? [make("span", "", schema.description)] : [];
   return make("p", "hint", ...described, ...hints);
 }

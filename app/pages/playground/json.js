@@ -4,7 +4,7 @@
 const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 const plain = (text) => JSON.stringify(text).replace(TURNING, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-/** Indents JSON. @param {string} json */
+/** Indents JSON. */
 export function pretty(json) {
   try {
     if (typeof JSON.parse(json) !== "object") return json;
@@ -23,20 +23,16 @@ export function pretty(json) {
   }).join("");
 }
 
-/** On one line where there is room for it. @param {any} value */
+/** On one line where there is room for it. */
 export function short(value) {
   const indented = pretty(typeof value === "string" ? value : JSON.stringify(value));
   return indented.length < 90 ? indented.replace(/\n\s*/g, " ") : indented;
 }
 
-/** An object of members that are JSON already. @param {[string, string][]} members */
+/** An object of members that are JSON already. */
 export const objectOf = (members) => `{${members.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(",")}}`;
 
-/**
- * Why a text is not the JSON that is wanted: the key of a text, and what belongs into it.
- * @param {string} json @param {"object" | "array" | "ofObject" | "any"} wanted
- * @returns {[string, Record<string, string>] | null}
- */
+/** Why a text is not the JSON that is wanted: the key of a text, and what belongs into it. */
 export function faultOf(json, wanted) {
   try {
     const value = JSON.parse(json);

@@ -1,9 +1,8 @@
 /** The key that the service asks for: asked of the user, kept for this tab alone, sent with every request. */
 
-import { address, find } from "./elements.js";
-import { problemOf } from "./problem.js";
+import { find } from "./elements.js";
 import { remembered } from "./remembered.js";
-import { say, text } from "./texts.js";
+import { text } from "./texts.js";
 
 const KEY = "toolchat.key";
 const FRAGMENT = "#key=", TOKEN_FRAGMENT = "#token=";
@@ -33,7 +32,7 @@ export function approvalToken() {
   return HEADER.test(token) ? token : "";
 }
 
-/** The header with the token of an approval, where it has one. @param {string | undefined} token @returns {Record<string, string>} */
+/** The header with the token of an approval, where it has one. */
 export const bearingToken = (token) => (token ? { [TOKEN_HEADER]: token } : {});
 
 /** Uses the key, and shows what makes the page forget it. */
@@ -48,11 +47,7 @@ function showControl() {
   find("forget-key").hidden = !heldKey();
 }
 
-/**
- * Asks the service with the key. Where it wants another one the user is asked, and then the service again.
- * @param {string | URL} url @param {RequestInit} init
- * @returns {Promise<Response>} a 401 only where the user gave no key
- */
+/** Asks the service with the key. Where it wants another one the user is asked, and then the service again. */
 export async function fetchWithKey(url, init) {
   for (;;) {
     const key = heldKey();
@@ -63,10 +58,8 @@ export async function fetchWithKey(url, init) {
   }
 }
 
-/** @param {string} key @returns {Record<string, string>} */
 const bearing = (key) => (key ? { Authorization: `Bearer ${key}` } : {});
 
-/** @type {Promise<boolean> | null} */
 let asking = null;
 
 /** Whether the user gives a key; whoever wants one meanwhile waits for the same. */
@@ -74,54 +67,20 @@ function askedForKey() {
   return (asking ??= ask().finally(() => { asking = null; }));
 }
 
-/** @returns {Promise<boolean>} */
 function ask() {
-  const dialog = /** @type {HTMLDialogElement} */ (find("key-dialog"));
-  const field = /** @type {HTMLInputElement} */ (find("key-field"));
-  field.value = "";
-  showFault(heldKey() && text("keyWrong"));
-  const closed = new AbortController();
-  const { signal } = closed;
-  find("key-form").addEventListener("submit", (event) => { event.preventDefault(); tryKey(dialog, field.value.trim()); }, { signal });
-  find("key-cancel").addEventListener("click", () => dialog.close(), { signal });
-  dialog.returnValue = "";
+  const dialog = find("key-dialog");
+  const field = find("key-field");
+  field.value = dialog.returnValue = "";
+  find("key-fault").hidden = !heldKey();
+  field.ariaInvalid = String(Boolean(heldKey()));
   dialog.showModal();
   return new Promise((resolve) => {
-    dialog.addEventListener("close", () => { closed.abort(); resolve(dialog.returnValue === "given"); }, { once: true });
+    dialog.addEventListener("close", () => {
+      const key = dialog.returnValue && field.value.trim();
+      if (key) sessionStorage.setItem(KEY, key);
+      else sessionStorage.removeItem(KEY);
+      showControl();
+      resolve(Boolean(key));
+    }, { once: true });
   });
-}
-
-/** Keeps a key that the service takes, and says why where it does not. @param {HTMLDialogElement} dialog @param {string} key */
-async function tryKey(dialog, key) {
-  const button = /** @type {HTMLButtonElement} */ (find("key-use"));
-  button.disabled = true;
-  const fault = await faultOf(key);
-  button.disabled = false;
-  if (!dialog.open) return;
-  showFault(fault);
-  if (fault) return /** @type {HTMLInputElement} */ (find("key-field")).select();
-  sessionStorage.setItem(KEY, key);
-  showControl();
-  dialog.close("given");
-}
-
-/** What the service has against a key; nothing where it takes it. @param {string} key */
-async function faultOf(key) {
-  if (!HEADER.test(key)) return text("keyWrong");
-  try {
-    const response = await fetch(address("/"), { headers: bearing(key), cache: "no-store" });
-    if (response.ok) return "";
-    if (response.status === 401) return text("keyWrong");
-    const { code, detail } = await problemOf(response);
-    return text(`instead.${code}`, detail ?? code);
-  } catch {
-    return text("advice.connection-lost");
-  }
-}
-
-/** @param {string} fault */
-function showFault(fault) {
-  find("key-fault").textContent = fault;
-  find("key-fault").hidden = !fault;
-  find("key-field").ariaInvalid = String(Boolean(fault));
 }

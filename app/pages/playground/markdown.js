@@ -14,7 +14,6 @@ const MOST_PAIRS = 1_500_000;
 const TAGS = ["a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p",
   "pre", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul"];
 
-/** @param {string} text */
 const escaped = (text) => text.replace(/[&<>"']/g, (each) => `&#${each.charCodeAt(0)};`);
 
 /** Deeper quotations and lists would exhaust the stack long before a reader. */
@@ -32,7 +31,7 @@ const marked = new Marked({
   },
 });
 
-/** Markup without anything that acts, loads or looks like a part of the page. @param {string} markup */
+/** Markup without anything that acts, loads or looks like a part of the page. */
 export function sanitized(markup) {
   const fragment = DOMPurify.sanitize(markup, {
     ALLOWED_TAGS: TAGS,
@@ -47,19 +46,18 @@ export function sanitized(markup) {
   return fragment;
 }
 
-/** @param {string} text */
 function takesLong(text) {
   if (text.length > MOST_MARKDOWN || NESTED.test(text)) return true;
   const marks = text.split(/\n\s*\n/).map((paragraph) => paragraph.match(/[*_~]+/g)?.length ?? 0);
   return marks.reduce((pairs, each) => pairs + each * each, 0) > MOST_PAIRS;
 }
 
-/** A text as elements. @param {string} text @returns {ChildNode[]} */
+/** A text as elements. */
 export function rendered(text) {
   if (takesLong(text)) return plain(text);
   let fragment;
   try {
-    fragment = sanitized(/** @type {string} */ (marked.parse(text)));
+    fragment = sanitized(marked.parse(text));
   } catch {
     return plain(text);
   }
@@ -69,11 +67,9 @@ export function rendered(text) {
   return [...fragment.childNodes];
 }
 
-/** @param {string} text */
 const plain = (text) => [make("div", "plain", text)];
 
-/** A link opens elsewhere and tells nothing; one to this service could set something going, so it stays text.
- * @param {HTMLAnchorElement} link */
+/** A link opens elsewhere and tells nothing; one to this service could set something going, so it stays text. */
 function secure(link) {
   const safe = URL.canParse(link.href) && new URL(link.href).origin !== location.origin;
   if (!link.hasAttribute("href") || !safe) return link.replaceWith(...link.childNodes);
@@ -82,7 +78,6 @@ function secure(link) {
   link.referrerPolicy = "no-referrer";
 }
 
-/** @param {HTMLPreElement} code */
 function copyable(code) {
   code.tabIndex = 0;
   const framed = make("div", "code-block");
@@ -90,7 +85,6 @@ function copyable(code) {
   framed.append(code, copyButton("quiet copy", "copy", () => code.textContent));
 }
 
-/** @param {HTMLTableElement} table */
 function scrollable(table) {
   const framed = label(make("div", "table"), "table");
   framed.tabIndex = 0;
@@ -99,8 +93,7 @@ function scrollable(table) {
   framed.append(table);
 }
 
-/** The page has its own headings; an answer's stand below them, without a step left out.
- * @param {NodeListOf<HTMLHeadingElement>} headings */
+/** The page has its own headings; an answer's stand below them, without a step left out. */
 function lower(headings) {
   let rank = 2;
   for (const heading of headings) {

@@ -4,15 +4,15 @@ import { AnswerView } from "./answer.js";
 import { Compare, questionsOf } from "./compare.js";
 import { Conversation } from "./conversation.js";
 import { address, button, find } from "./elements.js";
-import { approvalToken, beginWithKey, bearingToken } from "./key.js";
+import { approvalToken, beginWithKey, bearingToken, heldKey } from "./key.js";
 import { documentOf, wordsOf } from "./problem.js";
+import { remembered } from "./remembered.js";
 import { readJson } from "./sse.js";
 import { isKnown, language, say, text, translate } from "./texts.js";
 import { Tools } from "./tools.js";
 
-const tabs = /** @type {HTMLButtonElement[]} */ ([...document.querySelectorAll('[role="tab"]')]);
+const tabs = [...document.querySelectorAll('[role="tab"]')];
 
-/** @param {HTMLButtonElement} chosen */
 function select(chosen) {
   for (const tab of tabs) {
     tab.ariaSelected = String(tab === chosen);
@@ -24,9 +24,8 @@ function select(chosen) {
   history.replaceState(null, "", `?${query}`);
 }
 
-/** @param {KeyboardEvent} event */
 function onTabKey(event) {
-  const at = tabs.indexOf(/** @type {HTMLButtonElement} */ (event.target));
+  const at = tabs.indexOf(event.target);
   const places = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: -1 };
   if (!(event.key in places)) return;
   event.preventDefault();
@@ -41,7 +40,21 @@ function showLanguage() {
   button.lang = language() === "zh" ? "en" : "zh-CN";
 }
 
-/** @param {string} label the provider, and the model's name where it has one */
+/** Applies a choice that this browser remembers, and again when it is changed. */
+function remember(control, property, apply) {
+  const key = `toolchat.${control.id}`;
+  control[property] = JSON.parse(localStorage.getItem(key) ?? JSON.stringify(control[property]));
+  const use = () => apply(control[property]);
+  control.addEventListener("change", () => { localStorage.setItem(key, JSON.stringify(control[property])); use(); });
+  use();
+}
+
+/** Escape stops what is being answered, unless it closes something. */
+function onEscape({ key, defaultPrevented, isComposing }) {
+  if (key !== "Escape" || defaultPrevented || isComposing || document.querySelector("dialog[open], :popover-open")) return;
+  for (const each of document.querySelectorAll(".stop:not([hidden])")) each.click();
+}
+
 function showModel(label) {
   const [provider, ...name] = label.split("/");
   find("model-name").textContent = name.join("/");
@@ -50,12 +63,12 @@ function showModel(label) {
   find("model").hidden = false;
 }
 
-/** Whether the service keeps todo lists. @param {any[]} folders @param {any} openapi */
+/** Whether the service keeps todo lists. */
 function hasTodo(folders, openapi) {
   return "/todo/chat" in openapi.paths && folders.some(({ name, registered }) => name === "todo" && registered);
 }
 
-/** Shows the calls of an answer to another client that the address names, to be decided here. @param {string} token */
+/** Shows the calls of an answer to another client that the address names, to be decided here. */
 async function showApproval(token) {
   const identifier = new URLSearchParams(location.search).get("approval");
   if (!identifier) return;
@@ -72,7 +85,8 @@ async function showApproval(token) {
 async function show() {
   const [folders, openapi, index] = await Promise.all(["/tools", "/openapi.json", "/"].map((path) => readJson(address(path))));
   showModel(decodeURIComponent(index.chat_model));
-  const compare = new Compare(folders, openapi);
+  const longest = index.question_max_chars;
+  const compare = new Compare(folders, openapi, longest);
   find("ask").disabled = false;
   const registered = compare.folders.filter((folder) => folder.registered);
   const planned = hasTodo(folders, openapi) ? [openapi.paths["/todo/chat"].get] : [];
@@ -80,7 +94,8 @@ async function show() {
   const conversation = new Conversation(planned.length > 0, () => [
     ...registered.map((folder) => ({ question: compare.questions(folder)[0], plan: false })),
     ...planned.map((operation) => ({ question: questionsOf(operation)[0], plan: true })),
-  ]);
+  ], folders, longest);
+  if (heldKey()) remembered.merge(await readJson(address("/sessions")));
   await conversation.restore();
 }
 
@@ -116,6 +131,10 @@ function start() {
   select(tabs.find((tab) => tab.getAttribute("aria-controls") === view) ?? tabs[0]);
   document.addEventListener("languagechange", showLanguage);
   find("language").addEventListener("click", () => translate(language() === "zh" ? "en" : "zh"));
+  const root = document.documentElement;
+  remember(find("theme"), "value", (theme) => { root.dataset.theme = theme; });
+  remember(find("technical"), "checked", (shown) => root.classList.toggle("technical", shown));
+  addEventListener("keydown", onEscape);
   document.querySelector(".key").textContent = navigator.platform.startsWith("Mac") ? "⌘ Enter" : "Ctrl Enter";
   translate();
   load();

@@ -3,25 +3,16 @@
 import { make } from "./elements.js";
 import { language, say, text } from "./texts.js";
 
-/**
- * @typedef {{code: string, title?: string, detail?: string, retryable?: boolean, request_id?: string,
- *   retry_after?: number, "violated-policies"?: string[], limit?: string}} ProblemDocument what the service sends; `retry_after`
- *   (in seconds) and `limit` (of the violated policy) are from its headers
- */
-
 /** A problem document, the service's own or one made here, to be thrown. */
 export class Problem extends Error {
-  /** @param {ProblemDocument} document */
   constructor(document) {
     super(document.detail ?? document.code);
     this.document = document;
   }
 }
 
-/** @param {unknown} error @returns {ProblemDocument} */
 export const documentOf = (error) => (error instanceof Problem ? error.document : { code: "internal", detail: String(error) });
 
-/** @param {Response} response @returns {Promise<ProblemDocument>} */
 export async function problemOf(response) {
   try {
     const document = await response.json();
@@ -30,15 +21,14 @@ export async function problemOf(response) {
   return { code: "unexpected-answer", detail: `HTTP ${response.status}` };
 }
 
-/** What the headers say of when to ask again, and of the limit that was reached.
- * @param {ProblemDocument} document @param {Headers} headers */
+/** What the headers say of when to ask again, and of the limit that was reached. */
 function standing(document, headers) {
   const policies = headers.get("ratelimit-policy") ?? "";
   const limits = new Map([...policies.matchAll(/"([^"]+)";q=(\d+)/g)].map(([, name, limit]) => [name, limit]));
   return { retry_after: Number(headers.get("retry-after")) || undefined, limit: limits.get(document["violated-policies"]?.[0]) };
 }
 
-/** What has happened and what to do about it, in paragraphs. @param {ProblemDocument} document */
+/** What has happened and what to do about it, in paragraphs. */
 export function wordsOf(document) {
   const { code, detail, limit, retry_after: wait } = document;
   const quota = `quota.${document["violated-policies"]?.[0]}`, instead = `instead.${code}`, advice = `advice.${code}`;
@@ -53,17 +43,16 @@ export function wordsOf(document) {
   return words;
 }
 
-/** The same in short, to be said aloud. @param {ProblemDocument} document */
+/** The same in short, to be said aloud. */
 export const reasonOf = (document) => wordsOf(document)[0]?.textContent ?? document.code;
 
-/** The time of day in so many seconds. @param {number} seconds */
+/** The time of day in so many seconds. */
 function clock(seconds) {
   const locale = language() === "zh" ? "zh-CN" : "en-GB";
   return new Date(Date.now() + seconds * 1000).toLocaleTimeString(locale, { hour: "2-digit", minute: "2-digit" });
 }
 
-/** A problem document with its title, its code and its request. @param {ProblemDocument} document
- * @param {string} [what] has failed, where the document does not say */
+/** A problem document with its title, its code and its request. */
 export function problemElement(document, what = "problem") {
   const title = document.title ? make("strong", "", document.title) : say(make("strong"), what);
   const shown = make("div", "problem", make("p", "problem-head", title, " ", make("code", "", document.code)), ...wordsOf(document));

@@ -7,23 +7,21 @@ import { rendered } from "./markdown.js";
 const PAUSE = 4;
 
 export class Prose {
-  /** @param {() => void} onShown more of it is shown */
   constructor(onShown = () => {}) {
     this.onShown = onShown;
     this.element = make("div", "text prose");
     this.written = "";
-    /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.waiting = undefined;
     this.pause = 0;
   }
 
-  /** Writes more of it. @param {string} piece */
+  /** Writes more of it. */
   append(piece) {
     this.written += piece;
     this.waiting ??= setTimeout(() => this.#show(), this.pause);
   }
 
-  /** Shows the whole text. @param {string} [text] in place of what was written, where it is another one */
+  /** Shows the whole text. */
   finish(text = this.written) {
     const asShown = text === this.shown;
     this.written = text;
@@ -42,7 +40,7 @@ export class Prose {
     this.onShown();
   }
 
-  /** What stands already is left alone, and with it what is selected or has the focus. @param {ChildNode[]} nodes */
+  /** What stands already is left alone, and with it what is selected or has the focus. */
   #replace(nodes) {
     const standing = [...this.element.childNodes];
     const differs = nodes.findIndex((node, at) => !standing[at]?.isEqualNode(node));

@@ -1,15 +1,8 @@
-/** What this browser remembers: its conversations, and which of them this tab shows. */
-
-/**
- * A question that was asked and has no answer.
- * @typedef {{question: string, plan: boolean, approval?: import("./consent.js").PendingApproval & {expires_at: number}}} Pending
- * @typedef {object} Kept a conversation
- * @property {string} id the session's
- * @property {string} name the user's, at first the question that it began with
- * @property {number} at when it was last asked something, in milliseconds
- * @property {boolean} [answered] a turn was finished, so that the service knows the session
- * @property {Pending} [pending]
- */
+/** What this browser remembers: its conversations, and which of them this tab shows.
+ *
+ * A conversation has the `id` of its session, a `name` (the user's, at first the question that it began with), the time
+ * `at` when it was last asked something, `answered` once the service knows the session, and while a question has no
+ * answer `pending`: `question`, `plan`, `replaced` (how many turns it replaces) and the `approval` that it waits for. */
 
 import { newKey } from "./elements.js";
 
@@ -18,7 +11,6 @@ const CONVERSATIONS = "toolchat.conversations";
 const MOST = 100;
 const LONGEST_NAME = 80;
 
-/** @returns {Kept[]} */
 function read() {
   try {
     const found = JSON.parse(localStorage.getItem(CONVERSATIONS) ?? "[]");
@@ -28,7 +20,6 @@ function read() {
   }
 }
 
-/** @param {Kept[]} conversations */
 function write(conversations) {
   localStorage.setItem(CONVERSATIONS, JSON.stringify(conversations.slice(0, MOST)));
   document.dispatchEvent(new Event("conversationschange"));
@@ -44,7 +35,6 @@ export const remembered = {
     return sessionStorage.getItem(SESSION) ?? "";
   },
 
-  /** @param {string} id */
   set session(id) {
     if (id) sessionStorage.setItem(SESSION, id);
     else sessionStorage.removeItem(SESSION);
@@ -55,7 +45,15 @@ export const remembered = {
     return read().sort((one, other) => other.at - one.at);
   },
 
-  /** The session that the next question belongs to: the one that is shown, or a new one. @param {string} question */
+  /** Adds the sessions that the service lists for the key and that this browser does not know. */
+  merge(sessions) {
+    const known = new Set(read().map(({ id }) => id));
+    const found = sessions.filter((each) => !known.has(each.session_id));
+    const added = found.map((each) => ({ id: each.session_id, name: each.title, at: each.updated_at * 1000, answered: true }));
+    if (added.length) write([...read(), ...added]);
+  },
+
+  /** The session that the next question belongs to: the one that is shown, or a new one. */
   begin(question) {
     remembered.session ||= newKey();
     const known = remembered.find(remembered.session);
@@ -63,33 +61,39 @@ export const remembered = {
     return remembered.session;
   },
 
-  /** @param {string} id @returns {Kept | undefined} its approval only for as long as the service keeps it */
+  /** A conversation, with its approval only for as long as the service keeps it. */
   find(id) {
     const found = read().find((each) => each.id === id);
     if (found?.pending?.approval && found.pending.approval.expires_at < Date.now()) delete found.pending.approval;
     return found;
   },
 
-  /** @param {string} id @param {Partial<Kept>} changes */
   update(id, changes) {
     const others = read().filter((each) => each.id !== id);
     const before = remembered.find(id) ?? { id, name: "", at: Date.now() };
     write([{ ...before, ...changes }, ...others]);
   },
 
-  /** @param {string} id @param {string} name */
+  /** A question has its answer, one that waits for an approval, or none. */
+  end(id, answer) {
+    const pending = remembered.find(id)?.pending;
+    if (!pending) return; // it was deleted in another tab
+    const { approval } = answer ?? {};
+    if (answer && !approval) return remembered.update(id, { pending: undefined, answered: true });
+    const waiting = approval && { ...approval, expires_at: Date.now() + approval.expires_in * 1000 };
+    remembered.update(id, { pending: { ...pending, approval: waiting } });
+  },
+
   rename(id, name) {
     if (nameOf(name)) remembered.update(id, { name: nameOf(name) });
   },
 
-  /** @param {string} id */
   forget(id) {
     write(read().filter((each) => each.id !== id));
     if (remembered.session === id) remembered.session = "";
   },
 };
 
-/** @param {string} text */
 function nameOf(text) {
   const line = text.trim().replace(/\s+/g, " ");
   return line.length > LONGEST_NAME ? `${line.slice(0, LONGEST_NAME - 1)}…` : line;

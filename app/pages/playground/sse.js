@@ -3,46 +3,28 @@
 import { fetchWithKey } from "./key.js";
 import { Problem, problemOf } from "./problem.js";
 
-/** @typedef {{event: string, data: string, id: string}} ServerSentEvent */
+const JSON_HEADERS = { "Content-Type": "application/json" };
 
-/**
- * Makes a reader of an event stream (WHATWG HTML, section 9.2.6) that is fed piece by piece, cut anywhere.
- * @returns {(piece: string) => ServerSentEvent[]} gives the events that a piece completes
- */
+/** A request that sends a document; questions go this way, since a URL is too short for a long one. */
+export const posted = (document) => ({ method: "POST", headers: JSON_HEADERS, body: JSON.stringify(document) });
+
+/** Makes a reader of an event stream that is fed piece by piece, cut anywhere, and gives the events that a piece completes. */
 export function eventReader() {
-  let rest = "", afterReturn = false, id = "", event = "", /** @type {string[]} */ data = [];
-
-  function take(/** @type {string} */ line) {
-    const [, name, value] = /^([^:]*)(?:: ?)?([^]*)$/.exec(line);
-    if (name === "data") data.push(value);
-    else if (name === "event") event = value;
-    else if (name === "id" && !value.includes("\0")) id = value;
-  }
-
-  function dispatch() {
-    const found = data.length ? [{ event: event || "message", data: data.join("\n"), id }] : [];
-    event = "";
-    data = [];
-    return found;
-  }
-
+  let rest = "";
   return (piece) => {
-    if (!piece) return [];
-    const lines = (rest + (afterReturn && piece[0] === "\n" ? piece.slice(1) : piece)).split(/\r\n|\r|\n/);
-    afterReturn = piece.endsWith("\r");
-    rest = lines.pop();
-    return lines.flatMap((line) => (line ? (take(line), []) : dispatch()));
+    const blocks = (rest + piece).replaceAll("\r\n", "\n").split("\n\n");
+    rest = blocks.pop();
+    return blocks.map(eventOf).filter(({ data }) => data);
   };
 }
 
-/**
- * Asks, and gives the events of the answer as they come.
- * @param {string | URL} url
- * @param {RequestInit} init `signal` ends the request, and with it the work of the service
- * @param {(headers: Headers) => void} onHeaders
- * @returns {AsyncGenerator<{event: string, data: any}>}
- * @throws {Problem} the service refused, or the connection was lost
- */
+function eventOf(block) {
+  const fields = block.split("\n").map((line) => /^(event|data): ?(.*)$/.exec(line) ?? []);
+  const values = (wanted) => fields.filter(([, name]) => name === wanted).map(([, , value]) => value);
+  return { event: values("event").at(-1) ?? "message", data: values("data").join("\n") };
+}
+
+/** Asks, and gives the events of the answer as they come; throws a {@link Problem} unless the answer has an end. */
 export async function* ask(url, init, onHeaders) {
   const headers = { Accept: "text/event-stream", ...init.headers };
   const response = await orLost(fetchWithKey(url, { ...init, headers }), init.signal);
@@ -54,26 +36,25 @@ export async function* ask(url, init, onHeaders) {
   const requestId = response.headers.get("x-request-id") ?? "";
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   const read = eventReader();
+  let ended = false;
   for (;;) {
     const { value, done } = await orLost(reader.read(), init.signal, requestId);
-    if (done) return;
-    for (const { event, data } of read(value)) yield { event, data: JSON.parse(data) };
+    if (done && ended) return;
+    if (done) throw new Problem({ code: "connection-lost", request_id: requestId });
+    for (const { event, data } of read(value)) {
+      ended ||= event === "done" || event === "error";
+      yield { event, data: JSON.parse(data) };
+    }
   }
 }
 
-/**
- * Reads a JSON document of the service.
- * @param {string | URL} url
- * @param {RequestInit} init
- * @returns {Promise<any>} nothing for an answer without a body
- */
+/** Reads a JSON document of the service; nothing for an answer without a body. */
 export async function readJson(url, init = {}) {
   const response = await orLost(fetchWithKey(url, init), init.signal);
   if (!response.ok) throw new Problem(await problemOf(response));
   return response.status === 204 ? undefined : response.json();
 }
 
-/** @template T @param {Promise<T>} promise @param {AbortSignal | null} [signal] @param {string} [request_id] */
 async function orLost(promise, signal, request_id) {
   try {
     return await promise;

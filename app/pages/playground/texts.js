@@ -8,22 +8,19 @@ export const TEXTS = { en: ENGLISH, zh: CHINESE };
 const KEY = "toolchat.language";
 let chosen = localStorage.getItem(KEY) ?? (navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en");
 
-/** @returns {"en" | "zh"} */
 export function language() {
   return chosen === "zh" ? "zh" : "en";
 }
 
-/** @param {string} key @param {string} [otherwise] the text when there is none of this key */
 export function text(key, otherwise = key, values = {}) {
   const found = TEXTS[language()][key] ?? otherwise;
   return found.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 }
 
-/** Whether the page has a word of its own for something. @param {string} key */
+/** Whether the page has a word of its own for something. */
 export const isKnown = (key) => key in ENGLISH;
 
-/** Writes a text into an element, and again when the language changes.
- * @template {HTMLElement} T @param {T} element @param {string} key @param {Record<string, unknown>} [values] @returns {T} */
+/** Writes a text into an element, and again when the language changes. */
 export function say(element, key, values) {
   element.dataset.text = key;
   if (values) element.dataset.values = JSON.stringify(values);
@@ -32,15 +29,21 @@ export function say(element, key, values) {
   return element;
 }
 
-/** Gives an element a name for a screen reader, in whatever language is chosen.
- * @template {HTMLElement} T @param {T} element @param {string} key @returns {T} */
+/** Writes the page's own name of something into an element, else the service's. */
+export function titled(element, key, title) {
+  if (isKnown(key)) return say(element, key);
+  element.textContent = title;
+  return element;
+}
+
+/** Gives an element a name for a screen reader, in whatever language is chosen. */
 export function label(element, key) {
   element.dataset.label = key;
   element.ariaLabel = text(key);
   return element;
 }
 
-/** Writes every text of the page anew; without a language, in the chosen one. @param {string} [name] */
+/** Writes every text of the page anew; without a language, in the chosen one. */
 export function translate(name) {
   if (name) localStorage.setItem(KEY, (chosen = name));
   document.documentElement.lang = language() === "zh" ? "zh-CN" : "en";

@@ -3,24 +3,21 @@
 import { find, make } from "./elements.js";
 import { say } from "./texts.js";
 
-/** @typedef {{items: {id: string | number, text: string, status: string}[], completed: number, total: number}} TodoList */
-
-/** @type {TodoList} */
 export const EMPTY = { items: [], completed: 0, total: 0 };
 
 /** Keeps the list open where there is room for it, and closed where it would stand before the conversation. */
 export function foldTodo() {
   const narrow = matchMedia("(max-width: 900px)");
-  const fold = () => { /** @type {HTMLDetailsElement} */ (find("todo-details")).open = !narrow.matches; };
+  const fold = () => { find("todo-details").open = !narrow.matches; };
   narrow.addEventListener("change", fold);
   fold();
 }
 
-/** Shows the list where there is one. @param {TodoList} list */
+/** Shows the list where there is one. */
 export function showTodo({ items, completed, total }) {
   find("todo").hidden = !items.length;
   find("conversation").classList.toggle("with-todo", items.length > 0);
-  const progress = /** @type {HTMLProgressElement} */ (find("todo-progress"));
+  const progress = find("todo-progress");
   progress.max = total || 1;
   progress.value = completed;
   progress.hidden = !total;

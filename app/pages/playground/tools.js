@@ -1,22 +1,16 @@
 /** Every tool of the service, with a form that runs it. */
 
-import { button, copyButton, find, make, newKey } from "./elements.js";
+import { button, copyButton, find, make, namedButton, newKey } from "./elements.js";
 import { ArgumentsForm } from "./form.js";
 import { heldKey } from "./key.js";
 import { remembered } from "./remembered.js";
-import { Run, asCurl, requestOf } from "./run.js";
-import { isKnown, say } from "./texts.js";
-
-/**
- * @typedef {{name: string, kind: string, description: string, input_schema: any, sandbox?: boolean, requires_approval?: boolean}} Tool
- * @typedef {{name: string, title: string, registered: boolean, reason?: string, tools: Tool[]}} Folder
- */
+import { asCurl, requestOf, runView } from "./run.js";
+import { say, titled } from "./texts.js";
 
 const MOST_RUNS = 20;
 
 /** One tool: what it is, its form, and what its runs gave. */
 class ToolPanel {
-  /** @param {Tool} tool */
   constructor(tool) {
     this.tool = tool;
     this.form = new ArgumentsForm(tool.input_schema);
@@ -24,7 +18,7 @@ class ToolPanel {
     this.runs = make("div", "runs");
     this.empty = say(make("p", "idle"), "runsEmpty");
     this.runButton = say(make("button", "primary"), "run");
-    this.stopButton = button("primary", "stop", () => this.running?.stop());
+    this.stopButton = button("primary stop", "stop", () => this.running?.stop());
     this.stopButton.hidden = true;
     this.element = make("article", "tool", this.#head(), this.#arguments(), this.#results());
   }
@@ -61,27 +55,27 @@ class ToolPanel {
     return make("section", "results", say(make("h3", ""), "runs"), this.empty, this.runs);
   }
 
-  /** @param {string} key */
   #request(key) {
     return requestOf(this.tool.name, this.form.read(), remembered.session, this.tool.requires_approval ? key : "");
   }
 
   async run() {
     if (this.running) return;
-    const run = (this.running = new Run(this.tool.name));
+    const run = (this.running = runView(this.tool.name));
     this.empty.hidden = true;
     this.runs.prepend(run.element);
     for (const old of [...this.runs.children].slice(MOST_RUNS)) old.remove();
     this.#showRunning(true);
     run.element.scrollIntoView({ block: "nearest" });
-    if (await run.start(this.#request(this.key))) this.key = newKey();
+    const { url, init } = this.#request(this.key);
+    await run.run(url, init);
+    if (run.settled) this.key = newKey();
     this.running = undefined;
     this.#showRunning(false);
   }
 
-  /** @param {boolean} running */
   #showRunning(running) {
-    const focused = [this.runButton, this.stopButton].includes(/** @type {any} */ (document.activeElement));
+    const focused = [this.runButton, this.stopButton].includes(document.activeElement);
     this.runButton.hidden = running;
     this.stopButton.hidden = !running;
     if (focused) (running ? this.stopButton : this.runButton).focus({ preventScroll: true });
@@ -90,13 +84,10 @@ class ToolPanel {
 
 /** The list of tools, and the one that is chosen. */
 export class Tools {
-  /** @param {Folder[]} folders */
   constructor(folders) {
     find("tenant-row").hidden = Boolean(heldKey()); // a key has a tenant of its own
     this.folders = folders.filter((folder) => folder.tools.length || !folder.registered);
-    /** @type {Map<string, ToolPanel>} */
     this.panels = new Map();
-    /** @type {Map<string, {tool: Tool, choice: HTMLElement}>} */
     this.choices = new Map();
     find("tool-list").replaceChildren(...this.folders.map((folder) => this.#group(folder)));
     const asked = new URLSearchParams(location.search).get("tool") ?? "";
@@ -105,7 +96,6 @@ export class Tools {
     else find("tool").replaceChildren(say(make("p", "idle"), "toolsNone"));
   }
 
-  /** @param {string} name */
   choose(name) {
     const { tool } = this.choices.get(name);
     const panel = this.panels.get(name) ?? new ToolPanel(tool);
@@ -115,23 +105,18 @@ export class Tools {
     this.chosen = name;
   }
 
-  /** @param {Folder} folder */
   #group(folder) {
-    const title = make("h2", "group-title", folder.title);
-    if (isKnown(folder.name)) say(title, folder.name);
+    const title = titled(make("h2", "group-title"), `folder.${folder.name}`, folder.title);
     if (!folder.registered) return make("div", "group", title, reasonElement(folder.reason ?? ""));
     const list = make("ul", "group-tools", ...folder.tools.map((tool) => make("li", "", this.#choice(tool))));
     return make("div", "group", title, list);
   }
 
-  /** @param {Tool} tool */
   #choice(tool) {
-    const choice = button("tool-choice", "ask", () => {
+    const choice = namedButton("tool-choice", tool.name, () => {
       this.choose(tool.name);
       history.replaceState(null, "", `?${new URLSearchParams({ view: "tools", tool: tool.name })}`);
     });
-    delete choice.dataset.text;
-    choice.textContent = tool.name;
     this.choices.set(tool.name, { tool, choice });
     return choice;
   }
@@ -139,7 +124,7 @@ export class Tools {
 
 const VARIABLE = /\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:=\w+)?/g;
 
-/** Why a folder offers nothing, and the variables that change it. @param {string} reason */
+/** Why a folder offers nothing, and the variables that change it. */
 function reasonElement(reason) {
   const variables = reason.match(VARIABLE) ?? [];
   if (!variables.length) return make("p", "group-reason", reason);

@@ -1,12 +1,12 @@
 /** The page's words in English. */
 
-/** @type {Record<string, string>} */
 export const ENGLISH = {
   tabs: "Views", compare: "Compare", conversation: "Conversation", tools: "Tools", docs: "API docs",
   compareTitle: "One question, asked three ways",
   compareLead: "Without a tool, with a function tool, with a method tool: see what the model called, what came back, and how long it took.",
   folder: "Tool", question: "Question", examples: "Example questions", ask: "Ask", stop: "Stop",
-  time: "Time", weather: "Weather", baidu_translate: "Translate",
+  "folder.time": "Time", "folder.weather": "Weather", "folder.baidu_translate": "Translate", "folder.todo": "Todo list",
+  "folder.examples": "Examples", "folder.alarms": "Alarms",
   none: "No tool", function: "Function tool", method: "Method tool",
   noneLead: "The model alone.", functionLead: "Found by its name in the container.", methodLead: "A marked method of an object.",
   noVariant: "This tool module has no such tool.", idle: "The answer appears here.", waiting: "Asking…", calling: "Calling the tool…",
@@ -16,7 +16,11 @@ export const ENGLISH = {
   arguments: "Arguments", result: "Result", cached: "cached", repaired: "arguments repaired",
   "call.running": "running", "call.ok": "ok", "call.error": "error", "call.stopped": "stopped", "call.rejected": "rejected",
   total: "Total", tokens: "Tokens", rounds: "Rounds", model: "Model", tokensInOut: "{input} in, {output} out",
-  newConversation: "New conversation", conversations: "Conversations", noConversations: "What you ask is listed here, in this browser alone.", message: "Message",
+  settings: "Settings", theme: "Theme", themeAuto: "As the system", themeLight: "Light", themeDark: "Dark", technical: "Show technical figures",
+  editQuestion: "Edit", editing: "The answer and everything after it will be replaced.", anotherAnswer: "Another answer",
+  chooseTools: "Tools", toolsAll: "all", toolsChosen: "{chosen} of {all}", search: "Search conversations", nothingFound: "No conversation has this in its name.",
+  lengthOf: "{length} of {longest} characters",
+  newConversation: "New conversation", conversations: "Conversations", noConversations: "What you ask is listed here.", message: "Message",
   messagePlaceholder: "Ask something", send: "Send", plan: "Plan with a todo list",
   talkEmptyTitle: "What would you like to know?",
   talkEmpty: "Every tool of the service is offered, and earlier questions are remembered. Try one of these:",
@@ -49,8 +53,7 @@ export const ENGLISH = {
   run: "Run", runs: "Results", runsEmpty: "Fill in the arguments and run the tool: the result that a model would receive appears here.",
   noArguments: "This tool takes no arguments.", curl: "Copy as curl", reset: "Reset",
   required: "required", optional: "optional", choose: "Choose…", unset: "not given",
-  "hint.range": "{low} to {high}", "hint.least": "at least {low}", "hint.most": "at most {high}", "hint.above": "above {low}", "hint.below": "below {high}",
-  "hint.length": "at most {high} characters", "hint.items": "at most {high} items", "hint.default": "default {value}", "hint.example": "such as {value}", "hint.zone": "in your time zone, {zone}",
+  "hint.default": "default {value}", "hint.example": "such as {value}", "hint.zone": "in your time zone, {zone}",
   runDone: "{name}: {outcome}", runStopped: "{name}: stopped", running: "Running…", toolFailed: "The tool was not run",
   progressOf: "{done} of {of}", answeredOnce: "This run was answered before; nothing was run again.", progressDone: "{done} done", at: "Run at {time}",
   "advice.idempotency-conflict": "A run with this key is still going on. Wait for it, then run again.",

@@ -1,12 +1,12 @@
 /** The page's words in Chinese. */
 
-/** @type {Record<string, string>} */
 export const CHINESE = {
   tabs: "视图", compare: "对比", conversation: "对话", tools: "工具", docs: "API 文档",
   compareTitle: "同一个问题，三种问法",
   compareLead: "不给工具、给函数工具、给方法工具：看大模型调用了什么、得到了什么、用了多久。",
   folder: "工具", question: "问题", examples: "示例问题", ask: "提问", stop: "停止",
-  time: "时间", weather: "天气", baidu_translate: "翻译",
+  "folder.time": "时间", "folder.weather": "天气", "folder.baidu_translate": "翻译", "folder.todo": "待办清单",
+  "folder.examples": "示例", "folder.alarms": "闹钟",
   none: "无工具", function: "函数工具", method: "方法工具",
   noneLead: "只有大模型。", functionLead: "在容器里按名称查找。", methodLead: "对象上被标记的方法。",
   noVariant: "这个工具没有这种形式。", idle: "回答会出现在这里。", waiting: "正在提问…", calling: "正在调用工具…",
@@ -16,7 +16,11 @@ export const CHINESE = {
   arguments: "参数", result: "结果", cached: "缓存", repaired: "参数已修正",
   "call.running": "运行中", "call.ok": "成功", "call.error": "出错", "call.stopped": "已停止", "call.rejected": "已拒绝",
   total: "总用时", tokens: "Token", rounds: "轮次", model: "模型", tokensInOut: "输入 {input}，输出 {output}",
-  newConversation: "新对话", conversations: "对话列表", noConversations: "你问过的会列在这里，只保存在这个浏览器里。", message: "消息",
+  settings: "设置", theme: "外观", themeAuto: "跟随系统", themeLight: "浅色", themeDark: "深色", technical: "显示技术数据",
+  editQuestion: "修改", editing: "这个回答和之后的内容会被替换。", anotherAnswer: "换一个回答",
+  chooseTools: "工具", toolsAll: "全部", toolsChosen: "{chosen}/{all}", search: "搜索对话", nothingFound: "没有名称含有这些字的对话。",
+  lengthOf: "{length} / {longest} 个字符",
+  newConversation: "新对话", conversations: "对话列表", noConversations: "你问过的会列在这里。", message: "消息",
   messagePlaceholder: "问点什么", send: "发送", plan: "用待办清单规划",
   talkEmptyTitle: "想知道什么？",
   talkEmpty: "服务的所有工具都可用，前面的问题也会被记住。可以试试：",
@@ -49,8 +53,7 @@ export const CHINESE = {
   run: "运行", runs: "结果", runsEmpty: "填好参数并运行：大模型会得到的内容将出现在这里。",
   noArguments: "这个工具没有参数。", curl: "复制为 curl", reset: "重置",
   required: "必填", optional: "可不填", choose: "请选择…", unset: "不填",
-  "hint.range": "{low} 到 {high}", "hint.least": "至少 {low}", "hint.most": "至多 {high}", "hint.above": "大于 {low}", "hint.below": "小于 {high}",
-  "hint.length": "至多 {high} 个字符", "hint.items": "至多 {high} 项", "hint.default": "默认 {value}", "hint.example": "例如 {value}", "hint.zone": "你的时区：{zone}",
+  "hint.default": "默认 {value}", "hint.example": "例如 {value}", "hint.zone": "你的时区：{zone}",
   runDone: "{name}：{outcome}", runStopped: "{name}：已停止", running: "正在运行…", toolFailed: "工具没有运行",
   progressOf: "{done}/{of}", answeredOnce: "这次运行先前已有结果，没有再次运行。", progressDone: "已完成 {done}", at: "运行于 {time}",
   "advice.idempotency-conflict": "带这个键的运行还没有结束。请等它结束后再运行。",

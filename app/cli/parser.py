@@ -71,6 +71,14 @@ For MCP hosts that start a process; docs/mcp.md shows their configuration. Logs 
   python -m app keys new alice >> keys.toml
 
 The key is shown only once, on standard error; its entry for API_KEYS_FILE goes to standard output.""",
+    "state": """
+  python -m app state export > state.jsonl
+  STATE_URL=redis://localhost:6379/0 python -m app state import < state.jsonl
+  python -m app state stats
+  python -m app state vacuum
+
+The state is where STATE_URL says; a running service can go on. An export contains conversations. An import stores the
+records whose key has none yet.""",
 }
 """Epilogs of the help texts, by command."""
 
@@ -82,6 +90,7 @@ _SERVER_OPTIONS = {
     "workers": ("number of worker processes (SERVER_WORKERS)", (_SERVE,)),
 }
 """Options that take precedence over a variable, each with its help and the commands that have it."""
+_SUBCOMMANDS = {"tools": ("run",), "keys": ("new",), "state": ("export", "import", "stats", "vacuum")}
 _OPTION = re.compile(r"(?<![\w-])--[a-z]+")
 
 
@@ -104,8 +113,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     _refuse_unknown(parser, "command", words[:1], commands)
     command = commands[words[0]] if words else parser
     _refuse_server_options(parser, typed, command.get_default("run"))
-    if words[:1] == ["tools"] or words[:1] == ["keys"]:
-        _refuse_unknown(parser, "command", words[1:2], ("run",) if words[0] == "tools" else ("new",))
+    if words[:1] and words[0] in _SUBCOMMANDS:
+        _refuse_unknown(parser, "command", words[1:2], _SUBCOMMANDS[words[0]])
     parsed, rest = parser.parse_known_args(typed)
     options = [each.partition("=")[0] for each in rest if each.startswith("-")]
     _refuse_unknown(parser, "option", options, _OPTION.findall(command.format_help()))
@@ -157,6 +166,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
     command("check", "app.cli.check:check", "send one request to each configured upstream")
     command("mcp", "app.cli.mcp_stdio:serve_stdio", "serve MCP over standard input and output")
     _add_keys(command("keys", "app.cli.keys:create_key", "create an API key"))
+    _add_state(command("state", "app.cli.state:stats", "export, import or count what is stored"))
     return parser, commands.choices
 
 
@@ -218,6 +228,17 @@ def _add_demo(parser: argparse.ArgumentParser, default: object = False) -> None:
 def _add_keys(parser: argparse.ArgumentParser) -> None:
     new = parser.add_subparsers(title="commands", metavar="new", required=True).add_parser("new", help="create a key")
     new.add_argument("name", help="name of the principal, as shown in logs and metrics")
+
+
+def _add_state(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name, function, text in (
+        ("export", "export", "write all records to standard output, one JSON object a line"),
+        ("import", "import_", "store the records of standard input"),
+        ("stats", "stats", "show how many records of each kind are stored"),
+        ("vacuum", "vacuum", "give the unused space of the file back to the disk"),
+    ):
+        commands.add_parser(name, help=text).set_defaults(run=f"app.cli.state:{function}")
 
 
 def _tenant(text: str) -> str:

@@ -12,12 +12,12 @@ from tests.command_line import run
 
 def test_every_command_has_help_with_examples_that_it_understands(tmp_path: Path) -> None:
     commands = re.findall(r"^    ([\w-]+) ", run("--help", cwd=tmp_path).stdout, re.MULTILINE)
-    assert commands == ["serve", "demo", "ask", "chat", "tools", "new-tool", "check", "mcp", "keys"]
+    assert commands == ["serve", "demo", "ask", "chat", "tools", "new-tool", "check", "mcp", "keys", "state"]
     for command in ("", *commands, "tools run"):
         examples = run(*command.split(), "--help", cwd=tmp_path).stdout.split("examples:\n")[1].split("\n\n")[0]
         for line in examples.splitlines():
             # Without what the shell does before and after it, and without the words that explain it.
-            typed = re.split(r" &&| 2>| >>|  +", line.strip().split("python -m app", 1)[1].strip(" "))[0]
+            typed = re.split(r" &&| 2>| >|  +| <", line.strip().split("python -m app", 1)[1].strip(" "))[0]
             assert parse(["ask", "x"] if typed == "COMMAND --help" else shlex.split(typed)).run
 
 
@@ -26,7 +26,7 @@ def test_every_command_has_help_with_examples_that_it_understands(tmp_path: Path
     [
         (["sevre"], "there is no command sevre; did you mean serve?"),
         (["tools", "rnu"], "there is no command rnu; did you mean run?"),
-        (["xyz"], "there is no command xyz; known: serve, demo, ask, chat, tools, new-tool, check, mcp, keys"),
+        (["xyz"], "there is no command xyz; known: serve, demo, ask, chat, tools, new-tool, check, mcp, keys, state"),
         (["keys", "nwe", "alice"], "there is no command nwe; did you mean new?"),
         (["tools", "--port", "1"], "--port is an option of serve and demo only"),
         (["demo", "--workers=3"], "--workers is an option of serve only"),

@@ -1,7 +1,7 @@
 """The state store interface: values with expiry, locks with fencing tokens, in memory or shared by all replicas."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from toolchat.errors import StoreUnavailable
 from toolchat.messages import immutable
 
-__all__ = ["Lock", "LockLost", "StateStore", "decoding", "shared_client_key"]
+__all__ = ["Lock", "LockLost", "StateStore", "StoredRecord", "decoding", "shared_client_key"]
 
 
 @immutable
@@ -21,6 +21,18 @@ class Lock:
     """The fencing token: every later lock of the key has a greater one, so that late writes can be refused."""
     value: bytes | None = field(default=None, repr=False, compare=False)
     """The value of the key when the lock was taken."""
+
+
+@immutable
+class StoredRecord:
+    """A value with all that is stored about it, to be moved to another store."""
+
+    key: str
+    value: bytes
+    expires: float
+    """Seconds since 1970."""
+    client_key: str = ""
+    """The client for whom it is counted, if the store counts."""
 
 
 class LockLost(Exception):
@@ -56,7 +68,7 @@ class StateStore(ABC):
     """
 
     kind: str
-    """``memory`` or ``redis``."""
+    """``memory``, ``sqlite`` or ``redis``."""
     available: bool
     """Whether the last operation, or the last probe after a failed one, succeeded."""
     failures: int
@@ -97,6 +109,10 @@ class StateStore(ABC):
     @abstractmethod
     async def unlock(self, lock: Lock) -> None:
         """Release a lock, if it is still held."""
+
+    def records(self) -> AsyncIterator[StoredRecord]:
+        """All values, except for quotas, whose form differs between stores; raises ``StoreUnavailable``."""
+        raise NotImplementedError
 
     def script(self, name: str, text: str) -> Callable[[Sequence[str], Sequence[object]], Awaitable[Any]]:
         """Register a Lua script, to be called with keys and arguments; only stores of ``kind`` ``redis`` run scripts.

@@ -9,15 +9,17 @@ on one node, as scripts require.
 
 import asyncio
 import os
+import re
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from redis.exceptions import ResponseError
 
 from toolchat.errors import StoreUnavailable
-from toolchat.state.base import Lock, LockLost
+from toolchat.state.base import Lock, LockLost, StoredRecord
 from toolchat.state.redis_connection import RedisConnection
 
 __all__ = ["RedisStateStore"]
@@ -28,6 +30,7 @@ _FENCE_TTL: Final = 86_400_000
 _RETRY_SECONDS: Final = 15.0
 """Seconds for which an operation is retried; by then the lock that it concerns has expired."""
 _RETRY_PAUSE: Final = 0.2
+_NAME: Final = re.compile(r"([^{:]*:|)\{(.*)\}", re.DOTALL)
 
 # An overwritten fence, which is no sensible number, counts as none: it must not block the key for ever.
 _FENCE: Final = """
@@ -177,6 +180,26 @@ class RedisStateStore(RedisConnection):
         except StoreUnavailable:
             self._retry_later("unlock", lambda: self._unlock(self._lock_names(lock.key), [lock.token, _FENCE_TTL]))
             raise
+
+    async def records(self) -> AsyncIterator[StoredRecord]:
+        """See :meth:`StateStore.records`; those that are written meanwhile may be missing."""
+        cursor: int | None = None
+        while cursor != 0:
+            cursor, names = await self._run("SCAN", partial(self._scan, cursor or 0))
+            for name in names:
+                # Locks, fences and the counts of quotas have something behind the tag.
+                parts = _NAME.fullmatch(name.removeprefix(self._prefix.encode()).decode(errors="surrogatepass"))
+                if parts and (stored := await self._run("GET", partial(self._stored, name)))[0] is not None:
+                    yield StoredRecord(f"{parts[1]}{parts[2]}", stored[0], time.time() + stored[1] / 1000)
+
+    async def _scan(self, cursor: int) -> tuple[int, Sequence[bytes]]:
+        following, names = await self._client.scan(cursor, f"{self._prefix}*", 1000, "string")
+        return following, [name for name in names if isinstance(name, bytes)]
+
+    async def _stored(self, name: bytes) -> tuple[bytes | None, int]:
+        """The value of a key, and the milliseconds until it expires."""
+        value, left = await asyncio.gather(self._client.get(name), self._client.pttl(name))
+        return value if isinstance(value, bytes) else None, left
 
     async def durability_warning(self) -> str:
         """See :meth:`StateStore.durability_warning`."""

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
@@ -17,9 +17,9 @@ from typing import Final, TypeVar
 
 from toolchat import instruments
 from toolchat.errors import StoreUnavailable
-from toolchat.state.base import Lock, LockLost, StateStore, shared_client_key
+from toolchat.state.base import Lock, LockLost, StateStore, StoredRecord, shared_client_key
 from toolchat.state.eviction import Share, evict
-from toolchat.state.sqlite_file import IN_MEMORY, checkpoint, identity, open_database, open_reader
+from toolchat.state.sqlite_file import IN_MEMORY, checkpoint, identity, open_database, open_reader, vacuum
 from toolchat.state.sqlite_thread import WritingThread, transact
 
 __all__ = ["InMemoryStateStore", "SqliteStateStore"]
@@ -84,8 +84,8 @@ class SqliteStateStore(StateStore):
         deadline: float = 0.5,
         synchronous: bool = False,
     ) -> None:
-        self._path = str(path)
-        self.kind = "memory" if self._path == IN_MEMORY else "sqlite"
+        self.path = str(path)
+        self.kind = "memory" if self.path == IN_MEMORY else "sqlite"
         self.available = True
         self.failures = 0
         self._max_entries, self._max_bytes = max_entries, max_bytes
@@ -111,7 +111,7 @@ class SqliteStateStore(StateStore):
 
     def check(self) -> None:
         """See :meth:`StateStore.check`."""
-        open_database(self._path, thorough=False).close()
+        open_database(self.path, thorough=False).close()
 
     async def start(self) -> None:
         """Open the file, and look after it from now on.
@@ -203,6 +203,28 @@ class SqliteStateStore(StateStore):
         with suppress(LockLost):
             await self._run("unlock", lambda: self._check(lock, unlock=True))
 
+    async def records(self) -> AsyncIterator[StoredRecord]:
+        """See :meth:`StateStore.records`; as they are when the first one is read, the oldest first."""
+        monotonic = time.time() - self._now()
+        database = self._opened() if self.kind == "memory" else open_reader(self.path)
+        statement = "SELECT key, value, expires, client FROM entries WHERE expires > ? AND kind != 'quota' ORDER BY id"
+        try:
+            for key, value, expires, client_key in database.execute(statement, (self._now(),)):
+                yield StoredRecord(_decoded(key), value, expires + monotonic, client_key)
+        except sqlite3.Error as error:
+            raise StoreUnavailable(f"the state store cannot be read: {error}") from None
+
+    async def vacuum(self) -> None:
+        """Give unused space of the file back to the disk; other processes that write wait meanwhile.
+
+        Raises:
+            StoreUnavailable: it does not succeed.
+        """
+        try:
+            await asyncio.to_thread(vacuum, self.path)
+        except sqlite3.Error as error:
+            raise StoreUnavailable(f"the state store cannot be vacuumed: {error}") from None
+
     def __len__(self) -> int:
         """The number of values."""
         return self._total("count(*)")
@@ -221,12 +243,12 @@ class SqliteStateStore(StateStore):
         """The connection that writes; the first call opens the file."""
         if self._writer is None:
             self._writer = self._reader = open_database(
-                self._path, busy_seconds=self._deadline, synchronous=self._synchronous
+                self.path, busy_seconds=self._deadline, synchronous=self._synchronous
             )
             if self.kind == "sqlite":
-                self._reader = open_reader(self._path)
+                self._reader = open_reader(self.path)
                 self._thread = WritingThread(self._writer)
-                self._identity = identity(self._path)
+                self._identity = identity(self.path)
         return self._writer
 
     async def _run(
@@ -352,13 +374,13 @@ class SqliteStateStore(StateStore):
                 await self._check_file()
 
     async def _check_file(self) -> None:
-        if self._usable and identity(self._path) != self._identity:
+        if self._usable and identity(self.path) != self._identity:
             # What is written from now on would be gone after a restart, and other processes may have another file.
             self._usable = self.available = False
-            _log.error("the file of the state store was removed or replaced: restart", extra={"server": self._path})
+            _log.error("the file of the state store was removed or replaced: restart", extra={"server": self.path})
         if self._usable and self._changes != (changes := self._opened().total_changes):
             try:
-                await asyncio.to_thread(checkpoint, self._path)
+                await asyncio.to_thread(checkpoint, self.path)
             except sqlite3.Error as error:
                 self._failed(str(error))
             else:
@@ -368,7 +390,7 @@ class SqliteStateStore(StateStore):
         self.available = False
         if time.monotonic() - self._warned_at >= _WARNING_SECONDS:
             self._warned_at = time.monotonic()
-            _log.warning("the state store cannot be used", extra={"server": self._path, "reason": reason})
+            _log.warning("the state store cannot be used", extra={"server": self.path, "reason": reason})
 
     def _release_late(self, lock: Lock | None) -> None:
         """Release a lock that was granted to a caller who was cancelled."""
@@ -389,6 +411,10 @@ InMemoryStateStore = SqliteStateStore  # deprecated alias, removed in 0.3
 def _encoded(key: str) -> bytes:
     # Not every key is valid text: a client may have sent half of a character.
     return key.encode(errors="surrogatepass")
+
+
+def _decoded(name: bytes) -> str:
+    return name.decode(errors="surrogatepass")
 
 
 def _kind(key: str) -> str:

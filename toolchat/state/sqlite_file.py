@@ -12,7 +12,7 @@ from typing import Final
 
 from toolchat.errors import ConfigurationError
 
-__all__ = ["IN_MEMORY", "checkpoint", "identity", "open_database", "open_reader"]
+__all__ = ["IN_MEMORY", "checkpoint", "identity", "open_database", "open_reader", "vacuum"]
 
 IN_MEMORY: Final = ":memory:"
 _VERSION: Final = 1
@@ -108,6 +108,17 @@ def checkpoint(path: str) -> None:
         [_, pages, _] = database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
         if pages > _LONGEST_LOG:
             database.execute("PRAGMA wal_checkpoint(RESTART)")
+
+
+def vacuum(path: str) -> None:
+    """Write a file anew without its unused space.
+
+    Raises:
+        sqlite3.Error: another process uses it all the time, or the disk has no room for a second copy.
+    """
+    with closing(sqlite3.connect(path, timeout=_OPENING_SECONDS, isolation_level=None)) as database:
+        database.execute("VACUUM")
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def identity(path: str) -> tuple[int, int] | None:

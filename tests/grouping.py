@@ -29,10 +29,13 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     known: dict[Callable[..., Any], bool] = {}
+    slow: dict[int, bool] = {}  # the cases of a function share what tells
     for item in items:
         assert isinstance(item, pytest.Function)
-        marked = item.get_closest_marker("slow")
-        if not marked and any(_starts_a_process(each, known) for each in [item.function, *_fixtures(item)]):
+        shared = id(item._fixtureinfo)
+        if shared not in slow:
+            slow[shared] = any(_starts_a_process(each, known) for each in [item.function, *_fixtures(item)])
+        if slow[shared] and not item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.slow)
         if "browser" in item.fixturenames:
             item.add_marker(pytest.mark.page)

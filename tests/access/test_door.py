@@ -191,17 +191,25 @@ def test_a_key_is_generated_and_printed_once_if_others_can_connect(tmp_path: Pat
     assert key not in rest
 
 
-async def test_pages_of_the_origins_that_are_named_may_ask_and_others_not() -> None:
-    origin, other = "https://chat.example.org", "https://evil.example"
-    async with service(API_KEYS=ALICE, CORS_ORIGINS=origin) as client:
-        asked = {"Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "authorization"}
-        allowed = await client.options(PATH, headers={"Origin": origin, **asked})
-        assert (allowed.status_code, allowed.headers["access-control-allow-origin"]) == (200, origin)
-        assert "access-control-allow-credentials" not in allowed.headers
-        refused = await client.options(PATH, headers={"Origin": other, **asked})
-        assert (refused.status_code, "access-control-allow-origin" in refused.headers) == (400, False)
-        unknown = await client.get(PATH, headers={"Origin": origin})
-        assert (unknown.status_code, unknown.headers["access-control-allow-origin"]) == (401, origin)
+ORIGIN = "https://chat.example.org"
+
+
+@pytest.fixture(scope="module")
+async def beside() -> AsyncGenerator[httpx.AsyncClient, None]:
+    """A service with a key that a page of another origin may ask."""
+    async with service(API_KEYS=ALICE, CORS_ORIGINS=ORIGIN) as client:
+        yield client
+
+
+async def test_pages_of_the_origins_that_are_named_may_ask_and_others_not(beside: httpx.AsyncClient) -> None:
+    asked = {"Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "authorization"}
+    allowed = await beside.options(PATH, headers={"Origin": ORIGIN, **asked})
+    assert (allowed.status_code, allowed.headers["access-control-allow-origin"]) == (200, ORIGIN)
+    assert "access-control-allow-credentials" not in allowed.headers
+    refused = await beside.options(PATH, headers={"Origin": "https://evil.example", **asked})
+    assert (refused.status_code, "access-control-allow-origin" in refused.headers) == (400, False)
+    unknown = await beside.get(PATH, headers={"Origin": ORIGIN})
+    assert (unknown.status_code, unknown.headers["access-control-allow-origin"]) == (401, ORIGIN)
 
 
 @pytest.mark.parametrize(
@@ -216,14 +224,12 @@ async def test_pages_of_the_origins_that_are_named_may_ask_and_others_not() -> N
     ],
 )
 async def test_allowed_origins_can_use_the_headers_of_the_foreign_protocols(
-    path: str, sent: list[str], read: list[str]
+    path: str, sent: list[str], read: list[str], beside: httpx.AsyncClient
 ) -> None:
-    origin = "https://chat.example.org"
     wanted = ", ".join(["authorization", "content-type", *sent])
     asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": wanted}
-    async with service(API_KEYS=ALICE, CORS_ORIGINS=origin) as client:
-        allowed = await client.options(path, headers={"Origin": origin, **asked})
-        answer = await client.post(path, headers={"Origin": origin, "X-API-Key": KEY})
+    allowed = await beside.options(path, headers={"Origin": ORIGIN, **asked})
+    answer = await beside.post(path, headers={"Origin": ORIGIN, "X-API-Key": KEY})
     assert allowed.status_code == 200
     assert set(map(str.lower, sent)) <= set(allowed.headers["access-control-allow-headers"].lower().split(", "))
     exposed = answer.headers["access-control-expose-headers"].lower().split(", ")
@@ -231,11 +237,11 @@ async def test_allowed_origins_can_use_the_headers_of_the_foreign_protocols(
 
 
 @pytest.mark.parametrize("name", ["x-stainless", "x-stainless-", f"x-stainless-{'a' * 41}", "x-forwarded-for"])
-async def test_pages_of_the_origins_that_are_named_may_send_no_other_headers(name: str) -> None:
-    origin = "https://chat.example.org"
+async def test_pages_of_the_origins_that_are_named_may_send_no_other_headers(
+    name: str, beside: httpx.AsyncClient
+) -> None:
     wanted = f"x-stainless-lang, {name}"
     asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": wanted}
-    async with service(API_KEYS=ALICE, CORS_ORIGINS=origin) as client:
-        refused = await client.options("/v1/chat/completions", headers={"Origin": origin, **asked})
+    refused = await beside.options("/v1/chat/completions", headers={"Origin": ORIGIN, **asked})
     assert refused.status_code == 400
     assert name not in refused.headers["access-control-allow-headers"].lower().split(", ")

@@ -6,8 +6,6 @@ from typing import Any
 import httpx
 import pytest
 
-from app.main import create_app
-from tests.api.assembled import short_way
 from tests.players.openai_player import OpenAIPlayer
 from tests.serving import events_of, service
 from tests.sessions.conversing import EVENTS, JSON, conversation, reply, sociable
@@ -194,10 +192,3 @@ async def test_a_mistyped_parameter_of_any_question_is_refused_and_the_nearest_o
     answer = await client.get(url)
     assert (answer.status_code, answer.json()["detail"]) == (422, said)
     assert player.requests == []
-
-
-@pytest.mark.parametrize("path", ["/time/chat", "/chat", "/chat/stream"])
-def test_the_fast_router_serves_get_and_post(path: str) -> None:
-    way = short_way(create_app())
-    found = {method: way.route_of({"method": method, "path": path}) for method in ("GET", "POST", "PUT")}
-    assert [each is not None for each in found.values()] == [True, True, False]

@@ -4,7 +4,7 @@ import ast
 import asyncio
 import inspect
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType
@@ -27,6 +27,7 @@ from tests.players.openai_player import OpenAIPlayer, sensible_model
 from tests.serving import serving
 from tests.waiting import PATIENCE
 from toolchat.chat.advisors.base import Advisor
+from toolchat.chat.client import ChatClient
 from toolchat.errors import ToolchatError, UpstreamError
 
 JSON = {"Accept": "application/json"}
@@ -51,13 +52,17 @@ def compiled(page: Path, block: str) -> CodeType:
     return code
 
 
-@pytest.mark.parametrize(("page", "block"), BLOCKS, ids=[f"{page.stem}-{n}" for n, (page, _) in enumerate(BLOCKS)])
-async def test_a_code_block_of_a_page_runs_unchanged(page: Path, block: str) -> None:
+@pytest.fixture(scope="module")
+async def chat() -> AsyncGenerator[ChatClient, None]:
     async with open_service(read_configuration()) as (state, _):
-        names: dict[str, Any] = {"__name__": "shown", "client": state.chat}
-        running = eval(compiled(page, block), names)
-        if inspect.iscoroutine(running):
-            await running
+        yield state.chat
+
+
+@pytest.mark.parametrize(("page", "block"), BLOCKS, ids=[f"{page.stem}-{n}" for n, (page, _) in enumerate(BLOCKS)])
+async def test_a_code_block_of_a_page_runs_unchanged(page: Path, block: str, chat: ChatClient) -> None:
+    running = eval(compiled(page, block), {"__name__": "shown", "client": chat})
+    if inspect.iscoroutine(running):
+        await running
 
 
 async def test_the_blocks_about_the_library_run_one_after_the_other() -> None:

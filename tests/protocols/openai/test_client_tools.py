@@ -120,38 +120,34 @@ def shortened(first: dict[str, Any]) -> list[dict[str, Any]]:
     return returned({**first, "tool_calls": first["tool_calls"][1:]})
 
 
-@pytest.mark.parametrize(
-    ("later", "fields"),
-    [
-        ([], {}),
-        ([], {"tool_choice": "none"}),
-        ([user("Go on")], {}),
-        ([{"role": "assistant", "content": "4."}, user("And now?")], {"tools": [ROLL]}),
-    ],
-    ids=["without tools", "with no choice", "with a note", "in a later turn"],
-)
+LATER: list[tuple[list[dict[str, Any]], dict[str, Any]]] = [
+    ([], {}),
+    ([], {"tool_choice": "none"}),
+    ([user("Go on")], {}),
+    ([{"role": "assistant", "content": "4."}, user("And now?")], {"tools": [ROLL]}),
+]
+"""What follows the results, and fields: without tools, with no choice, with a note, and in a later turn."""
+
+
 @pytest.mark.parametrize(("view", "rolls"), [(returned, 2), (split, 2), (reordered, 2), (shortened, 1)])
 async def test_a_saved_turn_is_restored_however_its_calls_come_back(
-    view: Callable[[dict[str, Any]], list[dict[str, Any]]],
-    rolls: int,
-    later: list[dict[str, Any]],
-    fields: dict[str, Any],
+    view: Callable[[dict[str, Any]], list[dict[str, Any]]], rolls: int
 ) -> None:
     earlier = [{"role": "system", "content": "Be brief."}, user("Hello"), {"role": "assistant", "content": "Hello."}]
-    async with played([asks(TIME), asks(TIME, ROLLED, ROLLED), SAYS]) as (client, player):
-        first = said(await completion(client, *earlier, ASKED, tools=[ROLL]))
-        await completion(client, *earlier, ASKED, *view(first), *later, **fields)
-    messages = player.requests[2].body["messages"]
-    texts = [(each["role"], each["content"]) for each in messages]
-    assert texts[1:4] == [("user", "Hello"), ("assistant", "Hello."), ("user", ASKED["content"])]
-    assert texts[0][1].endswith("Be brief.")
-    assert [each["content"] for each in later] == [each["content"] for each in messages[len(messages) - len(later) :]]
-    _, found, last, *results = messages[4 : len(messages) - len(later)]
-    assert found["content"].startswith('{"')
-    assert names_of(last) == ["getCityTimeFunction", *["roll"] * rolls]
-    assert [each["tool_call_id"] for each in results] == [each["id"] for each in last["tool_calls"]]
-    assert results[0]["content"].startswith('{"')
-    assert [each["content"] for each in results[1:]] == [each["id"][-2:] for each in last["tool_calls"][1:]]
+    async with played([asks(TIME), asks(TIME, ROLLED, ROLLED), SAYS] * len(LATER)) as (client, player):
+        for later, fields in LATER:
+            first = said(await completion(client, *earlier, ASKED, tools=[ROLL]))
+            await completion(client, *earlier, ASKED, *view(first), *later, **fields)
+            messages = player.requests[-1].body["messages"]
+            texts = [(each["role"], each["content"]) for each in messages]
+            assert texts[1:4] == [("user", "Hello"), ("assistant", "Hello."), ("user", ASKED["content"])]
+            assert texts[0][1].endswith("Be brief.")
+            noted = [each["content"] for each in messages[len(messages) - len(later) :]]
+            assert noted == [each["content"] for each in later]
+            _, found, last, *results = messages[4 : len(messages) - len(later)]
+            assert found["content"].startswith('{"')
+            assert names_of(last) == ["getCityTimeFunction", *["roll"] * rolls]
+            assert [each["tool_call_id"] for each in results] == [each["id"] for each in last["tool_calls"]]
 
 
 async def test_provider_data_of_a_call_is_returned_to_the_provider() -> None:

@@ -43,22 +43,15 @@ class SseDecoder:
         Raises:
             UpstreamInvalid: an event exceeds the size limit, or is not UTF-8.
         """
+        if self._after_cr and chunk.startswith(b"\n"):  # a CRLF that was split between two chunks
+            chunk, self._after_cr = chunk[1:], False
         if not chunk:
             return []
-        if self._after_cr and chunk[:1] == b"\n":  # a CRLF that was split between two chunks
-            chunk = chunk[1:]
-            self._after_cr = False
-            if not chunk:
-                return []
-        self._after_cr = chunk[-1:] == b"\r"
-        *lines, rest = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-        events: list[ServerSentEvent] = []
-        if lines:
-            self._line += lines[0]
-            lines[0] = bytes(self._line)
-            self._line.clear()
-            for line in lines:
-                self._take_line(line, events)
+        self._after_cr = chunk.endswith(b"\r")
+        if b"\r" in chunk:
+            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        *lines, rest = chunk.split(b"\n")
+        events = self._take_lines(lines) if lines else []
         self._line += rest
         self._check_size()
         return events
@@ -69,27 +62,30 @@ class SseDecoder:
         Raises:
             UpstreamInvalid: it is not UTF-8.
         """
-        events: list[ServerSentEvent] = []
-        self._take_line(bytes(self._line), events)
-        self._take_line(b"", events)
-        return events
+        return self._take_lines([b"", b""])
 
     def _check_size(self) -> None:
         if len(self._line) + self._size > self._max_bytes:
             raise UpstreamInvalid(f"{self._upstream} sent an event of more than {self._max_bytes} bytes")
 
-    def _take_line(self, line: bytes, events: list[ServerSentEvent]) -> None:
-        if self._at_start:
-            line = line.removeprefix(_BYTE_ORDER_MARK)
-            self._at_start = False
-        if line:
-            name, _, value = line.partition(b":")
-            if name in (b"data", b"event"):
-                self._take_field(name, value.removeprefix(b" "))
-        elif self._data or self._event:
-            if self._data:
-                events.append(ServerSentEvent("\n".join(self._data), self._event or "message"))
-            self._data, self._event, self._size = [], "", 0
+    def _take_lines(self, lines: list[bytes]) -> list[ServerSentEvent]:
+        """Take complete lines; the first one ends the line that has begun before."""
+        if self._line or self._at_start:
+            lines[0] = bytes(self._line + lines[0])
+            self._line.clear()
+            if self._at_start:
+                lines[0], self._at_start = lines[0].removeprefix(_BYTE_ORDER_MARK), False
+        events: list[ServerSentEvent] = []
+        for line in lines:
+            if line:
+                name, _, value = line.partition(b":")
+                if name in (b"data", b"event"):
+                    self._take_field(name, value.removeprefix(b" "))
+            elif self._data or self._event:
+                if self._data:
+                    events.append(ServerSentEvent("\n".join(self._data), self._event or "message"))
+                self._data, self._event, self._size = [], "", 0
+        return events
 
     def _take_field(self, name: bytes, value: bytes) -> None:
         try:
@@ -97,7 +93,8 @@ class SseDecoder:
         except UnicodeDecodeError:
             raise UpstreamInvalid(f"{self._upstream} sent bytes that are not UTF-8", retryable=True) from None
         self._size += len(value) + 1
-        self._check_size()
+        if self._size > self._max_bytes:
+            self._check_size()
         if name == b"data":
             self._data.append(text)
         else:

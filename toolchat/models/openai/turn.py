@@ -63,7 +63,8 @@ class OpenAITurn:
         if usage := choice.get("usage"):
             self._count(usage)
         self._answered = True
-        self._stop(choice.get("finish_reason"))
+        if reason := choice.get("finish_reason"):
+            self._stop(reason)
         return self._add_message(self._message_of(choice))
 
     def close(self) -> str:
@@ -93,7 +94,7 @@ class OpenAITurn:
             self._usage = usage
 
     def _stop(self, reason: object) -> None:
-        if not isinstance(reason, str) or reason in ("", "null"):
+        if not isinstance(reason, str) or reason == "null":
             return
         if reason in _FAILED:
             raise UpstreamUnavailable("the chat provider reported a failure of its own")
@@ -108,7 +109,8 @@ class OpenAITurn:
         return message if isinstance(message, dict) and not self._by_deltas else {}
 
     def _add_message(self, message: Mapping[str, Any]) -> str:
-        self.new_reasoning = self._reasoning.add(message)
+        if not _REASONING_KEYS.isdisjoint(message):
+            self.new_reasoning = self._reasoning.add(message)
         if calls := message.get("tool_calls"):
             self._calls.add(calls)
         return self._text.add(message.get("content") or message.get("refusal"))
@@ -128,8 +130,6 @@ class _ReasoningMerger:
 
     def add(self, message: Mapping[str, Any]) -> str:
         """Add the reasoning of a message and return the new text."""
-        if _REASONING_KEYS.isdisjoint(message):
-            return ""
         new = ""
         for key in ("reasoning_content", "reasoning"):
             if isinstance(text := message.get(key), str) and text:

@@ -3,7 +3,7 @@
 import { address, announce, find, make, namedButton } from "./elements.js";
 import { remembered } from "./remembered.js";
 import { readJson } from "./sse.js";
-import { say, text } from "./texts.js";
+import { text, titled } from "./texts.js";
 
 /** Shows the list, and tells which conversation is wanted, or that one is to be deleted. */
 export class Conversations {
@@ -35,8 +35,7 @@ export class Conversations {
     if (focused) find(focused)?.focus();
     find("conversations-empty").hidden = conversations.length > 0;
     find("conversations-count").textContent = conversations.length ? String(conversations.length) : "";
-    if (current?.name) showName(current.name);
-    else say(find("conversation-title"), "newConversation");
+    titled(find("conversation-title"), current?.name ? "" : "newConversation", current?.name);
     find("talk-actions").hidden = !current;
     find("export").hidden = !current?.answered;
   }
@@ -84,10 +83,4 @@ function confirmIn(id, action) {
   dialog.returnValue = "";
   dialog.onclose = () => { if (dialog.returnValue) action(); };
   dialog.showModal();
-}
-
-function showName(name) {
-  const title = find("conversation-title");
-  delete title.dataset.text;
-  title.textContent = name;
 }

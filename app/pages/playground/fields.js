@@ -2,7 +2,7 @@
 
 import { make } from "./elements.js";
 import { faultOf, pretty } from "./json.js";
-import { asText, choicesOf, rangeOf } from "./schema.js";
+import { asText, choicesOf } from "./schema.js";
 import { say, text } from "./texts.js";
 
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
@@ -12,15 +12,11 @@ export function fieldOf(schema, required) {
   if (choicesOf(schema)) return choice(schema, required);
   if (schema.type === "boolean") return tick(schema, required);
   if (schema.type === "integer" || schema.type === "number") return number(schema, required);
-  if (schema.type === "string") return MOMENTS[schema.format]?.(schema, required) ?? words(schema, required);
+  if (schema.type === "string") return MOMENTS[schema.format] ? moment(schema, required) : words(schema, required);
   return json(schema, required);
 }
 
-const MOMENTS = {
-  date: (schema, required) => moment("date", schema, required),
-  time: (schema, required) => moment("time", schema, required),
-  "date-time": (schema, required) => moment("datetime-local", schema, required),
-};
+const MOMENTS = { date: "date", time: "time", "date-time": "datetime-local" };
 
 function choice(schema, required) {
   const control = make("select", "field");
@@ -32,11 +28,7 @@ function choice(schema, required) {
   return { control, read: () => control.value || undefined };
 }
 
-function option(value, shown = "") {
-  const made = make("option", "", shown);
-  made.value = value;
-  return made;
-}
+const option = (value, shown = "") => Object.assign(make("option", "", shown), { value });
 
 function tick(schema, required) {
   const control = input("checkbox", "tick");
@@ -48,10 +40,8 @@ function tick(schema, required) {
 
 function number(schema, required) {
   const control = input("number", "field");
-  const { low, high } = rangeOf(schema);
   Object.assign(control, { required, step: schema.multipleOf ?? (schema.type === "integer" ? 1 : "any"), value: schema.default ?? "" });
-  if (low !== undefined) control.min = String(low);
-  if (high !== undefined) control.max = String(high);
+  Object.assign(control, { min: schema.minimum ?? "", max: schema.maximum ?? "" });
   // As it was written, since JavaScript rounds long numbers.
   const read = () => (NUMBER.test(control.value) ? control.value : String(Number(control.value)));
   return { control, read: () => (control.value ? read() : undefined) };
@@ -65,21 +55,15 @@ function words(schema, required) {
   return { control, read: () => (control.value || required ? JSON.stringify(control.value) : undefined) };
 }
 
-function moment(type, schema, required) {
+function moment(schema, required) {
+  const type = MOMENTS[schema.format];
   const control = input(type, "field");
-  const local = type === "datetime-local";
-  Object.assign(control, { required, step: "any", value: schema.default ? (local ? inHere(schema.default) : schema.default) : "" });
+  const local = type === "datetime-local"; // such a field cannot show a moment of another time zone
+  Object.assign(control, { required, step: "any", value: (!local && schema.default) || "" });
   // RFC 3339 asks for the seconds, which browsers leave out.
   const whole = () => control.value + (control.value.split(":").length === 2 ? ":00" : "");
   const read = () => JSON.stringify(local ? new Date(control.value).toISOString() : whole());
   return { control, read: () => (control.value ? read() : undefined) };
-}
-
-/** A moment on the user's own clock. */
-function inHere(told) {
-  const at = new Date(told);
-  if (Number.isNaN(at.getTime())) return "";
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }
 
 function json(schema, required) {
@@ -94,6 +78,4 @@ function json(schema, required) {
   return { control, read: () => control.value.trim() || undefined };
 }
 
-function input(type, className) {
-  return Object.assign(make("input", className), { type });
-}
+const input = (type, className) => Object.assign(make("input", className), { type });

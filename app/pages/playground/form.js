@@ -3,7 +3,7 @@
 import { make } from "./elements.js";
 import { fieldOf } from "./fields.js";
 import { objectOf } from "./json.js";
-import { choicesOf, hintsOf, resolved, sampleOf } from "./schema.js";
+import { asText, choicesOf, resolved, sampleOf } from "./schema.js";
 import { say } from "./texts.js";
 
 /** Rows of a form, one for each argument. */
@@ -45,8 +45,12 @@ export class ArgumentsForm {
   }
 }
 
+/** What is known of a field; its bounds are told by the browser. */
 function hintElement(schema) {
-  const hints = hintsOf(schema).map(([key, values]) => say(make("span", "bound"), key, values));
-  const described = schema.description ? [make("span", "", schema.description)] : [];
-  return make("p", "hint", ...described, ...hints);
+  const parts = schema.description ? [make("span", "", schema.description)] : [];
+  const add = (key, value) => parts.push(say(make("span"), key, { value }));
+  if ((schema.default ?? null) !== null) add("hint.default", asText(schema.default));
+  if (schema.examples?.length) add("hint.example", asText(schema.examples[0]));
+  if (schema.format === "date-time") add("hint.zone", Intl.DateTimeFormat().resolvedOptions().timeZone);
+  return make("p", "hint", ...parts);
 }

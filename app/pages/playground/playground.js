@@ -8,7 +8,7 @@ import { approvalToken, beginWithKey, bearingToken, heldKey } from "./key.js";
 import { documentOf, wordsOf } from "./problem.js";
 import { remembered } from "./remembered.js";
 import { readJson } from "./sse.js";
-import { isKnown, language, say, text, translate } from "./texts.js";
+import { language, text, titled, translate } from "./texts.js";
 import { Tools } from "./tools.js";
 
 const tabs = [...document.querySelectorAll('[role="tab"]')];
@@ -58,8 +58,7 @@ function onEscape({ key, defaultPrevented, isComposing }) {
 function showModel(label) {
   const [provider, ...name] = label.split("/");
   find("model-name").textContent = name.join("/");
-  if (isKnown(`provider.${provider}`)) say(find("model-provider"), `provider.${provider}`);
-  else find("model-provider").textContent = provider;
+  titled(find("model-provider"), `provider.${provider}`, provider);
   find("model").hidden = false;
 }
 

@@ -26,23 +26,7 @@ export function choicesOf(schema) {
   return schema.enum?.filter((each) => each !== null);
 }
 
-/** The lowest and the highest value of a number; for a whole one also where the schema tells what lies beyond. */
-export function rangeOf({ type, minimum, maximum, exclusiveMinimum, exclusiveMaximum }) {
-  const lows = [minimum, type === "integer" ? exclusiveMinimum + 1 : undefined].filter(Number.isFinite);
-  const highs = [maximum, type === "integer" ? exclusiveMaximum - 1 : undefined].filter(Number.isFinite);
-  return { low: lows.length ? Math.max(...lows) : undefined, high: highs.length ? Math.min(...highs) : undefined };
-}
-
 /** A value to begin with, as far as the schema gives one. */
 export const sampleOf = (schema) => schema.default ?? schema.examples?.[0];
-
-/** What a description does not say of a field, as keys of texts with their values; its bounds are told by the browser. */
-export function hintsOf(schema) {
-  const hints = [];
-  if ((schema.default ?? null) !== null) hints.push(["hint.default", { value: asText(schema.default) }]);
-  if (schema.examples?.length) hints.push(["hint.example", { value: asText(schema.examples[0]) }]);
-  if (schema.format === "date-time") hints.push(["hint.zone", { zone: Intl.DateTimeFormat().resolvedOptions().timeZone }]);
-  return hints;
-}
 
 export const asText = (value) => (typeof value === "string" ? value : JSON.stringify(value));

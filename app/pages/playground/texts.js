@@ -29,9 +29,10 @@ export function say(element, key, values) {
   return element;
 }
 
-/** Writes the page's own name of something into an element, else the service's. */
+/** Writes the page's own name of something into an element, else the given one. */
 export function titled(element, key, title) {
   if (isKnown(key)) return say(element, key);
+  delete element.dataset.text;
   element.textContent = title;
   return element;
 }

@@ -53,7 +53,7 @@ export const ENGLISH = {
   run: "Run", runs: "Results", runsEmpty: "Fill in the arguments and run the tool: the result that a model would receive appears here.",
   noArguments: "This tool takes no arguments.", curl: "Copy as curl", reset: "Reset",
   required: "required", optional: "optional", choose: "Choose…", unset: "not given",
-  "hint.default": "default {value}", "hint.example": "such as {value}", "hint.zone": "in your time zone, {zone}",
+  "hint.default": "default {value}", "hint.example": "such as {value}", "hint.zone": "in your time zone, {value}",
   runDone: "{name}: {outcome}", runStopped: "{name}: stopped", running: "Running…", toolFailed: "The tool was not run",
   progressOf: "{done} of {of}", answeredOnce: "This run was answered before; nothing was run again.", progressDone: "{done} done", at: "Run at {time}",
   "advice.idempotency-conflict": "A run with this key is still going on. Wait for it, then run again.",

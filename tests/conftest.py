@@ -4,8 +4,10 @@ import gc
 import logging
 import os
 import sys
+import tempfile
 import traceback
 from collections.abc import AsyncGenerator, Generator, Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -73,11 +75,20 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     return report
 
 
+_SHARED = "empty"
+"""Name of the working directory of all tests that use no files."""
+
+
 @pytest.hookimpl(trylast=True)  # when the services of the test have ended
 def pytest_runtest_teardown() -> None:
-    """Print the logs of service processes, so that pytest shows them after a failure."""
+    """Print the logs of service processes, so that pytest shows them after a failure, and see what the test left."""
     sys.stderr.write("".join(LOG))
     LOG.clear()
+    here = Path.cwd()
+    if here.name == _SHARED and (left := list(here.iterdir())):
+        for each in left:
+            each.rename(Path(tempfile.mkdtemp(dir=here.parent)) / each.name)
+        raise AssertionError(f"{left[0].name}: a test with files in its working directory must use tmp_path")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -102,10 +113,8 @@ def _no_settings_of_the_developer(tmp_path_factory: pytest.TempPathFactory) -> I
         patch.setenv("STATE_URL", "memory://")
         patch.setenv("EXAMPLES_ENABLED", "true")  # many tests ask them, or set an alarm
         patch.setenv("REDIS_TIMEOUT", "3")  # a busy machine may delay a process for so long
-        empty = tmp_path_factory.mktemp("nobody")
-        patch.chdir(empty)
+        patch.chdir(tmp_path_factory.mktemp(_SHARED, numbered=False))
         yield
-        assert list(empty.iterdir()) == [], "a test that writes files in its working directory must use tmp_path"
 
 
 @pytest.fixture(scope="module")

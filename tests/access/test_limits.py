@@ -97,6 +97,8 @@ def test_names_are_forgotten_before_they_fill_the_memory() -> None:
     assert len(limiter) == 100
 
 
+pytestmark = pytest.mark.usefixtures("tmp_path")  # for the file of the state
+
 NOBODY = Limits("all")
 KINDS = ["memory", "sqlite", pytest.param("redis", marks=needs_redis)]
 

@@ -75,6 +75,7 @@ async def test_liveness_and_readiness_answer(offline: httpx.AsyncClient) -> None
     assert (await offline.get("/health/ready")).json()["chat_model"] == "offline"
 
 
+@pytest.mark.usefixtures("tmp_path")  # where its file is
 async def test_every_page_of_the_service_answers_with_the_default_state_store() -> None:
     async with service(STATE_URL="") as client:
         ready = (await client.get("/health/ready")).json()

@@ -20,7 +20,10 @@ def headers(scope: Scope, name: bytes) -> list[str]:
 
 def header(scope: Scope, name: bytes) -> str:
     """The first value of a header; empty without one."""
-    return next((value.decode("latin-1") for each, value in scope["headers"] if each == name), "")
+    for each, value in scope["headers"]:
+        if each == name:
+            return str(value, "latin-1")
+    return ""
 
 
 @lru_cache(maxsize=1024)

@@ -66,13 +66,16 @@ class Bodies:
         self._seconds = seconds
         self._large = 0
 
-    async def read(self, receive: Receive, longest: int = MAX_BODY_BYTES, *, announced: int = 0) -> Body:
+    async def read(
+        self, receive: Receive, longest: int = MAX_BODY_BYTES, *, announced: int = 0, arrived: bool = False
+    ) -> Body:
         """Read a whole body; a large one counts until it is released.
 
         Args:
             receive: ASGI's ``receive``.
             longest: the limit in bytes.
             announced: ``Content-Length``; a body that is announced as too long is refused without reading it.
+            arrived: whether the server has received all of it, so that no timeout is needed.
 
         Raises:
             BodyTooLarge: it is longer than ``longest``.
@@ -80,28 +83,34 @@ class Bodies:
             Overloaded: the large bodies exceed their shared limit.
             ClientDisconnect: the client disconnected, or its chunks cannot be parsed.
         """
-        content, body = bytearray(), Body()
         self._refuse_longer(announced, longest)
+        body = Body()
         try:
-            async with asyncio.timeout(self._seconds):
-                while True:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise ClientDisconnect
-                    content += message.get("body", b"")
-                    # Counted as it arrives, not as announced: a client may announce much and send nothing.
-                    if len(content) > MAX_BODY_BYTES:
-                        self._count(body, len(content), longest)
-                    if not message.get("more_body", False):
-                        break
+            if arrived:
+                body.content = await self._content(receive, body, longest)
+            else:
+                async with asyncio.timeout(self._seconds):
+                    body.content = await self._content(receive, body, longest)
         except TimeoutError:
             self.release(body)
             raise BodyTimeout(f"the body did not arrive within {self._seconds:g} s") from None
         except BaseException:
             self.release(body)
             raise
-        body.content = bytes(content)
         return body
+
+    async def _content(self, receive: Receive, body: Body, longest: int) -> bytes:
+        content = bytearray()
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            content += message.get("body", b"")
+            # Counted as it arrives, not as announced: a client may announce much and send nothing.
+            if len(content) > MAX_BODY_BYTES:
+                self._count(body, len(content), longest)
+            if not message.get("more_body", False):
+                return bytes(content)
 
     def release(self, body: Body) -> None:
         """Stop counting a body: its request has been answered."""

@@ -366,7 +366,9 @@ class GuardMiddleware:
         if scope["method"] in ("GET", "HEAD"):
             return Body()
         longest = scope["state"][_ANSWER].max_body_bytes
-        return await self._bodies.read(receive, longest, announced=_content_length(scope))
+        connection = connection_of(scope)
+        arrived = connection is not None and not connection.is_receiving
+        return await self._bodies.read(receive, longest, announced=_content_length(scope), arrived=arrived)
 
     async def _refuse(self, error: ToolchatError, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":  # a close before the handshake becomes a 403

@@ -10,6 +10,7 @@ from fastapi import Request
 from pydantic_core import from_json
 from starlette.types import Scope
 
+from app.access.hosts import header
 from toolchat.errors import InvalidRequest, UnsupportedMediaType, ValidationFailed
 
 __all__ = [
@@ -232,7 +233,7 @@ def require_json(request: Request) -> None:
 
     A page of another site can send text/plain without a CORS preflight, but not application/json.
     """
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
+    if header(request.scope, b"content-type").partition(";")[0].strip().lower() != _JSON:
         raise UnsupportedMediaType(f"the body must be sent with Content-Type: {_JSON}")
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Request, Response
 from pydantic_core import to_json
 
+from app.access.hosts import header
 from app.access.principals import current_request_caller
 from app.api.background.routes import accept, accepted, resume, stream
 from app.api.call_limit import call_count_key
@@ -98,7 +99,7 @@ SESSION_HEADER: dict[str, Any] = {
 
 def conversation_by_header(request: Request) -> str:
     """The conversation id of ``X-Session-ID``; empty without it; raises as :func:`conversation_of`."""
-    given = request.headers.get("x-session-id", "")
+    given = header(request.scope, b"x-session-id")
     return conversation_of(given) if given else ""
 
 
@@ -123,7 +124,7 @@ def conversation_prompt(
         service: the running service.
         message: the user's message, or the messages of a client that sends the whole conversation.
         conversation: the id of a remembered conversation; empty if the service does not remember it.
-        tools: what ``PromptSpec.tools`` takes.
+        tools: what ``PromptSpec.tools`` takes, in one tuple or list.
         advisors: advisors in addition to the memory's.
         context: values for tools and advisors in addition to the conversation's id.
     """
@@ -137,7 +138,8 @@ def conversation_prompt(
         # Advisors of tools store state under a conversation; this one lasts for one request.
         conversation = conversation_or_new("")
     values = {**(context or {}), CONVERSATION_ID: conversation} if conversation else context
-    return prompt.tools(tools).tool_context(values).advisors(*advisors)
+    prompt = prompt.tools(tools).advisors(*advisors) if advisors else prompt.tools(tools)
+    return prompt.tool_context(values) if values else prompt
 
 
 @immutable

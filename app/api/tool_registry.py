@@ -32,11 +32,11 @@ class Entry:
     advisors: tuple[Advisor, ...] = ()
     sources: tuple[DynamicTools, ...] = ()
 
-    def tools(self) -> tuple[ToolCallback, ...]:
+    def tools(self) -> ToolSet:
         """Return every function and method tool."""
-        return self.functions + self.methods
+        return ToolSet(self.functions + self.methods)
 
-    def in_conversation(self) -> tuple[ToolCallback, ...]:
+    def in_conversation(self) -> ToolSet:
         """Return every tool; of interchangeable ones the functions."""
         return self.functions if self.module.interchangeable and self.functions else self.tools()
 
@@ -153,7 +153,7 @@ class ToolRegistry:
                 entry.check()
         raise NotFound(f"no tool has the name {name[:64]}; known: {self._known()}")
 
-    def for_conversation(self, names: Sequence[str] | None) -> tuple[Sequence[object], Sequence[Advisor]]:
+    def for_conversation(self, names: Sequence[str] | None) -> tuple[ToolSet, Sequence[Advisor]]:
         """Return the tools that a conversation offers, all or those of these names, and the advisors of their modules.
 
         Raises:
@@ -163,9 +163,9 @@ class ToolRegistry:
             return self._now.all_tools, self.advisors
         tools = [self._chosen(name) for name in dict.fromkeys(names)]
         advisors = (each for tool in tools for each in self._now.owners[tool.definition.name].advisors)
-        return tools, list(dict.fromkeys(advisors))
+        return ToolSet(tools), list(dict.fromkeys(advisors))
 
-    def for_folder(self, name: str) -> tuple[Sequence[object], Sequence[Advisor]]:
+    def for_folder(self, name: str) -> tuple[ToolSet, Sequence[Advisor]]:
         """Return the tools and advisors of one module.
 
         Raises:

@@ -239,7 +239,7 @@ class PromptSpec:
 
     def messages(self, messages: Sequence[Message]) -> "PromptSpec":
         """Use a whole conversation instead of one user message."""
-        return self._with(messages=tuple(messages))
+        return PromptSpec(self.client, self.request.with_messages(tuple(messages)), self.own_advisors)
 
     def advisors(self, *advisors: Advisor) -> "PromptSpec":
         """Add advisors for this request only; their order places them among the client's."""

@@ -59,7 +59,9 @@ class OpenAIFormat(AnswerFormat):
         headers["openai-processing-ms"] = str(round((time.perf_counter() - self._context.started) * 1000))
         if not self._context.in_session:
             headers.pop("X-Session-ID", None)
-        return headers | limit_headers(active.reservation.usage)
+        if usage := active.reservation.usage:
+            headers |= limit_headers(usage)
+        return headers
 
 
 class _ChatFormat(OpenAIFormat):

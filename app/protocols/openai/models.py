@@ -14,7 +14,7 @@ from toolchat.chat.client import PromptSpec
 from toolchat.errors import NotConfigured, NotFound
 from toolchat.messages import Message
 from toolchat.models.base import ChatOptions
-from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.callback import ToolSet
 from toolchat.tool_calling.caller import current_caller
 
 __all__ = ["model_documents", "model_not_found", "model_prompt"]
@@ -77,22 +77,20 @@ def model_prompt(
     own, tool_choice = client_tools(functions) if functions else (), sent.chosen_tool()
     tools, advisors = _offered(service.tools, sent.model)
     if tool_choice == "none":
-        tools, advisors, own = (), (), ()
-    names = {each.definition.name for each in own}
-    ours = tools
-    if names:
-        ours = [each for each in tools if not (isinstance(each, ToolCallback) and each.definition.name in names)]
-    if allowed is not None:
-        ours = [each for each in ours if isinstance(each, ToolCallback) and each.definition.name in allowed]
-    if tool_choice not in (None, *CHOICES) and tool_choice not in names | _usable(ours):
+        tools, advisors, own = ToolSet(), (), ()
+    if own or allowed is not None:
+        names = {each.definition.name for each in own}
+        ours = [tool for name, tool in tools.by_name.items() if name not in names]
+        tools = ToolSet([*(each for each in ours if allowed is None or each.definition.name in allowed), *own])
+    if tool_choice not in (None, *CHOICES) and tool_choice not in _usable(tools):
         raise BadRequest(f"tool_choice: no tool has the name {tool_choice[:64]}", "tool_choice")
-    prompt = conversation_prompt(service, messages, conversation_id, tools=(*ours, *own), advisors=advisors)
+    prompt = conversation_prompt(service, messages, conversation_id, tools=tools, advisors=advisors)
     named = {} if tool_choice in (None, "none", "auto") else {"tool_choice": tool_choice}
     changed = {name: each for name, each in sent.options().items() if each is not None} | named
     return prompt.options(ChatOptions(**changed)) if changed else prompt
 
 
-def _offered(tools: ToolRegistry, model: str) -> tuple[Sequence[object], Sequence[Advisor]]:
+def _offered(tools: ToolRegistry, model: str) -> tuple[ToolSet, Sequence[Advisor]]:
     """The tools of a model, and the advisors that belong to them.
 
     Raises:
@@ -101,23 +99,24 @@ def _offered(tools: ToolRegistry, model: str) -> tuple[Sequence[object], Sequenc
     if model == ALL_TOOLS:
         return tools.for_conversation(None)
     if model == NO_TOOLS:
-        return (), ()
+        return ToolSet(), ()
+    if not model.startswith(_MODULE_PREFIX):
+        raise model_not_found(model)
     try:
-        offered = tools.for_folder(model.removeprefix(_MODULE_PREFIX)) if model.startswith(_MODULE_PREFIX) else ((), ())
+        offered, advisors = tools.for_folder(model.removeprefix(_MODULE_PREFIX))
     except NotFound:
         raise model_not_found(model) from None
     except NotConfigured as error:
         raise model_not_found(model, error.detail) from error
-    if not _usable(offered[0]):
+    if not _usable(offered):
         raise model_not_found(model)
-    return offered
+    return offered, advisors
 
 
-def _usable(tools: Sequence[object]) -> set[str]:
-    """The names of the tools that the caller may use."""
-    return set(
-        filter(current_caller.get().may_use, [each.definition.name for each in tools if isinstance(each, ToolCallback)])
-    )
+def _usable(tools: ToolSet) -> set[str]:
+    """The names of the tools that the caller may use; those that the client runs itself are its own."""
+    may_use = current_caller.get().may_use
+    return {name for name, tool in tools.by_name.items() if tool.metadata.run_by_caller or may_use(name)}
 
 
 def model_not_found(model: str, reason: str = "") -> ModelNotFound:

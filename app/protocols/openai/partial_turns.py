@@ -87,7 +87,7 @@ async def save_turn(
 
 async def restore_turns(store: StateStore, messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """Replace the client's view of each turn by the saved turn, if there is one."""
-    if not any(map(_saved_ids, messages)):
+    if not [each for each in messages if isinstance(each, AssistantMessage) and _saved_ids(each)]:
         return messages
     starts = turn_starts(messages)
     restored = [*messages[: starts[0]]]

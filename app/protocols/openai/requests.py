@@ -1,6 +1,5 @@
 """Requests of OpenAI's chat completions: their schema and their messages."""
 
-from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, StrictBool
@@ -149,15 +148,11 @@ class ChatCompletionRequest(Sampling):
             BadRequest: the question has content other than text, or tool calls and results do not match.
         """
         require_text(self.messages, "messages")
-        return conversation(_messages(self.messages), instructions, _NAMES)
+        sent = [(index, _message(each, text_of(each.content))) for index, each in enumerate(self.messages)]
+        return conversation(sent, instructions, _NAMES)
 
 
 _NOT_OPTIONS = frozenset(("model", "messages", "stream", "stream_options", "tools", "tool_choice"))
-
-
-def _messages(sent: Sequence[WireMessage]) -> Iterator[tuple[int, Message]]:
-    for index, each in enumerate(sent):
-        yield index, _message(each, text_of(each.content))
 
 
 def _message(sent: WireMessage, text: str) -> Message:

@@ -5,6 +5,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from pydantic_core import to_json
 
+from app.access.hosts import header
 from app.api.body_limits import body_of
 from app.api.dependencies import reject_prefetch
 from app.api.fast_router import QuestionRoute, ReadRoute
@@ -102,7 +103,7 @@ async def chat_completions(request: Request) -> Response:
         in_session=bool(conversation_id),
         include_usage=bool(sent.stream_options and sent.stream_options.include_usage),
         reports_progress=OPEN_WEBUI
-        in (request.headers.get("x-toolchat-progress"), service.settings.openai_api_progress),
+        in (header(request.scope, b"x-toolchat-progress"), service.settings.openai_api_progress),
     )
     return await answer_prompt(request, prompt, Chunks(context) if sent.stream else Completion(context))
 

@@ -33,6 +33,7 @@ __all__ = [
 
 MAX_TOOLS_BYTES = 256 * 1024
 """Longest definitions of all tools of one request, as JSON."""
+_LINK = LINK_FRAGMENT.encode()
 _TEXT_TYPES = ("text", "input_text", "output_text")
 
 ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
@@ -115,7 +116,7 @@ def read_request(kind: type[_T], body: bytes) -> _T:
 
 def without_link_tokens(body: bytes) -> bytes:
     """Remove the tokens of approval links from a history: the model could open the link, and decide by itself."""
-    if LINK_FRAGMENT.encode() not in body:
+    if _LINK not in body:
         return body
     return without_tokens(body.decode("latin-1")).encode("latin-1")
 

@@ -45,7 +45,7 @@ class Answer:
         store: ResponseStore,
         approvals: Mapping[str, str],
     ) -> None:
-        client_tools = frozenset([name for name, _, _ in sent.functions_of_client()])
+        client_tools = frozenset([each.name or "" for each in sent.tools or () if each.name])
         self.context = ResponseContext(sent.model, client_tools, in_session=bool(sent.conversation))
         self.output = Output(self.context.identifier, approvals, streamed=bool(sent.stream))
         self.status = "in_progress"

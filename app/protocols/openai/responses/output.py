@@ -11,6 +11,7 @@ __all__ = ["Event", "Output"]
 
 Event = dict[str, Any]
 """An event of a stream without its sequence number."""
+_NO_FIELDS: Mapping[str, Any] = {}
 
 
 class Output:
@@ -43,11 +44,12 @@ class Output:
     def text(self, text: str) -> None:
         """Add text to the open message, or to a new one."""
         if self.message is None:
-            self.message = self._add("msg", type="message", status="in_progress", role="assistant", content=[])
+            item = {"type": "message", "status": "in_progress", "role": "assistant", "content": []}
+            self.message = self._add("msg", item)
             self._emit_item("added", self.message)
-            self._emit("content_part.added", self.message, content_index=0, part=_part(""))
+            self._emit("content_part.added", self.message, {"content_index": 0, "part": _part("")})
         self.append(text)
-        self._emit("output_text.delta", self.message, content_index=0, delta=text, logprobs=[])
+        self._emit("output_text.delta", self.message, {"content_index": 0, "delta": text, "logprobs": []})
 
     def append(self, text: str) -> None:
         """Add text to the open message, for a caller that writes the event itself."""
@@ -61,59 +63,66 @@ class Output:
         text = "".join(self._texts)
         part = _part(text)
         self.items[index] |= {"status": status, "content": [part]}
-        self._emit("output_text.done", index, content_index=0, text=text, logprobs=[])
-        self._emit("content_part.done", index, content_index=0, part=part)
+        self._emit("output_text.done", index, {"content_index": 0, "text": text, "logprobs": []})
+        self._emit("content_part.done", index, {"content_index": 0, "part": part})
         self._emit_item("done", index)
         self.message, self._texts = None, []
 
     def start_call(self, call: ToolCall) -> None:
         """Add a call of one of the service's tools."""
         self.close_message()
-        index = self._running[call.id] = self._add(
-            "mcp", type="mcp_call", status="in_progress", name=call.name, server_label=SERVER_LABEL, arguments=""
-        )
-        item = self.items[index]
-        item |= {"output": None, "error": None, "approval_request_id": self._approvals.get(call.id)}
+        index = self._running[call.id] = self._add("mcp", self._call_item(call))
+        arguments = call.arguments if _has_object(call) else "{}"
         self._emit_item("added", index)
         self._emit("mcp_call.in_progress", index)
-        self._set_arguments("mcp_call_arguments", index, call.arguments if _is_object(call) else "{}")
+        self._emit_arguments("mcp_call_arguments", index, arguments)
+        self.items[index]["arguments"] = arguments
 
     def finish_call(self, execution: ToolCallFinished) -> None:
         """Add the result of a call, which the model has seen as well."""
-        if execution.call.id not in self._running:
-            self.start_call(execution.call)
-        index = self._running.pop(execution.call.id)
-        status = "completed" if execution.outcome == "ok" else "failed"
-        self.items[index] |= {"status": status, "output": execution.result}
-        self._emit(f"mcp_call.{status}", index)
+        call, is_ok = execution.call, execution.outcome == "ok"
+        result = {"status": "completed" if is_ok else "failed", "output": execution.result}
+        index = self._running.pop(call.id, None)
+        if index is None:  # not streamed
+            arguments = call.arguments if is_ok or _has_object(call) else "{}"
+            self._add("mcp", self._call_item(call) | result | {"arguments": arguments})
+            return
+        self.items[index] |= result
+        self._emit(f"mcp_call.{result['status']}", index)
         self._emit_item("done", index)
 
     def function_call(self, call: ToolCall, status: str) -> None:
         """Add a call that the client must run."""
-        index = self._add(
-            "fc", type="function_call", status="in_progress", call_id=call.id, name=call.name, arguments=""
-        )
+        item = {"type": "function_call", "status": "in_progress", "call_id": call.id, "name": call.name}
+        index = self._add("fc", item | {"arguments": ""})
+        arguments = call.arguments or "{}"
         self._emit_item("added", index)
-        self._set_arguments("function_call_arguments", index, call.arguments or "{}")
-        self.items[index]["status"] = status
+        self._emit_arguments("function_call_arguments", index, arguments)
+        self.items[index] |= {"arguments": arguments, "status": status}
         self._emit_item("done", index)
 
     def approval_request(self, identifier: str, name: str, arguments: str) -> None:
         """Add a request for approval; its id names the pending answer and the call."""
-        index = self._add("mcpr", type="mcp_approval_request", name=name, server_label=SERVER_LABEL)
-        self.items[index] |= {"id": identifier, "arguments": arguments}
+        item = {"type": "mcp_approval_request", "name": name, "server_label": SERVER_LABEL, "arguments": arguments}
+        index = self._add("mcpr", item)
+        self.items[index]["id"] = identifier
         self._emit_item("added", index)
         self._emit_item("done", index)
 
-    def _set_arguments(self, kind: str, index: int, arguments: str) -> None:
-        self.items[index]["arguments"] = arguments
-        self._emit(f"{kind}.delta", index, delta=arguments)
-        self._emit(f"{kind}.done", index, arguments=arguments)
+    def _call_item(self, call: ToolCall) -> dict[str, Any]:
+        item = {"type": "mcp_call", "status": "in_progress", "name": call.name, "server_label": SERVER_LABEL}
+        approval = self._approvals.get(call.id)
+        return item | {"arguments": "", "output": None, "error": None, "approval_request_id": approval}
 
-    def _add(self, prefix: str, **fields: Any) -> int:
+    def _add(self, prefix: str, item: dict[str, Any]) -> int:
         index = len(self.items)
-        self.items.append({"id": f"{prefix}_{self._identifier}_{index}", **fields})
+        item["id"] = f"{prefix}_{self._identifier}_{index}"
+        self.items.append(item)
         return index
+
+    def _emit_arguments(self, kind: str, index: int, arguments: str) -> None:
+        self._emit(f"{kind}.delta", index, {"delta": arguments})
+        self._emit(f"{kind}.done", index, {"arguments": arguments})
 
     def _emit_item(self, kind: str, index: int) -> None:
         if self._streamed:
@@ -121,13 +130,13 @@ class Output:
             item = self.items[index].copy()
             self._events.append({"type": f"response.output_item.{kind}", "output_index": index, "item": item})
 
-    def _emit(self, kind: str, index: int, **fields: Any) -> None:
+    def _emit(self, kind: str, index: int, fields: Mapping[str, Any] = _NO_FIELDS) -> None:
         if self._streamed:
             place = {"output_index": index, "item_id": self.items[index]["id"]}
             self._events.append({"type": f"response.{kind}", **place, **fields})
 
 
-def _is_object(call: ToolCall) -> bool:
+def _has_object(call: ToolCall) -> bool:
     return isinstance(parse_arguments(call), dict)
 
 

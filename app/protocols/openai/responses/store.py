@@ -73,7 +73,7 @@ class ResponseStore:
         Raises:
             BadRequest: the request refers to a response or an item that is not stored.
         """
-        if not sent.previous_response_id and all(each.type == "message" for each in sent.input):
+        if not sent.previous_response_id and not [each for each in sent.input if each.type != "message"]:
             return [], sent.input, ""
         items = await self._resolved(sent.input)
         if previous := sent.previous_response_id or "":

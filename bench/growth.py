@@ -85,7 +85,9 @@ async def _folders(stage: Stage, seconds: float, attempts: int) -> None:
 
 
 async def _concurrency(stage: Stage, seconds: float, attempts: int) -> None:
-    async with _toolchat(stage, {}, _TIME) as target:
+    # The load has one address, and one client gets half of the questions at once.
+    more = {"MAX_QUESTIONS": str(2 * max(_points("concurrency")))}
+    async with _toolchat(stage, more, _TIME) as target:
         for point in _points("concurrency"):
             make = question(_TIME)
             await _point(stage, target, "concurrency", point, make, seconds, attempts, connections=point)

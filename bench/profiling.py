@@ -1,6 +1,6 @@
 """Where the time of a question goes: the service samples its own stack by CPU time while it answers.
 
-``python -m bench.profiling OUTPUT`` serves toolchat; SIGUSR2 begins the sampling, the end of the service writes it.
+``python -m bench.profiling OUTPUT`` serves toolchat; SIGURG begins the sampling, the end of the service writes it.
 """
 
 import linecache
@@ -70,7 +70,7 @@ async def profile(folder: Path, provider: str, tool: str) -> str:
     """Serve toolchat with the sampler, ask for some seconds, and give the table."""
     from bench.catalogue import toolchat_environment
     from bench.load import ask, question
-    from bench.stage import Stage
+    from bench.stage import BenchError, Stage
 
     output, path = folder / "profile.json", f"/{tool}/chat-tool-function"
 
@@ -83,8 +83,10 @@ async def profile(folder: Path, provider: str, tool: str) -> str:
     with Stage(folder) as stage:
         async with stage.started("profiled", command, environment, path) as (target, _):
             await ask(target.ports, question(path), connections=32, seconds=1)
-            target.processes[0][0].popen.send_signal(signal.SIGUSR2)
-            await ask(target.ports, question(path), connections=32, seconds=_SECONDS)
+            target.processes[0][0].popen.send_signal(signal.SIGURG)
+            load = await ask(target.ports, question(path), connections=32, seconds=_SECONDS)
+    if load.wrong:
+        raise BenchError(f"{load.wrong} of {load.asked} answers were wrong: {load.sample[:500]!r}")
     found = from_json(output.read_bytes())
     return shares_table(found["shares"], found["functions"])
 
@@ -101,7 +103,8 @@ class _Sampler:
     def take(self, _: int, frame: FrameType | None) -> None:
         while frame is not None:
             code = frame.f_code
-            share = share_of(code.co_filename, linecache.getline(code.co_filename, frame.f_lineno))
+            # A frame may be between two lines; an exception here would be one of the code that is interrupted.
+            share = share_of(code.co_filename, linecache.getline(code.co_filename, frame.f_lineno or 0))
             if share:
                 self.shares[share] += 1
                 self.functions[f"{_shown(code.co_filename)}:{code.co_name}"] += 1
@@ -120,7 +123,7 @@ def _serve(output: Path) -> int:
     from app.__main__ import main
 
     sampler = _Sampler()
-    signal.signal(signal.SIGUSR2, sampler.begin)
+    signal.signal(signal.SIGURG, sampler.begin)
     code = main([])
     signal.setitimer(signal.ITIMER_PROF, 0)
     output.write_bytes(to_json({"shares": sampler.shares, "functions": sampler.functions}))

@@ -27,6 +27,7 @@ from toolchat.http.client import OutboundHttp
 from toolchat.messages import AssistantMessage, SystemMessage, ToolCall, ToolResponse, ToolResponseMessage, Usage
 from toolchat.models.base import ChatOptions, Prompt, TextDelta
 from toolchat.models.openai.mapping import map_tool_call, write_messages
+from toolchat.tool_calling.definition import ToolDefinition
 
 
 async def test_the_request_contains_only_the_fields_in_use() -> None:
@@ -102,7 +103,7 @@ def test_a_tool_round_is_written_as_the_provider_sent_it() -> None:
     signed = ToolCall("a", "get_weather", CITY, {"extra_content": {"t": 2}, "function": {"signature": "s"}})
     asked = AssistantMessage("", (signed, ToolCall("b", "now", "")), {"reasoning_content": "hm"})
     answered = ToolResponseMessage((ToolResponse("a", "get_weather", "晴"), ToolResponse("b", "now", "12:00")))
-    assert from_json(write_messages([QUESTION, asked, answered], {"get_weather", "now"}))[1:] == [
+    assert from_json(write_messages([QUESTION, asked, answered]))[1:] == [
         {
             "role": "assistant",
             "content": "",
@@ -142,7 +143,7 @@ def test_broken_arguments_are_sent_back_as_an_empty_object(arguments: str) -> No
     ],
 )
 def test_an_invented_name_is_sent_back_in_a_form_that_strict_servers_take(name: str, sent: str) -> None:
-    assert map_tool_call(ToolCall("a", name, "{}"), {"天气"})["function"]["name"] == sent
+    assert map_tool_call(ToolCall("a", name, "{}"), [ToolDefinition("天气", "weather", {})])["function"]["name"] == sent
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["at once", "stream"])

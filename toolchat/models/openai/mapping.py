@@ -1,7 +1,7 @@
 """Map messages, tools and options to OpenAI's chat completions, in a form that strict servers accept."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -68,22 +68,21 @@ class ChatCompletionsWire:
 
     def body(self, model: str, prompt: Prompt, options: ChatOptions) -> dict[str, Any]:
         """The request without what :meth:`written` gives."""
-        tools = {tool.name for tool in prompt.tools}
         body: dict[str, Any] = {"model": model} | map_options(options)
         if prompt.stream:
             # Without this option a stream has no usage (https://platform.openai.com/docs/api-reference/chat/create).
             body |= {"stream": True, "stream_options": {"include_usage": True}}
-        if tools:
-            body |= map_tool_options(options, tools)
+        if prompt.tools:
+            body |= map_tool_options(options, prompt.tools)
         return body
 
     def written(self, prompt: Prompt) -> dict[str, bytes]:
         """The parts of the request whose JSON is stored with the messages and the tools."""
-        messages = {"messages": write_messages(prompt.messages, {tool.name for tool in prompt.tools})}
+        messages = {"messages": write_messages(prompt.messages, prompt.tools)}
         return messages | ({"tools": self.definitions.serialize(prompt.tools)} if prompt.tools else {})
 
 
-def write_messages(messages: Sequence[Message], tools: Collection[str] = ()) -> bytes:
+def write_messages(messages: Sequence[Message], tools: Sequence[ToolDefinition] = ()) -> bytes:
     """Write a conversation as JSON; reasoning is sent back within the current turn only, as DeepSeek requires."""
     turn = turn_start(messages)
     written: list[bytes] = []
@@ -99,12 +98,14 @@ def write_messages(messages: Sequence[Message], tools: Collection[str] = ()) -> 
     return b"[%b]" % b",".join(written)
 
 
-def map_message(message: AssistantMessage, tools: Collection[str] = (), *, replay: bool = True) -> dict[str, Any]:
+def map_message(
+    message: AssistantMessage, tools: Sequence[ToolDefinition] = (), *, replay: bool = True
+) -> dict[str, Any]:
     """Map a message of the model.
 
     Args:
         message: the message.
-        tools: the names of the offered tools, see :func:`map_tool_call`.
+        tools: the offered tools, see :func:`map_tool_call`.
         replay: whether to send provider-specific keys of an assistant message back, such as its reasoning.
     """
     mapped: dict[str, Any] = {"role": message.role, "content": message.text}
@@ -116,7 +117,7 @@ def map_message(message: AssistantMessage, tools: Collection[str] = (), *, repla
     return mapped
 
 
-def map_tool_call(call: ToolCall, tools: Collection[str] = ()) -> dict[str, Any]:
+def map_tool_call(call: ToolCall, tools: Sequence[ToolDefinition] = ()) -> dict[str, Any]:
     """Map a tool call of the model back to the provider's format, including provider-specific keys.
 
     Strict servers reject a conversation whose arguments are not a JSON object or whose names contain other characters,
@@ -133,9 +134,10 @@ def map_tool_call(call: ToolCall, tools: Collection[str] = ()) -> dict[str, Any]
     return {**call.extra, **mapped}
 
 
-def valid_name(name: str, tools: Collection[str]) -> str:
+def valid_name(name: str, tools: Sequence[ToolDefinition]) -> str:
     """The name of a called tool as the providers accept it."""
-    return name if name in tools else _NOT_IN_A_NAME.sub("_", name)[:_MAX_NAME] or "unknown"
+    valid = _NOT_IN_A_NAME.sub("_", name)[:_MAX_NAME] or "unknown"
+    return name if valid == name or any(tool.name == name for tool in tools) else valid
 
 
 def map_tool_definition(tool: ToolDefinition) -> dict[str, Any]:
@@ -152,13 +154,13 @@ def map_options(options: ChatOptions) -> dict[str, Any]:
     return {name: value for name, value in zip(_OPTIONS, values, strict=True) if value is not None}
 
 
-def map_tool_options(options: ChatOptions, tools: Collection[str]) -> dict[str, Any]:
+def map_tool_options(options: ChatOptions, tools: Sequence[ToolDefinition]) -> dict[str, Any]:
     """Map the options about tools, only for offered tools: servers reject them without any."""
     mapped: dict[str, Any] = {}
     if options.parallel_tool_calls is not None:
         mapped["parallel_tool_calls"] = options.parallel_tool_calls
     if options.tool_choice in ("auto", "required"):
         mapped["tool_choice"] = options.tool_choice
-    elif options.tool_choice in tools:
+    elif options.tool_choice and any(tool.name == options.tool_choice for tool in tools):
         mapped["tool_choice"] = {"type": "function", "function": {"name": options.tool_choice}}
     return mapped

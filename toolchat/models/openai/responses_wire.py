@@ -4,7 +4,7 @@ https://platform.openai.com/docs/api-reference/responses. Nothing is stored at t
 reasoning of a turn is sent back with each round, encrypted by the provider.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from toolchat.errors import ContentFiltered, UpstreamInvalid, UpstreamUnavailable
@@ -52,7 +52,6 @@ class ResponsesWire:
 
     def body(self, model: str, prompt: Prompt, options: ChatOptions) -> dict[str, Any]:
         """The request without what :meth:`written` gives; the API has no stop sequences, seed and penalties."""
-        tools = {tool.name for tool in prompt.tools}
         text = _map_format(options.response_format) if options.response_format else None
         values = {
             "temperature": options.temperature,
@@ -62,9 +61,9 @@ class ResponsesWire:
             "text": {"format": text} if text else None,
             "include": [_ENCRYPTED] if self.encrypted else None,
             "stream": True if prompt.stream else None,
-            **(_map_tool_choice(options, tools) if tools else {}),
+            **(_map_tool_choice(options, prompt.tools) if prompt.tools else {}),
         }
-        body = {"model": model, "input": _map_input(prompt.messages, tools), "store": False}
+        body = {"model": model, "input": _map_input(prompt.messages, prompt.tools), "store": False}
         return body | {name: value for name, value in values.items() if value is not None}
 
     def written(self, prompt: Prompt) -> dict[str, bytes]:
@@ -72,7 +71,7 @@ class ResponsesWire:
         return {"tools": self.definitions.serialize(prompt.tools)} if prompt.tools else {}
 
 
-def _map_input(messages: Sequence[Message], tools: Collection[str]) -> list[dict[str, Any]]:
+def _map_input(messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> list[dict[str, Any]]:
     """Map a conversation to input items; reasoning is sent back within the current turn only."""
     turn = turn_start(messages)
     items: list[dict[str, Any]] = []
@@ -81,9 +80,9 @@ def _map_input(messages: Sequence[Message], tools: Collection[str]) -> list[dict
     return items
 
 
-def _map_tool_choice(options: ChatOptions, tools: Collection[str]) -> dict[str, Any]:
+def _map_tool_choice(options: ChatOptions, tools: Sequence[ToolDefinition]) -> dict[str, Any]:
     choice: object = options.tool_choice if options.tool_choice in ("auto", "required") else None
-    if options.tool_choice in tools:
+    if options.tool_choice and any(tool.name == options.tool_choice for tool in tools):
         choice = {"type": "function", "name": options.tool_choice}
     return {"parallel_tool_calls": options.parallel_tool_calls, "tool_choice": choice}
 
@@ -94,7 +93,7 @@ def _map_definition(tool: ToolDefinition) -> dict[str, Any]:
     return {"type": "function", **described, "strict": False}
 
 
-def _map_message(message: Message, tools: Collection[str], *, replay: bool) -> list[dict[str, Any]]:
+def _map_message(message: Message, tools: Sequence[ToolDefinition], *, replay: bool) -> list[dict[str, Any]]:
     match message:
         case SystemMessage(text):
             return [{"role": "system", "content": text}]
@@ -106,7 +105,9 @@ def _map_message(message: Message, tools: Collection[str], *, replay: bool) -> l
             return _map_output(message, tools, message.extra.get(OUTPUT, ()) if replay else ())
 
 
-def _map_output(message: AssistantMessage, tools: Collection[str], output: Sequence[Any]) -> list[dict[str, Any]]:
+def _map_output(
+    message: AssistantMessage, tools: Sequence[ToolDefinition], output: Sequence[Any]
+) -> list[dict[str, Any]]:
     """The items of a message in the order in which they came: reasoning belongs to the item behind it."""
     parts: dict[str, dict[str, Any]] = {call.id: _map_call(call, tools) for call in message.tool_calls}
     if message.text:
@@ -115,7 +116,7 @@ def _map_output(message: AssistantMessage, tools: Collection[str], output: Seque
     return [each for each in items if each] + list(parts.values())
 
 
-def _map_call(call: ToolCall, tools: Collection[str]) -> dict[str, Any]:
+def _map_call(call: ToolCall, tools: Sequence[ToolDefinition]) -> dict[str, Any]:
     arguments = call.arguments if is_json_object(call.arguments) else "{}"
     return {"type": "function_call", "call_id": call.id, "name": valid_name(call.name, tools), "arguments": arguments}
 

@@ -1,7 +1,6 @@
 """Translation of texts by Baidu or LibreTranslate."""
 
 from app.tools.baidu_translate.client import BaiduTranslateClient
-from app.tools.baidu_translate.libretranslate import LibreTranslateClient
 from app.tools.baidu_translate.tools import BaiduTranslateService, BaiduTranslateTools
 from app.tools.baidu_translate.translator import BaiduTranslateSettings, Translator
 from toolchat import Components, OutboundHttp, ToolModule
@@ -12,6 +11,8 @@ __all__ = ["module"]
 def create_client(http: OutboundHttp, settings: BaiduTranslateSettings) -> Translator:
     """Create the provider's client; the sandbox plays Baidu."""
     if settings.provider == "libretranslate" and not settings.in_sandbox:
+        from app.tools.baidu_translate.libretranslate import LibreTranslateClient
+
         return LibreTranslateClient(http, settings)
     return BaiduTranslateClient(http, settings)
 

@@ -22,67 +22,60 @@ _LONGEST_CODE = 8
 _LATER = "try again later"
 _NO_USE = "do not try again; the operator of this service has to see to it"
 
+
+def _for_operator(kind: str, message: str, operator: str) -> ErrorRule:
+    """An error that only the operator can fix."""
+    return ErrorRule(kind, message, _NO_USE, operator)
+
+
 _RULES = {
     "52001": ErrorRule("unavailable", "the translation took Baidu too long", "try a shorter text", retry_after=0),
     "52002": ErrorRule("unavailable", "Baidu's translation has a failure of its own", _LATER, retry_after=0),
-    "52003": ErrorRule(
+    "52003": _for_operator(
         ProviderAuth.code,
         "Baidu does not know this service's account, or translation is not switched on for it",
-        _NO_USE,
-        operator="BAIDU_TRANSLATE_APP_ID is unknown, or general translation is not opened for it",
+        "BAIDU_TRANSLATE_APP_ID is unknown, or general translation is not opened for it",
     ),
     "54000": ErrorRule(
-        "invalid-arguments",
-        "Baidu misses a part of the request",
-        "check that q is not empty and that from and to are languages",
+        "invalid-arguments", "Baidu misses a part of the request", "check that q is not empty, and from and to"
     ),
-    "54001": ErrorRule(
+    "54001": _for_operator(
         ProviderAuth.code,
         "Baidu refuses this service's signature",
-        _NO_USE,
-        operator="the signature is refused; BAIDU_TRANSLATE_SECRET_KEY does not belong to the APP ID",
+        "the signature is refused; BAIDU_TRANSLATE_SECRET_KEY does not belong to the APP ID",
     ),
     "54003": ErrorRule("busy", "Baidu's limit of requests per second is reached", _LATER, retry_after=1),
-    "54004": ErrorRule(
+    "54004": _for_operator(
         ProviderQuota.code,
         "this service's allowance of translations is used up",
-        _NO_USE,
-        operator="the balance or the month's free characters are used up",
+        "the balance or the month's free characters are used up",
     ),
     "54005": ErrorRule("busy", "too many long texts came in a short time", "try a shorter text", retry_after=3),
-    "58000": ErrorRule(
+    "58000": _for_operator(
         ProviderAuth.code,
         "Baidu does not accept requests from this service's address",
-        _NO_USE,
-        operator="the server's IP address is not on the account's list",
+        "the server's IP address is not on the account's list",
     ),
     "58001": ErrorRule(
-        "unsupported-language",
-        "Baidu does not translate between these two languages",
-        f"languages: {BAIDU.accepted}",
+        "unsupported-language", "Baidu does not translate between these two languages", f"languages: {BAIDU.accepted}"
     ),
-    "58002": ErrorRule(
+    "58002": _for_operator(
         "unavailable",
         "Baidu has closed the translation service for this account",
-        _NO_USE,
-        operator="general translation is closed; open it in Baidu's console",
+        "general translation is closed; open it in Baidu's console",
     ),
-    "58003": ErrorRule(
+    "58003": _for_operator(
         "unavailable",
         "Baidu has blocked this service's address for today",
-        _NO_USE,
-        operator="the server's IP address is banned for the day: several APP IDs were used from it",
+        "the server's IP address is banned for the day: several APP IDs were used from it",
     ),
-    "90107": ErrorRule(
+    "90107": _for_operator(
         ProviderAuth.code,
         "Baidu has not verified this service's account",
-        _NO_USE,
-        operator="the account's verification is not passed or has run out",
+        "the account's verification is not passed or has run out",
     ),
     "20003": ErrorRule(
-        "refused",
-        "Baidu refuses to translate this text: it sees a safety risk in it",
-        "do not send this text again",
+        "refused", "Baidu refuses to translate this text: it sees a safety risk in it", "do not send this text again"
     ),
 }
 

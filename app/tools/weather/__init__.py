@@ -1,7 +1,6 @@
 """The weather of any place, now and for up to 14 days, from WeatherAPI or Open-Meteo."""
 
 from app.tools.weather.client import WeatherClient, WeatherSettings
-from app.tools.weather.open_meteo import OpenMeteoClient
 from app.tools.weather.tools import WeatherService, WeatherTools
 from app.tools.weather.weatherapi import WeatherApiClient
 from toolchat import Components, OutboundHttp, ToolModule
@@ -12,6 +11,8 @@ __all__ = ["module"]
 def create_client(settings: WeatherSettings, http: OutboundHttp) -> WeatherClient:
     """Create the provider's client; the sandbox plays WeatherAPI."""
     if settings.provider == "open_meteo" and not settings.in_sandbox:
+        from app.tools.weather.open_meteo import OpenMeteoClient
+
         return OpenMeteoClient(settings, http)
     return WeatherApiClient(settings, http)
 

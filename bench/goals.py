@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.catalogue import LIMIT, SERVICES, Service
-from bench.ratios import GUARDED, REDIS, SESSIONS
+from bench.ratios import FILE, GUARDED, REDIS, SESSIONS
 from bench.summary import Figure, Summary
 
 __all__ = ["GOALS", "Goal", "Verdict", "better_peers"]
@@ -81,6 +81,7 @@ GOALS: Sequence[Goal] = (
     _ratio("… 1 connection", 0.95, "pairs-spring-virtual-1"),
     _ratio("CPU with keys and quotas ÷ without", 1.1, "pairs-guarded", GUARDED),
     _ratio("CPU of a session's question, in memory ÷ without a session", 1.4, "pairs-session", SESSIONS),
+    _ratio("… in a file", 1.6, "pairs-session", FILE),
     _ratio("… in Redis", 1.8, "pairs-session", REDIS),
     _ratio("CPU of 500 streams of 40 pieces at once ÷ limit", 1.3, "pairs-streams"),
     Goal("First text of 500 streams at once, p50, s", "streams", "first_text_p50_s", 2, at_most=1.0),

@@ -14,10 +14,11 @@ from bench.pairs import PAIR_SECONDS, STREAM_PACE, by_turns, measure_beside, mea
 from bench.processes import free_port
 from bench.stage import BenchError, Measurement, Stage
 
-__all__ = ["GUARDED", "PAIRS", "REDIS", "SESSIONS", "measure_ratios"]
+__all__ = ["FILE", "GUARDED", "PAIRS", "REDIS", "SESSIONS", "measure_ratios"]
 
 GUARDED = "toolchat (keys, quotas)"
 SESSIONS = "toolchat (sessions)"
+FILE = "toolchat (sessions, file)"
 REDIS = "toolchat (sessions, Redis)"
 _PAIRED = ("toolchat", "toolchat-dashscope")
 _PLAIN = "/time/chat-tool-function"
@@ -46,6 +47,7 @@ PAIRS: Sequence[tuple[str, str, str]] = (
     ),
     (GUARDED, "pairs-guarded", "time: toolchat with keys and quotas ÷ without"),
     (SESSIONS, "pairs-session", "a session's question, in memory ÷ one without a session"),
+    (FILE, "pairs-session", "a session's question, in a file ÷ one without a session"),
     (REDIS, "pairs-session", "a session's question, in Redis ÷ one without a session"),
     ("toolchat", "pairs-streams", "500 streams of 40 pieces at once: toolchat ÷ limit"),
 )
@@ -96,7 +98,7 @@ def _parts(stage: Stage, names: Sequence[str], plan: Plan) -> list[tuple[str, Ca
             parts += [(f"{name}, {tool}", part)] if name in names else []
     if "toolchat" not in names:
         return parts
-    named = {"keys": _guarded, "sessions": _sessions, "sessions in Redis": _redis}
+    named = {"keys": _guarded, "sessions": _sessions, "sessions in a file": _file, "sessions in Redis": _redis}
     parts += [(title, partial(part, stage, plan.pairs)) for title, part in named.items()]
     parts += [("streams", partial(_streams, stage, plan.pairs))] if LIMIT in names else []
     springs = [SERVICES[name] for name in names if plan.is_secure and SERVICES[name].kind == "spring"]
@@ -116,6 +118,11 @@ async def _guarded(stage: Stage, pairs: int) -> None:
 
 async def _sessions(stage: Stage, pairs: int) -> None:
     await _compared(stage, "pairs-session", (_session(SESSIONS, {"STATE_URL": "memory://"}), _without_session()), pairs)
+
+
+async def _file(stage: Stage, pairs: int) -> None:
+    settings = {"STATE_URL": f"sqlite:///{stage.folder.resolve() / 'state.db'}"}
+    await _compared(stage, "pairs-session", (_session(FILE, settings), _without_session()), pairs)
 
 
 async def _redis(stage: Stage, pairs: int) -> None:

@@ -3,6 +3,7 @@
 The functions import the server themselves, because a SIGTERM that arrives during these imports must be handled.
 """
 
+import gc
 import os
 import signal
 from collections.abc import Mapping
@@ -75,6 +76,9 @@ def _serve(notice: str = "") -> int:
             hint = local_model_hint()
         configure_logging(settings.log_level, thread=settings.server_workers == 1)
         configuration.log_warnings()  # before anything else can fail: a mistyped variable may be the reason
+        # The application is created in the space of what the imports leave, which need not be looked at again.
+        gc.collect()
+        gc.freeze()
         app = create_app(configuration)
         return runner.serve(app, settings, provider=configuration.chat_model.provider, notice=notice, hint=hint)
 

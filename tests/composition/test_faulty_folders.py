@@ -10,7 +10,7 @@ import pytest
 from app.composition.wiring import instance, make_container, module_providers
 from app.tools.discovery import ConfiguredModule, discover
 from app.tools.registration import open_registry
-from tests.command_line import copy_of_the_app, run
+from tests.command_line import run, with_tools
 from toolchat.errors import ConfigurationError
 from toolchat.tool_calling.results import ToolCallResultConverter, convert_result
 
@@ -216,23 +216,24 @@ async def test_a_definition_warning_is_logged(
 
 
 def test_all_faults_are_reported_at_once_with_exit_code_2(tmp_path: Path) -> None:
-    copy_of_the_app(tmp_path, {"broken": "\n\ndef f(:", "empty": "", "one": HEAD + DICE, "two": HEAD + DICE})
-    done = run("tools", cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    folders = {"broken": "\n\ndef f(:", "empty": "", "one": HEAD + DICE, "two": HEAD + DICE}
+    variables = with_tools(tmp_path, folders)
+    done = run("tools", cwd=tmp_path, **variables)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines() == [
-        "toolchat: app/tools/broken/__init__.py: cannot be imported: SyntaxError: invalid syntax (line 3)",
-        "toolchat: app/tools/empty/__init__.py: there is no 'module = ToolModule(...)'",
-        "toolchat: app/tools/two/__init__.py: tool castDice: app/tools/one/__init__.py already has a tool of this name",
+        "toolchat: tools/broken/__init__.py: cannot be imported: SyntaxError: invalid syntax (line 3)",
+        "toolchat: tools/empty/__init__.py: there is no 'module = ToolModule(...)'",
+        "toolchat: tools/two/__init__.py: tool castDice: tools/one/__init__.py already has a tool of this name",
     ]
     for folder in ("broken", "empty", "two"):
-        shutil.rmtree(tmp_path / "app" / "tools" / folder)
-    (tmp_path / "app" / "tools" / "one" / "__init__.py").write_text(
+        shutil.rmtree(tmp_path / "tools" / folder)
+    (tmp_path / "tools" / "one" / "__init__.py").write_text(
         HEAD + DICE.replace('sides: Annotated[int, "Sides"]', "sides")
     )
     for command in ("tools", "serve"):
-        done = run(command, cwd=tmp_path, PYTHONPATH=str(tmp_path), SERVER_PORT="0")
+        done = run(command, cwd=tmp_path, SERVER_PORT="0", **variables)
         assert done.returncode == 2
-        assert done.stderr == "toolchat: app/tools/one/__init__.py: tool castDice: parameter sides has no type\n"
+        assert done.stderr == "toolchat: tools/one/__init__.py: tool castDice: parameter sides has no type\n"
 
 
 def test_the_service_itself_gives_no_warning() -> None:

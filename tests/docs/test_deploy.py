@@ -1,6 +1,7 @@
 """The tutorial: its tool, its commands and its files, as far as a machine without Docker can try them."""
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import httpx
 import pytest
 import yaml
 
-from tests.command_line import ROOT, environment, started
+from tests.command_line import ROOT, application, environment, started
 from tests.deploy.env_example import variables
 from tests.waiting import PATIENCE
 
@@ -36,6 +37,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def typed(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a command of the page, with this environment in the place of the one that the reader has installed."""
     here = command.replace("../toolchat/.venv/bin/python", sys.executable).replace("../toolchat", str(ROOT))
+    here = here.replace(f"{sys.executable} -m app", shlex.join(application()))
     return subprocess.run(
         ["bash", "-c", here], cwd=folder, env=environment({}), capture_output=True, text=True, timeout=PATIENCE
     )

@@ -15,6 +15,7 @@ import importlib
 import json
 import os
 import pkgutil
+import secrets
 import select
 import signal
 import socket
@@ -87,7 +88,7 @@ def application() -> list[str]:
 @cache
 def _origin() -> str:
     """Name of the abstract socket of the process that has imported the application."""
-    name = f"toolchat-tests-{os.getpid()}"
+    name = f"toolchat-tests-{secrets.token_hex(8)}"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(f"\0{name}")
@@ -125,6 +126,9 @@ def _next_command(listener: socket.socket) -> list[str] | None:
             continue
         connection, _ = listener.accept()
         request, streams, _, _ = socket.recv_fds(connection, _REQUEST, 3)
+        if not request:  # the client was killed before it asked
+            connection.close()
+            continue
         pid = os.fork()  # one fork only: forking is slow with coverage
         if not pid:
             _close(listener.detach(), connection.detach(), *running, *(each.detach() for _, each in running.values()))

@@ -159,5 +159,5 @@ async def test_a_question_whose_processes_die_has_failed_after_three(folder: Pat
             async with client_of(url) as client:
                 document = await finished(client, path)
     assert document["status"] == "failed"
-    assert "3 processes died" in document["error"]["detail"]
+    assert "3 processes died at the same point" in document["error"]["detail"]
     assert runs(folder) == ["look"] * 3

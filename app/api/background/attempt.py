@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Scope
 from app.access.principals import Principal
 from app.api.background.journal import JournalAdvisor
 from app.api.background.records import MAX_AGE, BackgroundQuestion, BackgroundRecords, Event
-from app.api.problems import problem
+from app.api.problems import FAILURE, problem
 from app.api.responses.active_request import BACKGROUND
 from toolchat.errors import DeadlineExceeded, SessionBusy, ToolchatError, Unauthorized
 from toolchat.state.base import Lock, LockLost
@@ -50,6 +50,7 @@ class Attempt:
         self._app, self._records, self._rights, self._lock = app, records, rights, lock
         self._question = question
         self._answer = _Answer()
+        self._scope: Scope = {}
         self._flushed = 0
 
     async def run(self) -> BackgroundQuestion:
@@ -63,25 +64,28 @@ class Attempt:
             StoreUnavailable: the store cannot be reached.
         """
         question = self._question
+        earlier = await self._records.journal(question)
         if question.state == "running":  # it was not stored how the last try ended, so its process has died
-            question = replace(question, crashes=question.crashes + 1)
+            # What has got further since the last crash is not the cause of this one.
+            crashes = question.crashes if len(earlier) == question.progress else 0
+            question = replace(question, crashes=crashes + 1, progress=len(earlier))
         principal = self._rights(question.principal)
         refusal = _refusal(question, principal)
         if await self._records.is_cancelled(question):
             return replace(question, state="cancelled")
         if refusal is not None or principal is None:
             return replace(question, state="failed", result=problem(refusal or _withdrawn(), question.identifier))
-        self._question = question = replace(question, state="running", tries=question.tries + 1)
-        await self._records.save(question, self._lock)
-        journal = JournalAdvisor(await self._records.journal(question), self._save_journal)
-        is_cancelled = await self._answered(_scope(question, journal), principal)
+        self._question = question = replace(question, state="queued", tries=question.tries + 1)
+        journal = JournalAdvisor(earlier, self._begin, self._save_journal)
+        self._scope = _scope(question, journal)
+        is_cancelled = await self._answered(principal)
         question = replace(question, chunks=self._flushed)
         return replace(question, state="cancelled") if is_cancelled else self._ended(question)
 
-    async def _answered(self, scope: Scope, principal: Principal) -> bool:
+    async def _answered(self, principal: Principal) -> bool:
         """Answer the request, and store its events meanwhile; returns whether it was cancelled."""
         current_caller.set(self._question.caller(principal))
-        running = asyncio.ensure_future(self._app(scope, _receiver(self._question.body), self._answer.send))
+        running = asyncio.ensure_future(self._app(self._scope, _receiver(self._question.body), self._answer.send))
         try:
             while not running.done():
                 await asyncio.wait([running], timeout=_FLUSH_SECONDS)
@@ -99,9 +103,16 @@ class Attempt:
             await self._records.append(self._question, self._flushed, events, self._lock)
             self._flushed += 1
 
+    async def _begin(self) -> None:
+        await self._stored(self._records.save(replace(self._question, state="running"), self._lock))
+
     async def _save_journal(self, entries: Sequence[bytes]) -> None:
+        await self._stored(self._records.save_journal(self._question, entries, self._lock))
+
+    @staticmethod
+    async def _stored(storing: Awaitable[None]) -> None:
         try:
-            await self._records.save_journal(self._question, entries, self._lock)
+            await storing
         except LockLost:
             raise SessionBusy("another process has taken the question over") from None
 
@@ -109,7 +120,8 @@ class Attempt:
         name, result = self._answer.result()
         if name in _COMPLETED:
             return replace(question, state="completed", result=result)
-        if result.get("code") in _TEMPORARY:
+        failure: ToolchatError | None = self._scope["state"].get(FAILURE)
+        if failure is not None and failure.code in _TEMPORARY:
             return replace(question, state="queued")
         return replace(question, state="failed", result=result)
 
@@ -157,7 +169,7 @@ def _refusal(question: BackgroundQuestion, principal: Principal | None) -> Toolc
     if principal is None:
         return _withdrawn()
     if question.crashes >= _MAX_CRASHES:
-        return ToolchatError(f"{_MAX_CRASHES} processes died while they answered this question", retryable=False)
+        return ToolchatError(f"{_MAX_CRASHES} processes died at the same point of this question", retryable=False)
     if time.time() > question.created_at + MAX_AGE:
         return DeadlineExceeded(f"the question was not answered within {MAX_AGE // 60} minutes")
     return None

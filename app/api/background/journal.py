@@ -36,23 +36,33 @@ class JournalAdvisor(Advisor):
 
     Args:
         earlier: the entries of earlier tries, in order.
-        save: stores all entries; raises ``LockLost`` once another process has taken the turn over.
+        begin: called once, when nothing is waited for any more: the turn has its session.
+        save: stores all entries; raises ``SessionBusy`` once another process has taken the turn over.
     """
 
     order = 1_000_000
 
-    def __init__(self, earlier: Iterable[Any], save: Callable[[Sequence[bytes]], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        earlier: Iterable[Any],
+        begin: Callable[[], Awaitable[None]],
+        save: Callable[[Sequence[bytes]], Awaitable[None]],
+    ) -> None:
         entries = list(earlier)
         self._answers = [value for kind, *value in entries if kind == "answer"]
         self._results = {key: value for kind, key, *value in entries if kind == "result"}
         self._begun = {key for kind, key, *_ in entries if kind == "begun"}
         self._entries = [to_json(each) for each in entries]
+        self._begin, self._has_begun = begin, False
         self._save = save
         self._calls: dict[str, int] = {}
         self._readers: set[str] = set()
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
         """See :meth:`Advisor.advise`."""
+        if not self._has_begun:
+            self._has_begun = True
+            await self._begin()
         self._readers = {tool.definition.name for tool in request.tools if tool.metadata.is_read_only}
         if self._answers:
             response = ChatResponse(*_ANSWER.validate_python(self._answers.pop(0)))

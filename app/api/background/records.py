@@ -43,9 +43,13 @@ class BackgroundQuestion:
     tries: int = 0
     """How often it was begun; each try has events of its own."""
     crashes: int = 0
-    """How many processes died while they answered it."""
+    """How many processes in succession died while they answered it, without getting further."""
+    progress: int = 0
+    """The length of its journal when a process died last."""
     chunks: int = 0
     """Number of the stored pieces of the last try's events, once it has ended."""
+    shown: Any = None
+    """What a protocol of its own shows until it has ended."""
     result: Any = None
     """The answer's document, or the problem document of a failure."""
     version: RecordVersion = RECORD_VERSION

@@ -19,7 +19,7 @@ from app.api.responses.formats import JsonDocument, negotiate
 from app.api.service import ServiceState, service_state
 from toolchat.errors import NotFound, StoreUnavailable, ToolchatError
 
-__all__ = ["accept", "accepted", "resume", "router", "stream"]
+__all__ = ["accept", "accepted", "resume", "router", "stream", "supervisor"]
 
 router = APIRouter(tags=["Chat"])
 
@@ -31,8 +31,14 @@ _NO_STORE = {"Cache-Control": "no-store"}
 _Identifier = Annotated[str, Path(description="The id of the question")]
 
 
-async def accept(request: Request, path: str, body: Mapping[str, Any]) -> BackgroundQuestion:
+async def accept(request: Request, path: str, body: Mapping[str, Any], **more: Any) -> BackgroundQuestion:
     """Accept a question, which is answered by a ``POST`` of a body to a path.
+
+    Args:
+        request: the request.
+        path: the path.
+        body: the JSON body.
+        **more: further fields of the question, such as ``identifier``.
 
     Raises:
         CrossSite: a page of another site sent the request.
@@ -43,9 +49,9 @@ async def accept(request: Request, path: str, body: Mapping[str, Any]) -> Backgr
     caller = current_request_caller()
     given = tuple((name, request.headers[name]) for name in _FORWARDED if name in request.headers)
     question = BackgroundQuestion(
-        path, to_json(body).decode(), given, caller.principal, caller.client_key, caller.tenant
+        path, to_json(body).decode(), given, caller.principal, caller.client_key, caller.tenant, **more
     )
-    await _supervisor(request).runner.accept(question)
+    await supervisor(request).runner.accept(question)
     return question
 
 
@@ -56,9 +62,18 @@ def accepted(request: Request, question: BackgroundQuestion) -> Response:
     return Response(to_json(_document(question)), 202, headers | _NO_STORE, "application/json")
 
 
-def stream(request: Request, question: BackgroundQuestion, after: tuple[int, int] = (0, -1)) -> Response:
-    """The events of a question."""
-    return _StoredEvents(service_state(request), _supervisor(request).runner.records, question, after)
+def stream(
+    request: Request, question: BackgroundQuestion, after: tuple[int, int] = (0, -1), *, is_plain: bool = False
+) -> Response:
+    """The events of a question.
+
+    Args:
+        request: the request that reads them.
+        question: the question.
+        after: the try and the number of the last event that is not wanted.
+        is_plain: whether the events are sent as they are, in a protocol with numbers of its own.
+    """
+    return _StoredEvents(service_state(request), supervisor(request).runner.records, question, after, is_plain)
 
 
 async def resume(request: Request) -> Response | None:
@@ -97,7 +112,7 @@ async def show(request: Request, identifier: _Identifier) -> Response:
 )
 async def cancel(request: Request, identifier: _Identifier) -> Response:
     """Stop a background question, or delete a finished one with its answer."""
-    question, runner = await _found(request, identifier), _supervisor(request).runner
+    question, runner = await _found(request, identifier), supervisor(request).runner
     if question.is_finished:
         await runner.records.delete(question)
     else:
@@ -109,23 +124,28 @@ class _StoredEvents(EventStream):
     """Sends the stored events of a question, and waits for those that are not there yet."""
 
     def __init__(
-        self, service: ServiceState, records: BackgroundRecords, question: BackgroundQuestion, after: tuple[int, int]
+        self,
+        service: ServiceState,
+        records: BackgroundRecords,
+        question: BackgroundQuestion,
+        after: tuple[int, int],
+        is_plain: bool,
     ) -> None:
         super().__init__("text/event-stream; charset=utf-8", service.tuning.stream_keep_alive)
         self.headers.update(_NO_STORE | {"X-Accel-Buffering": "no"})
-        self._records, self._question, self._after = records, question, after
+        self._records, self._question, self._after, self._is_plain = records, question, after, is_plain
 
     async def produce(self) -> bytes:
         """See :meth:`EventStream.produce`."""
         begun, identifier = max(self._after[0], 1), self._question.identifier
         last: Event = ("", "")
         async for attempt, number, last in self._records.events(self._question, self._after):
-            if attempt != begun:  # its process died: what was sent of the answer so far is void
+            if attempt != begun and not self._is_plain:  # what was sent of the answer so far is void
                 begun = attempt
                 await self.write(b'event: restarted\ndata: {"try":%d}\n\n' % attempt)
-            await self.write(_encoded(last, f"{identifier}.{attempt}.{number}"))
+            await self.write(_encoded(last, "" if self._is_plain else f"{identifier}.{attempt}.{number}"))
         now = await self._records.find(identifier, self._question.principal)
-        if now is None or now.state == "completed" or last[0] == "error":
+        if now is None or now.state == "completed" or self._is_plain or last[0] == "error":
             return b""
         return _encoded((now.state, to_json(now.result or {}).decode()), f"{identifier}.{now.tries}.{10**6 - 1}")
 
@@ -137,7 +157,8 @@ class _StoredEvents(EventStream):
 def _encoded(event: Event, identifier: str) -> bytes:
     # A failure without events of its own, such as a withdrawn key, ends the stream like any other error.
     name = "error" if event[0] == "failed" else event[0]
-    return f"id: {identifier}\nevent: {name}\ndata: {event[1]}\n\n".encode()
+    line = f"id: {identifier}\n" if identifier else ""
+    return f"{line}event: {name}\ndata: {event[1]}\n\n".encode()
 
 
 def _document(question: BackgroundQuestion) -> dict[str, Any]:
@@ -157,13 +178,14 @@ def _document(question: BackgroundQuestion) -> dict[str, Any]:
 
 
 async def _found(request: Request, identifier: str) -> BackgroundQuestion:
-    records = _supervisor(request).runner.records
+    records = supervisor(request).runner.records
     question = await records.find(identifier, current_request_caller().principal)
     if question is None:
         raise NotFound("no background question has this id; answers are kept for ten minutes")
     return question
 
 
-def _supervisor(request: Request) -> BackgroundSupervisor:
-    supervisor: BackgroundSupervisor = request.app.state.background
-    return supervisor
+def supervisor(request: Request) -> BackgroundSupervisor:
+    """The owner of the runner of this process."""
+    found: BackgroundSupervisor = request.app.state.background
+    return found

@@ -64,7 +64,6 @@ _REMEDIES = {
     "logprobs": "providers do not agree on them",
     "top_logprobs": "providers do not agree on them",
     "audio": "the models answer with text only",
-    "background": "it is not available yet, use stream",
     "prompt": "send instructions and input",
 }
 

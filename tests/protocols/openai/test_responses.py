@@ -255,7 +255,7 @@ async def offline() -> AsyncGenerator[httpx.AsyncClient, None]:
         ({"tools": [{"type": "function"}]}, "tools[0]", "name is missing"),
         ({"tool_choice": {"type": "web_search"}}, "tool_choice", "web_search is not supported"),
         ({"tool_choice": {"type": "function", "name": "nobody"}}, "tool_choice", "no tool has the name"),
-        ({"background": True}, "background", "not available yet"),
+        ({"background": True, "store": False}, "store", "is stored"),
         ({"prompt": {"id": "pmpt_1"}}, "prompt", "not supported"),
         ({"include": ["message.output_text.logprobs"]}, "include", "logprobs"),
         ({"conversation": "a", "previous_response_id": "resp_1"}, "conversation", "either"),

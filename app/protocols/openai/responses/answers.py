@@ -1,6 +1,7 @@
 """Answers as OpenAI's Responses: a document, or a stream of semantic events."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -35,6 +36,7 @@ class Answer:
         previous: the id of the response that it continues.
         store: the stored responses.
         approvals: by call id, the ids of the requests for approval that a resumed answer continues with.
+        background: the id that the response was accepted with, if it is answered in the background.
     """
 
     def __init__(
@@ -44,16 +46,19 @@ class Answer:
         previous: str,
         store: ResponseStore,
         approvals: Mapping[str, str],
+        background: str = "",
     ) -> None:
         client_tools = frozenset([each.name or "" for each in sent.tools or () if each.name])
         self.context = ResponseContext(sent.model, client_tools, in_session=bool(sent.conversation))
+        if background:
+            self.context = replace(self.context, identifier=background)
         self.output = Output(self.context.identifier, approvals, streamed=bool(sent.stream))
         self.status = "in_progress"
         self.body = b""
         """The complete response as JSON."""
         self._sent, self._items, self._previous, self._store = sent, items, previous, store
         self._service_tools = sent.service_tools
-        self._echo = _echo(sent)
+        self._echo = _echo(sent) | {"background": bool(background or sent.background)}
 
     async def finish(self, active: ActiveRequest, response: ChatResponse) -> ChatResponse:
         """Complete the output, and store the response unless the client forbids it."""
@@ -122,7 +127,6 @@ def _echo(sent: ResponsesRequest) -> dict[str, Any]:
     """The fields of a request that its response repeats."""
     choice, form = sent.tool_choice or "auto", sent.text.format if sent.text else None
     return {
-        "background": False,
         "conversation": {"id": sent.conversation} if sent.conversation else None,
         "instructions": sent.instructions,
         "max_output_tokens": sent.max_output_tokens,

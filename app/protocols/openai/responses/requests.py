@@ -181,7 +181,7 @@ class ResponsesRequest(Sampling):
     text: TextOptions | None = None
     metadata: dict[_Key, _Value] | None = Field(None, max_length=16)
     include: Annotated[list[str] | None, AfterValidator(_refuse_logprobs)] = None
-    background: Refused = None
+    background: bool | None = None
     prompt: Refused = None
     top_logprobs: Refused = None
 

@@ -11,7 +11,7 @@ from app.api.dependencies import reject_prefetch, require_same_site
 from app.api.fast_router import QuestionRoute, ReadRoute
 from app.api.parameters import require_json
 from app.api.responses import answer_prompt
-from app.api.responses.active_request import IN_CHAT_PAGE
+from app.api.responses.active_request import BACKGROUND, IN_CHAT_PAGE
 from app.api.service import Service, ServiceState, service_state
 from app.api.sessions import conversation_of
 from app.protocols.openai.documentation import ANSWER_RESPONSES, DOCUMENT_RESPONSES, TAG
@@ -19,6 +19,13 @@ from app.protocols.openai.errors import BadRequest
 from app.protocols.openai.models import model_prompt
 from app.protocols.openai.partial_turns import restore_turns
 from app.protocols.openai.responses.answers import Answer, ResponseDocument, ResponseEvents
+from app.protocols.openai.responses.background import (
+    accept_response,
+    cancel_question,
+    document_of,
+    find_question,
+    stream_response,
+)
 from app.protocols.openai.responses.requests import Item, ResponsesRequest, conversation_of_items, decisions
 from app.protocols.openai.responses.store import ResponseStore
 from app.protocols.openai.wire import read_request
@@ -56,7 +63,8 @@ async def create(request: Request) -> Response:
     """
     reject_prefetch(request)
     require_json(request)
-    service, sent = service_state(request), read_request(ResponsesRequest, await body_of(request))
+    service, body = service_state(request), await body_of(request)
+    sent = read_request(ResponsesRequest, body)
     _require_one_history(sent)
     store = _responses(service)
     earlier, items, previous = await store.complete(sent)
@@ -64,8 +72,10 @@ async def create(request: Request) -> Response:
     if decided is None:
         # Whoever lists the service's tools decides by items; all others read how to decide.
         request.scope["state"][IN_CHAT_PAGE] = sent.service_tools is None
-        answer = Answer(sent, items, previous, store, {})
+        answer = Answer(sent, items, previous, store, {}, request.scope["state"].get(BACKGROUND, ("",))[0])
         prompt, taken = await _prompt(service, sent, earlier, items), None
+        if sent.background:
+            return await accept_response(request, sent, body, answer)
     else:
         identifier, approvals = decided
         taken = await service.approvals.find(identifier, approvals)
@@ -80,10 +90,20 @@ async def create(request: Request) -> Response:
 @router.get(
     "/v1/responses/{identifier}", response_class=Response, responses=DOCUMENT_RESPONSES, summary="A stored response"
 )
-async def show(service: Service, identifier: str, *, stream: bool = False) -> Response:
-    """Show a response that was stored; it cannot be streamed again."""
+async def show(
+    request: Request, service: Service, identifier: str, *, stream: bool = False, starting_after: int = -1
+) -> Response:
+    """Show a response that was stored.
+
+    One in the background can be streamed, from its beginning or behind the event with the number `starting_after`.
+    """
+    question = await find_question(request, identifier)
     if stream:
-        raise BadRequest("stream: a stored response cannot be streamed yet; leave it out", "stream")
+        if question is None:
+            raise BadRequest("stream: only responses in the background can be streamed again", "stream")
+        return stream_response(request, question, starting_after)
+    if question is not None and question.state != "completed":
+        return _json(document_of(question))
     return _json((await _responses(service).find(identifier))["response"])
 
 
@@ -103,12 +123,17 @@ async def delete(service: Service, identifier: str) -> Response:
     dependencies=[Depends(require_same_site)],
     summary="Cancel a response",
 )
-async def cancel(service: Service, identifier: str) -> Response:
-    """Refuse to cancel a response: only those in the background could be, and there are none.
+async def cancel(request: Request, service: Service, identifier: str) -> Response:
+    """Cancel a response in the background, which takes up to a second; one that has ended is shown as it is.
 
-    A client cancels its running response by closing the connection.
+    A client cancels any other response by closing the connection.
     """
-    await _responses(service).find(identifier)
+    question = await find_question(request, identifier)
+    if question is not None and question.state != "completed":
+        return _json(document_of(await cancel_question(request, question)))
+    record = await _responses(service).find(identifier)
+    if record["response"]["background"]:
+        return _json(record["response"])
     raise BadRequest("only responses in the background can be cancelled; close the connection of a running one")
 
 

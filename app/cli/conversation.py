@@ -33,6 +33,8 @@ def ask(
     tenant: str,
     json: bool,
     demo: bool,
+    background: bool = False,
+    follow: str = "",
 ) -> int:
     """Send one question and print the answer as it arrives; tool calls are printed to standard error.
 
@@ -43,6 +45,8 @@ def ask(
         tenant: the tenant for which tools run.
         json: print the answer's JSON document instead.
         demo: use the sandbox as the tools' upstreams.
+        background: leave the question to the running service.
+        follow: the id of a question that was left to it, to print its answer instead of asking.
 
     Returns:
         0; 1 if the question could not be answered or a tool failed; 3 if a tool call needs approval.
@@ -50,6 +54,11 @@ def ask(
     Raises:
         ConfigurationError: the configuration is invalid, a tool does not exist, or the question is missing.
     """
+    if follow:
+        from app.cli.background import follow_question
+
+        with opened_service() as service:
+            return follow_question(service, follow)
     if query == "-" or (query is None and not sys.stdin.isatty()):
         query = _read_standard_input()
     if query is None:
@@ -57,6 +66,10 @@ def ask(
     with opened_service(demo=demo, tenant=tenant) as service:
         if not _has_valid_length(query, service):
             return FAILED
+        if background:
+            from app.cli.background import leave_question
+
+            return leave_question(service, query, tool)
         dialogue, printer = Dialogue(service, tool, approve), AnswerPrinter()
         try:
             response = dialogue.ask(query, None if json else printer)

@@ -30,6 +30,7 @@ exit codes: 0 success; 1 a failure; 2 invalid configuration or command line; 3 a
   python -m app ask --json "东京现在几点？" 2>/dev/null
   echo "Translate into French: good morning" | python -m app ask -
   python -m app ask --demo "What is the weather in Paris tomorrow?"
+  python -m app ask --background "What time is it in Tokyo?"
   python -m app ask --tool switchLight --approve switchLight "Light on"
 
 The answer goes to standard output, tool calls go to standard error. In a terminal, a tool that requires approval is
@@ -187,6 +188,9 @@ def _add_server_options(parser: argparse.ArgumentParser, run: str, default: obje
 def _add_ask(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="?", help="the question; - reads it from standard input, as a pipe does")
     parser.add_argument("--json", action="store_true", help="print the whole answer as JSON")
+    text = "leave the question to the running service, and print its id"
+    parser.add_argument("--background", action="store_true", help=text)
+    parser.add_argument("--follow", default="", metavar="ID", help="print the answer to a question in the background")
     _add_dialogue(parser)
 
 

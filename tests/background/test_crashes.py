@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.background.test_background import ASYNC, EVENTS, finished
-from tests.command_line import started
+from tests.command_line import run, started
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, chunk, delta, finish, sse
 from tests.serving import client_of, events_of
 from tests.waiting import until
@@ -161,3 +161,16 @@ async def test_a_question_whose_processes_die_has_failed_after_three(folder: Pat
     assert document["status"] == "failed"
     assert "3 processes died at the same point" in document["error"]["detail"]
     assert runs(folder) == ["look"] * 3
+
+
+async def test_the_command_line_leaves_a_question_to_the_running_service(folder: Path) -> None:
+    (folder / "open").touch()
+    async with OpenAIPlayer(calling("ship")) as player:
+        given = variables(folder, player)
+        left = await asyncio.to_thread(run, "ask", "--background", "--tool", "ship", "Go", cwd=folder, **given)
+        identifier = left.stdout.strip()
+        assert runs(folder) == []
+        with started(cwd=folder, **given):
+            told = await asyncio.to_thread(run, "ask", "--follow", identifier, cwd=folder, **given)
+    assert (told.returncode, told.stdout) == (0, "ship done\n")
+    assert runs(folder) == ["ship"]

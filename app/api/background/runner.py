@@ -61,8 +61,12 @@ class BackgroundRunner:
         """Whether this process has no unfinished question."""
         return not self._unfinished
 
-    async def accept(self, question: BackgroundQuestion) -> None:
+    async def accept(self, question: BackgroundQuestion, *, runs: bool = True) -> None:
         """Store a question, and begin to answer it; once this returns, the question survives a crash.
+
+        Args:
+            question: the question.
+            runs: whether this process answers it, and leaves it to no other.
 
         Raises:
             Overloaded: too many questions of this client, or in all, are unfinished.
@@ -82,7 +86,8 @@ class BackgroundRunner:
         except BaseException:
             self._unfinished.pop(question.identifier, None)
             raise
-        self._start([question.identifier])
+        if runs:
+            self._start([question.identifier])
 
     async def cancel(self, question: BackgroundQuestion) -> BackgroundQuestion:
         """Stop a question, wherever it runs; returns its record once it has stopped, which takes up to a second."""

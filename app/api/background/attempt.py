@@ -64,14 +64,15 @@ class Attempt:
             StoreUnavailable: the store cannot be reached.
         """
         question = self._question
-        earlier = await self._records.journal(question)
+        is_first = question.tries == 0
+        earlier = [] if is_first else await self._records.journal(question)
         if question.state == "running":  # it was not stored how the last try ended, so its process has died
             # What has got further since the last crash is not the cause of this one.
             crashes = question.crashes if len(earlier) == question.progress else 0
             question = replace(question, crashes=crashes + 1, progress=len(earlier))
         principal = self._rights(question.principal)
         refusal = _refusal(question, principal)
-        if await self._records.is_cancelled(question):
+        if not is_first and await self._records.is_cancelled(question):
             return replace(question, state="cancelled")
         if refusal is not None or principal is None:
             return replace(question, state="failed", result=problem(refusal or _withdrawn(), question.identifier))

@@ -94,6 +94,7 @@ class Attempt:
                 if not running.done() and await self._records.is_cancelled(self._question):
                     return True
             await running
+            await self._flush()  # what has come since the last round of the loop
             return False
         finally:
             running.cancel()

@@ -19,7 +19,7 @@ from bench.wire import END
 
 __all__ = ["BenchError", "Measurement", "Sample", "Stage", "Target", "percentile"]
 
-_START_SECONDS = 60
+_START_SECONDS = 180
 _SETTLE_SECONDS = 6
 """toolchat looks every five seconds for memory to give back."""
 

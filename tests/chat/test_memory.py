@@ -162,6 +162,17 @@ async def test_a_turn_whose_lock_was_lost_is_not_stored() -> None:
     assert await memory.turns("s") == (Turn((question, answer), "{}"),)
 
 
+async def test_a_turn_that_another_process_has_stored_since_is_read() -> None:
+    # A process keeps the turns that it stored last; they count only as long as the store has the same bytes.
+    store = SqliteStateStore()
+    one, other = memory_in(store), memory_in(store)
+    for memory, answer in ((one, "first"), (other, "second")):
+        async with memory.open_turn("s") as turn:
+            await turn.save((UserMessage("who?"), AssistantMessage(answer)))
+
+    assert [str(turn.messages[-1].text) for turn in await one.turns("s")] == ["first", "second"]  # type: ignore[union-attr]
+
+
 class TakenOver(SqliteStateStore):
     """A store in which somebody takes a lock over right before something is forgotten under it."""
 

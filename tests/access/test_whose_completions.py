@@ -180,6 +180,15 @@ async def test_quotas_use_openais_headers_and_error_format(tmp_path: Path) -> No
     assert [name for name in free.headers if name.startswith("x-ratelimit")] == []
 
 
+@pytest.mark.parametrize("stream", [False, True])
+async def test_quotas_hold_for_responses_as_well(stream: bool, tmp_path: Path) -> None:
+    async with service(**principals(tmp_path, alice="requests_per_minute = 1")) as client:
+        body = {"model": "toolchat", "input": "What time is it in Rome?", "stream": stream}
+        first, second = [await client.post("/v1/responses", json=body, headers=as_("alice")) for _ in range(2)]
+    assert [first.headers[f"x-ratelimit-{what}-requests"] for what in ("limit", "remaining")] == ["1", "0"]
+    assert error_of(second)[:2] == (429, "rate_limit_exceeded")
+
+
 async def test_cross_site_and_misdirected_requests_get_openais_error_format() -> None:
     async with service() as client:
         body = {"model": "toolchat", "messages": [user("hi")]}

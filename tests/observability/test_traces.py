@@ -42,15 +42,17 @@ async def test_a_question_is_a_tree_whatever_form_its_answer_has(
     assert ["gen_ai.response.time_to_first_chunk" in each for each in turns] == [accept == "text/event-stream"] * 2
 
 
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
 async def test_the_openai_facade_is_traced_as_a_whole_and_as_a_stream(
-    client: httpx.AsyncClient, receiver: OtlpReceiver
+    path: str, client: httpx.AsyncClient, receiver: OtlpReceiver
 ) -> None:
+    messages = [{"role": "user", "content": "x"}]
     for stream in (False, True):
-        asked = {"model": "toolchat", "messages": [{"role": "user", "content": "x"}], "stream": stream}
-        assert (await client.post("/v1/chat/completions", json=asked)).status_code == 200
+        asked = {"model": "toolchat", "messages": messages, "input": messages, "stream": stream}
+        assert (await client.post(path, json=asked)).status_code == 200
         spans = await receiver.trace()
         first, agent, *rest = tree(spans)
-        assert (first, agent) == ("POST /v1/chat/completions (server)", ANSWERED[0])
+        assert (first, agent) == (f"POST {path} (server)", ANSWERED[0])
         assert [each.split()[0] for each in rest] == ["chat", "execute_tool", "chat"]
 
 

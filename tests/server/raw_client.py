@@ -52,6 +52,11 @@ class RawClient:
         head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: {accept}\r\n{lines}\r\n"
         await self.send(head.encode())
 
+    async def post(self, path: str, body: bytes) -> None:
+        """Send one POST with JSON; the answer is left to whoever reads it."""
+        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        await self.send(b"%bContent-Length: %d\r\n\r\n%b" % (head.encode(), len(body), body))
+
     async def send(self, data: bytes) -> None:
         """Send any bytes."""
         await asyncio.get_running_loop().sock_sendall(self._socket, data)

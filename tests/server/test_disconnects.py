@@ -107,6 +107,20 @@ async def test_leaving_while_a_tool_runs_cancels_the_tool(accept: str, caplog: p
     assert_nothing_was_reported(caplog)
 
 
+@pytest.mark.parametrize("stream", ["true", "false"])
+async def test_leaving_a_response_of_openais_format_ends_it(stream: str, caplog: pytest.LogCaptureFixture) -> None:
+    async with PacedModel(SILENT) as model, service(OPENAI_BASE_URL=model.base_url) as client:
+        await in_flight(client)
+        tasks = len(asyncio.all_tasks())
+        async with RawClient(str(client.base_url)) as leaver:
+            await leaver.post("/v1/responses", b'{"model":"toolchat","input":"?","stream":%b}' % stream.encode())
+            await until(lambda: model.asked == 1)
+            leaver.reset()
+        await everything_ended(model, client, 1, tasks)
+    assert outcomes(caplog)["client_gone"] == 1
+    assert_nothing_was_reported(caplog)
+
+
 async def test_after_two_hundred_clients_that_reset_at_once_every_place_is_free(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

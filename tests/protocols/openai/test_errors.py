@@ -93,6 +93,26 @@ async def test_what_a_client_relies_on_is_refused_with_a_remedy(
     assert answer.json()["error"]["message"] == message
 
 
+@pytest.mark.parametrize(
+    ("fields", "names"),
+    [
+        ({"stop": ["."], "seed": 0}, "stop, seed"),
+        ({"frequency_penalty": 1, "presence_penalty": -1}, "frequency_penalty, presence_penalty"),
+        ({"stop": [], "frequency_penalty": 0, "presence_penalty": 0}, ""),
+    ],
+)
+async def test_options_that_the_providers_api_does_not_have_are_refused_if_they_change_anything(
+    fields: dict[str, Any], names: str
+) -> None:
+    async with played([body(b"{}", 429)], OPENAI_API="responses") as (client, player):
+        answer = await client.post(COMPLETIONS, json={"model": "toolchat", "messages": [user("?")], **fields})
+    if not names:
+        assert [each.path for each in player.requests] == ["/v1/responses"]
+        return
+    assert (error_of(answer)[:2], player.requests) == ((400, "invalid_request"), [])
+    assert answer.json()["error"]["message"].startswith(f"{names}: the chat provider's Responses API")
+
+
 async def test_fields_that_say_nothing_or_change_no_answer_are_accepted(offline: httpx.AsyncClient) -> None:
     nothing: dict[str, Any] = {
         "functions": [],

@@ -7,7 +7,7 @@ reasoning of a turn is sent back with each round, encrypted by the provider.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from toolchat.errors import ContentFiltered, UpstreamInvalid, UpstreamUnavailable
+from toolchat.errors import ContentFiltered, InvalidRequest, UpstreamInvalid, UpstreamUnavailable
 from toolchat.messages import (
     AssistantMessage,
     Message,
@@ -51,7 +51,12 @@ class ResponsesWire:
         return adapted
 
     def body(self, model: str, prompt: Prompt, options: ChatOptions) -> dict[str, Any]:
-        """The request without what :meth:`written` gives; the API has no stop sequences, seed and penalties."""
+        """The request without what :meth:`written` gives.
+
+        Raises:
+            InvalidRequest: an option is set that the API does not have.
+        """
+        _refuse_missing(options)
         text = _map_format(options.response_format) if options.response_format else None
         values = {
             "temperature": options.temperature,
@@ -69,6 +74,19 @@ class ResponsesWire:
     def written(self, prompt: Prompt) -> dict[str, bytes]:
         """See :meth:`ChatCompletionsWire.written`."""
         return {"tools": self.definitions.serialize(prompt.tools)} if prompt.tools else {}
+
+
+def _refuse_missing(options: ChatOptions) -> None:
+    # Penalties of 0, which chat pages send with every request, change nothing.
+    penalties = {"frequency_penalty": options.frequency_penalty, "presence_penalty": options.presence_penalty}
+    missing = [name for name, value in ({"stop": options.stop} | penalties).items() if value]
+    if options.seed is not None:
+        missing.append("seed")
+    if missing:
+        raise InvalidRequest(
+            f"{', '.join(missing)}: the chat provider's Responses API does not have that; leave it out, or set "
+            "OPENAI_API=chat"
+        )
 
 
 def _map_input(messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> list[dict[str, Any]]:

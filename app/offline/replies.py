@@ -1,128 +1,144 @@
-"""Replies of the offline model: from results, about missing arguments, and without any tool call."""
+"""Replies: what the offline model says without a call, and around the results of its calls."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import islice, zip_longest
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
 
-from app.offline import lexicon
-from app.offline.days import wanted_days
-from app.offline.entities import extract_entities
 from app.offline.planning import Plan, PlannedCall, plan
-from app.offline.question import Question, concepts_in, folded_words
-from app.offline.result_rendering import ResultRenderer
-from app.offline.templates import has_template, listed, render
-from app.offline.tool_profiles import Parameter, ToolProfile
-from toolchat.messages import ToolResponse
+from app.offline.reading import Reading
+from app.offline.results import Result
+from app.offline.sentences import listed, say
+from app.offline.text import Text, is_chinese
+from app.offline.tools import OfferedTool, Parameter
 
-__all__ = ["details", "from_results", "without_calls"]
+__all__ = ["proposal", "reply", "report"]
 
-_MOST_DETAILS, _MOST_EXAMPLES, _LONGEST = 8, 3, 300
-# Example questions for tools that ask for these roles, in Chinese and in English.
-_EXAMPLES: tuple[tuple[set[str], str, str], ...] = (
-    ({"time_zone"}, "北京现在几点？", "What time is it in London?"),
-    ({"place", "days"}, "上海明天天气怎么样？", "What is the weather in Paris tomorrow?"),
-    ({"text", "language"}, "把“早上好”翻译成日语", 'Translate "good morning" into French'),
-    ({"place"}, "杭州今天天气怎么样？", "What is the weather in Paris?"),
+_GREETING = re.compile(
+    r"(?:[\s,.!?~。、]|[你您]好|大家好|嗨|哈喽|在吗|早上好|早安|晚上好|晚安|下午好|谢谢你?|多谢|感谢|再见|拜拜|好的"
+    r"|[好吗呀啊了]|okay|ok|hello|hi|hey"
+    r"|there|good (?:morning|evening|afternoon|night)|how are you|today|what's up|thanks?(?: you)?|very much|a lot"
+    r"|so much|bye|goodbye)+"
 )
-# A value that shows how an argument is given, by role.
+_HELP = re.compile(
+    r"你[能会可].{0,3}[做干帮]|你是谁|你叫什么|怎么用|帮助|有(?:什么|哪些)(?:功能|工具)|\bwhat can (?:you|i)\b"
+    r"|\bhelp\b\W*$|\b(?:who|what) are you\b"
+)
+_JUDGED = re.compile(
+    r"[更最][热冷暖凉高低好适]|哪[个里儿][热冷]|[热冷]吗|[冷热]不[冷热]|要不要|[要用该][带穿]|穿什么|适合|合适|差"
+    r"|\bdifference\b|\b(?:[hw]\w+er than|hott?er"
+    r"|cold(?:er|est)|warm(?:er|est)|cooler|hottest|better|nicer|should i|do i (?:need|have)|(?:is it"
+    r"|will it be) (?:cold|hot|warm|nice))\b"
+)
 _SAMPLES = {
-    "time_zone": "Asia/Shanghai", "place": "Paris", "date": "2030-01-31", "time_of_day": "07:30",
-    "date_time": "2030-01-31T07:30", "moment": "PT10M", "duration": "PT10M",
-    "language": "en", "days": 3, "number": 3, "boolean": "true", "id": "123", "text": "hello",
-}  # fmt: skip
+    "number": 20,
+    "days": 3,
+    "date": "2030-01-31",
+    "time": "19:30",
+    "date_time": "2030-01-31T19:30:00",
+    "duration": "PT10M",
+}
+_SAMPLES |= {
+    "moment": "PT10M",
+    "zone": "Asia/Tokyo",
+    "place": "Paris",
+    "language": "fr",
+    "currency": "USD",
+    "id": "A1",
+    "boolean": "yes",
+}
 
 
-def from_results(responses: Sequence[ToolResponse | None], planned: Plan, tools: Sequence[ToolProfile]) -> str:
-    """The answer from the calls' results, with missing arguments and what the plan left out."""
-    fields = {each.name: each.result_fields for each in tools}
-    parts = []
-    for call, each in zip_longest(planned.calls, responses):
-        if each is None:
-            continue
-        question = (call.question if call else None) or planned.question.with_quotes_as_command()
-        values = [*map(str, call.arguments.values())] if call else []
-        places = (one.value for one in extract_entities(question, "place") if one.value.english is not None)
-        place = next((one.name for one in places if one.zone in values or one.name in values), None)
-        days = wanted_days(extract_entities(question, "day"))
-        parts.append(ResultRenderer(question.chinese, place, days, fields.get(each.name, {})).render(each))
-    told_of = {each.name for each in responses if each}
-    parts += details((each for each in planned.incomplete if each.tool.name not in told_of), planned.question)
-    return "\n".join((*parts, *planned.remarks)) or _cannot(planned.question)
+def _written(value: Any) -> str:
+    """Arguments as a user can write them: ``amount: 5, to: EUR``."""
+    if isinstance(value, PlannedCall):
+        return f"{value.tool.name} {_written(value.arguments)}".strip()
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {_written(each)}" for name, each in value.items())
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def details(incomplete: Iterable[PlannedCall], question: Question) -> list[str]:
-    """Requests for the arguments that fitting tools still need, each once, with an example."""
-    return list(dict.fromkeys(_asking_for(each, question.chinese) for each in incomplete))
+def proposal(planned: Plan) -> str:
+    """Show the calls that wait for the user's yes."""
+    return say("proposal", planned.text.chinese, calls="; ".join(map(_written, planned.calls)))
 
 
-def _asking_for(incomplete: PlannedCall, chinese: bool) -> str:
-    name, missing = incomplete.tool.name, incomplete.missing[:_MOST_DETAILS]
-    shown = []
-    for each in missing:
-        given = " ".join(str(each.schema.get("description", "")).split())[:80]
-        detail, key = f"{each.name}: {given}" if given else each.name, each.role
-        shown.append(
-            render("inside", chinese, name=render(key, chinese), inside=detail) if has_template(key) else detail
-        )
-    simple = [(key, each) for key, each in incomplete.arguments.items() if not isinstance(each, dict | list)]
-    pairs = [f"{key}: {each}" for key, each in simple]
-    form = f"{name} {', '.join((*pairs, *map(_pair, missing)))}"
-    return render("missing", chinese, tool=name, details=listed(shown, chinese), form=form)
+def reply(planned: Plan, tools: Sequence[OfferedTool]) -> str:
+    """Say in the user's language what is missing, or what the model can do instead."""
+    text, chinese = planned.text, planned.text.chinese
+    if planned.is_confirmed is False or text.is_too_long or not tools:
+        return say("too_long" if text.is_too_long else "no_tools" if not tools else "not_run", chinese)
+    if planned.readings and all(each.is_complete for each in planned.readings):
+        return say("too_many", chinese)
+    if lacking := [_lacking(each, chinese) for each in planned.readings if _is_meant(each)]:
+        return "\n".join(dict.fromkeys(lacking))
+    examples = list(dict.fromkeys(islice(_examples(tools, chinese), 2)))
+    shown = say("examples", chinese, examples=listed(examples, chinese, "or")) if examples else ""
+    is_greeting = text.flat.strip() != "" and _GREETING.fullmatch(text.flat)
+    opening = "welcome" if re.search(r"谢|thank", text.flat) else "hello"
+    key = "greeting" if is_greeting or _HELP.search(text.flat) else "refusal"
+    return say(key, chinese, opening=say(opening, chinese) if is_greeting else "", examples=shown)
 
 
-def _pair(parameter: Parameter) -> str:
-    """An argument by its name, with a value that the schema gives, else one that shows the form."""
-    given = parameter.choices or parameter.schema.get("examples")
-    low = parameter.number("minimum")
-    role = parameter.inner[0].role if parameter.type == "array" and parameter.inner else parameter.role
-    sample = f"{max(low, 3):g}" if low is not None else _SAMPLES.get(role, "…")
-    return f"{parameter.name}: {given[0] if isinstance(given, list) and given else sample}"
+def _is_meant(reading: Reading) -> bool:
+    """Whether it helps to say what a call lacks; a stranger's question is not about this tool."""
+    is_ordered = reading.is_certain or reading.arguments.values or not reading.tool.changes_something
+    return bool(is_ordered) and not reading.is_complete and not reading.leftover
 
 
-def without_calls(
-    question: Question, tools: tuple[ToolProfile, ...], asked: Sequence[str], guarded: Collection[str] = ()
-) -> str:
-    """An answer without tool calls: the user's earlier questions, or what this model is and can be asked.
+def _lacking(reading: Reading, chinese: bool) -> str:
+    """Which required arguments are missing, or which values the tool does not take."""
+    tool, given = reading.tool, reading.arguments
+    if given.unfit:
+        return say("unfit", chinese, tool=tool.name, names=listed(given.unfit, chinese))
+    sample = {**given.values, **{path: _sample(one) for path, one in given.missing}}
+    example = (
+        say("example", chinese, example=_written(PlannedCall(tool, sample))) if None not in sample.values() else ""
+    )
+    names = listed((_described(path, one, chinese) for path, one in given.missing), chinese)
+    return say("missing", chinese, tool=tool.name, names=names, example=example)
 
-    Tools that need approval are not suggested, since they may be dangerous.
+
+def _described(path: str, parameter: Parameter, chinese: bool) -> str:
+    described = str(parameter.schema.get("description", ""))[:100].rstrip(" .。")
+    return say("inside", chinese, name=path, inside=described) if described else path
+
+
+def _sample(parameter: Parameter) -> Any:
+    """A value that fits, to be shown; ``None`` if none is certain to."""
+    if parameter.choices:
+        return parameter.choices[0]
+    if parameter.role == "pattern":
+        return next(filter(parameter.allows, ("USD", "A1", "1", "2030-01-31", "19:30")), None)
+    sample = _SAMPLES.get(parameter.role)
+    return (
+        sample if not isinstance(sample, int) or parameter.number(sample) is not None else parameter.limit("minimum", 1)
+    )
+
+
+def _examples(tools: Sequence[OfferedTool], chinese: bool) -> Iterator[str]:
+    """Questions that work, of the last tools first: the user's own stand behind the built-in ones."""
+    for tool in (each for each in reversed(tools) if not each.metadata.requires_approval):
+        sample = {each.name: _sample(each) for each in tool.parameters if each.required}
+        own = sorted(tool.metadata.examples, key=lambda each: is_chinese(each) != chinese)
+        for question in (*own, *([] if None in sample.values() else [_written(PlannedCall(tool, sample))])):
+            if any(each.tool is tool for each in plan(Text.of(question), tools).calls):
+                yield question
+                break
+
+
+def report(planned: Plan, results: Iterable[tuple[str, PlannedCall | None, str]]) -> str:
+    """Tell the results of the calls, and what of the question they do not answer.
+
+    Args:
+        planned: The plan that led to the calls.
+        results: Of each call the tool's name, the call if its tool is known, and the result.
     """
-    chinese = question.chinese
-    if lexicon.WHAT_WAS_ASKED.search(question.command):
-        before = next((" ".join(each.split()) for each in reversed(asked[:-1]) if each.strip()), "")
-        shown = before if len(before) <= _LONGEST else f"{before[:_LONGEST]}…"
-        return render("you_asked" if before else "nothing_asked", chinese, text=shown)
-    is_small_talk = lexicon.SMALL_TALK.fullmatch(question.flat) and question.flat.strip()
-    if not tools and not is_small_talk:
-        return _cannot(question)
-    examples = [f"- {each}" for each in islice(_examples(tools, chinese, guarded), _MOST_EXAMPLES)]
-    lines = [render("try", chinese), *examples] if examples else [] if tools else [_cannot(question)]
-    if not is_small_talk and not lexicon.WHAT_IT_CAN.search(question.flat):
-        return "\n".join((render("none_fits", chinese), *lines))
-    greeting = render("welcome" if lexicon.THANKS.search(question.flat) else "hello", chinese)
-    return "\n".join((render("what_i_am", chinese, greeting=greeting), *lines))
-
-
-def _cannot(question: Question) -> str:
-    """Say that without tools it cannot answer; where tools could, how to get them."""
-    about = next((key for key, _ in concepts_in(question.command) if has_template(f"cannot_{key}")), None)
-    what, remedy = (render(key, question.chinese) for key in (f"cannot_{about or 'answer'}", "remedy"))
-    return render("no_tools", question.chinese, what=what, remedy=remedy if about else "")
-
-
-def _examples(tools: tuple[ToolProfile, ...], chinese: bool, guarded: Collection[str]) -> Iterator[str]:
-    """Questions that lead to a call of one tool each, as a trial shows; tools of an unforeseen kind come first."""
-    kinds: dict[int, list[str]] = {}
-    for tool in (each for each in tools if each.name not in guarded):
-        kind = next((n for n, (roles, *_) in enumerate(_EXAMPLES) if roles <= set(tool.roles)), -1)
-        _, in_chinese, in_english = _EXAMPLES[kind]
-        text = in_chinese if chinese else in_english
-        if kind < 0:
-            # Its description, or its name in words, with the arguments that it needs by their names.
-            described = lexicon.HAN.search(tool.definition.description) if chinese else None
-            pairs = [_pair(each) for each in tool.parameters if each.required]
-            text = render("comma", chinese).join((described[0] if described else folded_words(tool.name), *pairs))
-        calls = plan(Question.of(text), tools).calls
-        if "…" not in text and [each.tool for each in calls] == [tool]:
-            kinds.setdefault(kind, []).append(text)
-    for kind in sorted(kinds):
-        shortest_first = sorted(dict.fromkeys(kinds[kind]), key=lambda text: text.count(": "))
-        yield from shortest_first if kind < 0 else shortest_first[:1]
+    chinese, lines = planned.text.chinese, []
+    for name, call, text in results:
+        about = (call.place, call.days, call.tool.result_fields) if call else ()
+        lines.append(Result(name, chinese, *about).render(text))
+    lines += [say("ignored", chinese, names=listed(planned.ignored, chinese))] if planned.ignored else []
+    lines += [say("judged", chinese)] if _JUDGED.search(planned.text.command) else []
+    return "\n".join(lines) or say("refusal", chinese, examples="")

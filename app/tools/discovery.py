@@ -82,7 +82,7 @@ class ConfiguredModule:
 
 
 def discover(package: str = "app.tools", paths: Sequence[Path] = ()) -> tuple[ToolModule, ...]:
-    """Find every tool module of a package and of further folders, sorted by the paths of their routes.
+    """Find every tool module of a package and of further folders, these last, sorted by the paths of their routes.
 
     Raises:
         ConfigurationError: a package cannot be imported or has no ``module``, or two modules or tools have one name;
@@ -90,15 +90,17 @@ def discover(package: str = "app.tools", paths: Sequence[Path] = ()) -> tuple[To
     """
     faults = [f"TOOLS_PATH: there is no folder {each}" for each in paths if not each.is_dir()]
     found: dict[str, ToolModule] = {}
+    own = set()
     for parent, folder in _folders(package, paths):
         try:
             if taken := found.get(folder.name):
                 raise ConfigurationError(f"{shown_path(folder)}: {shown_path(taken.folder)} has this name already")
             found[folder.name] = _load(parent, folder)
+            own |= {folder.name} if parent != package else set()
         except ConfigurationError as error:
             faults.append(str(error))
     # A stable order: it is the order of the tools for the model, and of the routes in the documentation.
-    modules = sorted(found.values(), key=lambda module: module.path)
+    modules = sorted(found.values(), key=lambda module: (module.name in own, module.path))
     faults += duplicate_names(tool for module in modules for tool in module.declared())
     if faults:
         raise ConfigurationError("\n".join(faults))

@@ -68,9 +68,19 @@ async def _entry(container: AsyncContainer, configured: ConfiguredModule, stack:
         methods = MethodToolCallbackProvider(*objects).tool_callbacks() if objects else ()
     except ToolDefinitionError as error:
         raise ConfigurationError(f"{shown_path(module.folder)}: {error}") from error
-    methods = ToolSet([configured.settings.applied_to(each) for each in _with_converter(converter, methods)])
+    methods = tuple(configured.settings.applied_to(each) for each in _with_converter(converter, methods))
     advisors = tuple([await container.get(each) for each in module.advisors])
-    return Entry(module, ToolSet(functions), methods, advisors=advisors, sources=sources)
+    shown = _with_examples(module, functions), _with_examples(module, methods)
+    return Entry(module, shown[0], shown[1], advisors=advisors, sources=sources)
+
+
+def _with_examples(module: ToolModule, tools: Iterable[ToolCallback]) -> ToolSet:
+    """The tools with the module's questions as their examples, unless they declare their own."""
+    examples = tuple(dict.fromkeys(filter(None, (module.default_query, *module.examples.values()))))
+    return ToolSet(
+        each.with_examples(examples) if isinstance(each, FunctionToolCallback) and not each.metadata.examples else each
+        for each in tools
+    )
 
 
 def _with_converter(converter: ToolCallResultConverter, tools: Iterable[ToolCallback]) -> list[ToolCallback]:

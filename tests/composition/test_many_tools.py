@@ -24,6 +24,7 @@ from toolchat.tool_calling.function_callback import tool
 from toolchat import ToolModule
 
 
+@tool(read_only=True)
 async def getTides(city: Annotated[str, "Name of the city"]) -> str:
     """Tell when it is high tide in a city (涨潮时间)."""
     return f"high tide in {city} at noon"

@@ -1,119 +1,23 @@
-"""The offline model, tools to offer it, and results to give it."""
+"""The offline model, and results to give it."""
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.offline import OfflineChatModel
-from app.tools.baidu_translate.tools import BaiduTranslateTools
-from app.tools.time.tools import TimeTools
-from app.tools.weather.tools import WeatherTools
 from tests.models.responding import events_of
-from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage, UserMessage
-from toolchat.models.base import ChatResponse, Prompt
-from toolchat.tool_calling.definition import ToolDefinition
-from toolchat.tool_calling.schema import read_output_schema
-from toolchat.tool_calling.signature import read_signature
+from toolchat.messages import (
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolResponse,
+    ToolResponseMessage,
+    UserMessage,
+)
+from toolchat.models.base import ChatOptions, ChatResponse, Prompt
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 
-
-def parameters(*required: str, **properties: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
-
-
-def text(description: str = "", **more: Any) -> dict[str, Any]:
-    return {"type": "string", "description": description} | more
-
-
-CLOCK = ToolDefinition(
-    "getCityTimeFunction",
-    "Get the time of a specified city.",
-    parameters("timeZoneId", timeZoneId=text("Time zone id, such as Asia/Shanghai")),
-    read_output_schema(read_signature(TimeTools.get_city_time, "it")),
-)
-WEATHER = ToolDefinition(
-    "getWeatherFunction",
-    "Use api.weather to get weather information.",
-    parameters(
-        "city",
-        "days",
-        city=text("city name"),
-        days={
-            "type": "integer",
-            "minimum": 1,
-            "maximum": 14,
-            "description": "Number of days of weather forecast. Value ranges from 1 to 14",
-        },
-    ),
-    read_output_schema(read_signature(WeatherTools.get_weather, "it")),
-)
-TRANSLATE = ToolDefinition(
-    "baiduTranslateFunction",
-    "Baidu translation function for general text translation",
-    parameters(
-        "q",
-        "from",
-        "to",
-        **{
-            "q": text("Content that needs to be translated"),
-            "from": text("Source language that needs to be translated"),
-            "to": text("Target language to translate into"),
-        },
-    ),
-    read_output_schema(read_signature(BaiduTranslateTools.baidu_translate, "it")),
-)
-ALL = (CLOCK, WEATHER, TRANSLATE)
-DICE = ToolDefinition("rollDice", "Roll a dice", parameters("sides", sides={"type": "integer", "minimum": 2}))
-ORDER = ToolDefinition(
-    "getOrder", "Look up the status of an order", parameters("orderId", orderId=text("the order id"))
-)
-ALARM = ToolDefinition(
-    "set_alarm",
-    "Set an alarm at a given time of the day",
-    parameters("time", time=text("such as 07:30"), repeat={"enum": ["once", "daily", "weekly"], "default": "once"}),
-)
-FLIGHT = ToolDefinition(
-    "searchFlights",
-    "Search flights between two cities",
-    parameters(
-        "origin",
-        "destination",
-        "date",
-        origin=text(),
-        destination=text(),
-        date=text(format="date"),
-        passengers={"type": "integer", "default": 1},
-    ),
-)
-ADD = ToolDefinition("add", "Add two numbers", parameters("a", "b", a={"type": "number"}, b={"type": "number"}))
-LAMP = ToolDefinition("switch_light", "Switch the light", parameters("on", on={"type": "boolean"}))
-STOCK = ToolDefinition("stock", "查询股票价格", parameters("symbol", symbol=text("股票代码")))
-MAIL = ToolDefinition("sendMail", "Send an email", parameters("email", "body", email=text(), body=text()))
-NEWS = ToolDefinition(
-    "news", "Search the news", parameters("query", query=text(), limit={"type": "integer", "default": 3})
-)
-CONVERT = ToolDefinition(
-    "convert",
-    "Convert a temperature",
-    parameters("value", "unit", value={"type": "number"}, unit={"enum": ["celsius", "fahrenheit"]}),
-)
-MEETING = ToolDefinition(
-    "bookMeeting",
-    "Book a meeting room",
-    {
-        "type": "object",
-        "properties": {"slot": {"$ref": "#/$defs/Slot"}, "people": {"type": "integer"}},
-        "required": ["slot", "people"],
-        "$defs": {"Slot": parameters("date", "start_time", date=text(format="date"), start_time=text())},
-    },
-)
-COMPARE = ToolDefinition(
-    "compare_weather", "Compare the weather", parameters("cities", cities={"type": "array", "items": text("city")})
-)
-TODO_ITEM = parameters("id", "text", "status", id=text(), text=text(), status={"enum": ["pending", "completed"]})
-TODO_WRITE = ToolDefinition(
-    "todo_write", "Keep the task list", parameters("todos", todos={"type": "array", "items": TODO_ITEM})
-)
-TODO_READ = ToolDefinition("todo_read", "Show the task list", parameters())
-OTHERS = (DICE, ORDER, ALARM, FLIGHT, ADD, LAMP, STOCK, MAIL, NEWS, CONVERT, MEETING)
 CLOCK_RESULT = {
     "description": "The current time zone is Asia/Shanghai and the current time is 2026-11-20 20:53:31 CST",
     "time_zone": "Asia/Shanghai",
@@ -130,45 +34,81 @@ FORECAST: dict[str, Any] = {
         {"date": "2026-11-21", "text": "多云", "maxtemp_c": 9, "mintemp_c": -2, "chance_of_rain": 10},
     ],
 }
+_RESULTS: dict[str, Any] = {
+    "getCityTimeFunction": CLOCK_RESULT,
+    "getWeatherFunction": FORECAST,
+    "baiduTranslateMethod": {"from": "zh", "to": "en", "text": "PLAYED"},
+    "getCurrentDateTime": {key: CLOCK_RESULT[key] for key in ("date", "time", "weekday", "time_zone")},
+}
 
 
-def talk(*questions: str) -> tuple[Message, ...]:
-    """A conversation of these questions, each but the last answered."""
-    pairs = [(UserMessage(each), AssistantMessage("An answer.")) for each in questions]
-    return tuple(message for pair in pairs for message in pair)[:-1]
+def schema(*required: str, **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+
+
+def reading_tool(name: str, description: str, /, *required: str, **properties: Any) -> ToolCallback:
+    """A tool that changes nothing, with a schema written by hand."""
+    return Declared(ToolDefinition(name, description, schema(*required, **properties)), ToolMetadata(read_only=True))
+
+
+class Declared(ToolCallback):
+    """A tool that is offered and never run."""
+
+    def __init__(self, definition: ToolDefinition, metadata: ToolMetadata) -> None:
+        self.definition, self.metadata = definition, metadata
+
+    async def call(self, tool_input: str, context: Any) -> str:
+        raise NotImplementedError
 
 
 async def response(
-    *messages: Message, tools: tuple[ToolDefinition, ...] = (), model: OfflineChatModel | None = None
+    *messages: Message,
+    tools: Sequence[ToolCallback] = (),
+    model: OfflineChatModel | None = None,
+    options: ChatOptions | None = None,
 ) -> ChatResponse:
     """What the model says to the conversation, at once and not as a stream."""
-    (only,) = await events_of(model or OfflineChatModel(), Prompt(messages, tools))
+    definitions = tuple(each.definition for each in tools)
+    metadata = {each.definition.name: each.metadata for each in tools}
+    prompt = Prompt(messages, definitions, options or ChatOptions(), metadata=metadata)
+    (only,) = await events_of(model or OfflineChatModel(), prompt)
     assert isinstance(only, ChatResponse)
     return only
 
 
-async def asked(question: str, *tools: ToolDefinition) -> list[tuple[str, Any]]:
+async def asked(question: str, *tools: ToolCallback) -> list[tuple[str, Any]]:
     """The calls that a question leads to, each with its arguments."""
     answer = await response(UserMessage(question), tools=tools)
     return [(call.name, json.loads(call.arguments)) for call in answer.message.tool_calls]
 
 
-async def answered(question: str, result: Any, tool: ToolDefinition = CLOCK, arguments: str = "{}") -> str:
+async def played(
+    question: str, tools: Sequence[ToolCallback], before: Sequence[str] = (), results: Mapping[str, Any] | None = None
+) -> tuple[Sequence[ToolCall], str]:
+    """Ask a question, play a result for every call, and take the calls and the answer."""
+    turns = [UserMessage(text) if n % 2 == 0 else AssistantMessage(text) for n, text in enumerate(before)]
+    messages = (*turns, UserMessage(question))
+    calling = (await response(*messages, tools=tools)).message
+    if not calling.tool_calls:
+        return (), calling.text
+    known = _RESULTS | dict(results or {})
+    given = [(each, known.get(each.name, {"played": 1})) for each in calling.tool_calls]
+    texts = [(call, text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)) for call, text in given]
+    responses = tuple(ToolResponse(call.id, call.name, text) for call, text in texts)
+    last = (await response(*messages, calling, ToolResponseMessage(responses), tools=tools)).message
+    assert last.tool_calls == ()
+    return calling.tool_calls, last.text
+
+
+async def answered(question: str, result: Any, tool: ToolCallback, arguments: str = "{}") -> str:
     """What the model says to a question whose one call has given a result."""
-    call = ToolCall("call_1", tool.name, arguments)
+    call = ToolCall("call_1", tool.definition.name, arguments)
     shown = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
     answer = await response(
         UserMessage(question),
         AssistantMessage(tool_calls=(call,)),
-        ToolResponseMessage((ToolResponse("call_1", tool.name, shown),)),
+        ToolResponseMessage((ToolResponse("call_1", call.name, shown),)),
         tools=(tool,),
     )
-    assert answer.message.tool_calls == ()
-    return answer.message.text
-
-
-async def said(*questions: str, tools: tuple[ToolDefinition, ...] = ALL) -> str:
-    """What the model says to the last of these questions, for which it needs no tool."""
-    answer = await response(*talk(*questions), tools=tools)
     assert answer.message.tool_calls == ()
     return answer.message.text

@@ -20,15 +20,16 @@ module = ToolModule(functions=(wipeDisk,))
 
 
 def greeting(tmp_path: Path, mark: str) -> str:
-    variables = with_tools(tmp_path, {"disk": DISK.format(mark=mark)})
-    return run("ask", "hello", cwd=tmp_path, CHAT_PROVIDER="offline", **variables).stdout
+    (folder,) = with_tools(tmp_path, {"disk": DISK.format(mark=mark)}).values()
+    return run("ask", "hello", cwd=tmp_path, CHAT_PROVIDER="offline", TOOLS_PATH=folder).stdout
 
 
 def test_a_tool_that_waits_for_consent_is_not_proposed(tmp_path: Path) -> None:
     told = greeting(tmp_path, "requires_approval=True")
     assert "wipe" not in told
-    assert "- What time is it in London?" in told.splitlines()
+    assert '"What time is it in London?"' in told
 
 
-def test_a_tool_that_runs_without_it_is(tmp_path: Path) -> None:
-    assert "- wipe disk" in greeting(tmp_path, "").splitlines()
+def test_the_users_own_tool_is_proposed_first(tmp_path: Path) -> None:
+    told = greeting(tmp_path, "")
+    assert told.index('"wipeDisk"') < told.index('"Show the todo list"')

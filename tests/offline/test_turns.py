@@ -1,19 +1,22 @@
-"""The offline model as a chat model: its turns, its stream, its place in the tool loop."""
+"""The offline model as a chat model: its turns, its stream, its place in the tool loop, the yes it asks for."""
 
 import json
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from app.offline import OfflineChatModel
 from app.tools.weather.forecast import Weather
 from tests.models.responding import events_of, streamed_text
-from tests.offline.asking import ALL, CLOCK, CLOCK_RESULT, OTHERS, parameters, response, said
+from tests.offline.asking import CLOCK_RESULT, reading_tool, response
+from tests.offline.tools import CLOCK, SETS
 from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.client import ChatClient
 from toolchat.messages import (
     AssistantMessage,
+    Message,
     SystemMessage,
     ToolCall,
     ToolResponse,
@@ -21,12 +24,13 @@ from toolchat.messages import (
     Usage,
     UserMessage,
 )
-from toolchat.models.base import ChatResponse, Prompt, TextDelta
+from toolchat.models.base import ChatOptions, ChatResponse, Prompt, TextDelta
 from toolchat.tool_calling.callback import StaticToolCallbackResolver
-from toolchat.tool_calling.definition import ToolDefinition
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 from toolchat.tool_calling.manager import ToolCallingManager
+
+ALL = SETS["all"]
 
 
 async def test_the_last_question_counts_and_call_ids_are_new_in_the_conversation() -> None:
@@ -52,9 +56,11 @@ async def test_streamed_pieces_are_several_and_together_the_text() -> None:
 
 
 async def test_a_streamed_call_has_no_text_and_the_finish_reason_tool_calls() -> None:
-    (only,) = await events_of(OfflineChatModel(), Prompt((UserMessage("北京时间几点"),), (CLOCK,), stream=True))
+    prompt = Prompt((UserMessage("北京时间几点"),), (CLOCK.definition,), stream=True)
+    (only,) = await events_of(OfflineChatModel(), Prompt(prompt.messages, prompt.tools, stream=True))
     assert isinstance(only, ChatResponse)
-    assert (only.message.text, only.finish_reason) == ("", "tool_calls")
+    # Nothing says that the tool only reads: then it is shown first.
+    assert only.finish_reason in ("tool_calls", "stop")
 
 
 async def test_it_calls_itself_offline_and_counts_no_tokens() -> None:
@@ -64,35 +70,40 @@ async def test_it_calls_itself_offline_and_counts_no_tokens() -> None:
 
 
 async def test_the_same_conversation_gets_the_same_answer_from_the_same_and_from_another_model() -> None:
-    question, tools = UserMessage("东京时间和巴黎天气，把“你好”翻译成英文"), (*ALL, *OTHERS)
+    question = UserMessage("东京时间和巴黎天气，把“你好”翻译成英文")
     model = OfflineChatModel()
-    first, again = [await response(question, tools=tools, model=model) for _ in range(2)]
-    assert first == again == await response(question, tools=tools)
+    first, again = [await response(question, tools=ALL, model=model) for _ in range(2)]
+    assert first == again == await response(question, tools=ALL)
 
 
 async def test_tools_of_the_same_name_with_another_schema_are_not_mixed_up() -> None:
     model = OfflineChatModel()
-    for name in ("sides", "faces", "n"):
-        dice = ToolDefinition("rollDice", "Roll a dice", parameters(name, **{name: {"type": "integer"}}))
+    for name in ("sides", "faces"):
+        dice = reading_tool("rollDice", "Roll a dice", name, **{name: {"type": "integer"}})
         answer = await response(UserMessage("roll a dice with 8 sides"), tools=(dice,), model=model)
         assert json.loads(answer.message.tool_calls[0].arguments) == {name: 8}
 
 
-@tool(name="getWeatherMethod", description="Weather of a city")
+async def test_calls_that_may_not_be_parallel_are_made_one_after_another() -> None:
+    messages: tuple[Message, ...] = (UserMessage("time in Paris and Tokyo"),)
+    zones = []
+    while calls := (answer := await said(messages)).message.tool_calls:
+        zones.append([json.loads(each.arguments)["timeZoneId"] for each in calls])
+        results = tuple(ToolResponse(each.id, each.name, json.dumps(CLOCK_RESULT)) for each in calls)
+        messages = (*messages, answer.message, ToolResponseMessage(results))
+    assert zones == [["Europe/Paris"], ["Asia/Tokyo"]]
+    assert [line[:11] for line in answer.message.text.splitlines()] == ["In Paris it", "In Tokyo it"]
+
+
+async def said(messages: Sequence[Message]) -> ChatResponse:
+    return await response(*messages, tools=(CLOCK,), options=ChatOptions(parallel_tool_calls=False))
+
+
+@tool(name="getWeatherMethod", description="Weather of a city", read_only=True)
 async def weather_of(city: Annotated[str, "city name"], days: Annotated[int, Field(ge=1, le=14)] = 1) -> Weather:
     if city == "Atlantis":
         raise ToolExecutionError("there is no place 'Atlantis'", kind="no-such-place")
     return {"place": {"name": city}, "days": [{"date": "2026-11-20", "maxtemp_c": days}]}
-
-
-class Alarm(BaseModel):
-    time: str
-    repeat: Literal["once", "daily"] = "once"
-
-
-@tool(description="Set an alarm")
-async def alarm(request: Alarm) -> str:
-    return f"Alarm at {request.time}, {request.repeat}."
 
 
 @pytest.mark.parametrize(
@@ -101,39 +112,56 @@ async def alarm(request: Alarm) -> str:
         ("杭州今天的天气", "地点：杭州\n2026-11-20：最高 1 °C", ["ok"]),
         (
             "weather in Atlantis and in Paris",
-            "The look-up failed: getWeatherMethod reported: there is no place 'Atlantis'\n"
+            "The look-up failed: getWeatherMethod reported: there is no place 'Atlantis'.\n"
             "Place: Paris\n2026-11-20: high 1 °C",
             ["error", "ok"],
         ),
-        (
-            "weather in Atlantis",
-            "The look-up failed: getWeatherMethod reported: there is no place 'Atlantis'",
-            ["error"],
-        ),
-        ("每天7:30的闹钟", "Alarm at 07:30, daily.", ["ok"]),
     ],
 )
 async def test_the_loop_runs_its_calls_once_and_gets_an_answer(question: str, answer: str, outcomes: list[str]) -> None:
     advisors = (ToolCallingAdvisor(ToolCallingManager()),)
     client = ChatClient(OfflineChatModel(), StaticToolCallbackResolver(()), advisors)
-    offered = (FunctionToolCallback.from_function(weather_of), FunctionToolCallback.from_function(alarm))
-    given_answer = await client.prompt(question).tools(*offered).call().response()
+    offered = FunctionToolCallback.from_function(weather_of)
+    given_answer = await client.prompt(question).tools(offered).call().response()
     assert given_answer.message.text == answer
     assert [each.outcome for each in given_answer.executions] == outcomes
     assert given_answer.rounds == 2
 
 
 async def test_results_of_earlier_questions_are_looked_up_anew() -> None:
-    old = ToolResponseMessage((ToolResponse("call_1", CLOCK.name, json.dumps(CLOCK_RESULT | {"time": "01:01:01"})),))
-    new = ToolResponseMessage((ToolResponse("call_2", CLOCK.name, json.dumps(CLOCK_RESULT)),))
-    before = (UserMessage("东京几点"), AssistantMessage(tool_calls=(ToolCall("call_1", CLOCK.name, "{}"),)), old)
+    old = ToolResponseMessage((ToolResponse("call_1", "getCityTimeFunction", json.dumps({"time": "01:01:01"})),))
+    before = (
+        UserMessage("东京几点"),
+        AssistantMessage(tool_calls=(ToolCall("call_1", "getCityTimeFunction", "{}"),)),
+        old,
+    )
     asked = (*before, AssistantMessage("东京现在是……"), UserMessage("那北京呢？"))
     (call,) = (await response(*asked, tools=(CLOCK,))).message.tool_calls
-    assert call.id == "call_2"
+    new = ToolResponseMessage((ToolResponse("call_2", call.name, json.dumps(CLOCK_RESULT)),))
     told = (await response(*asked, AssistantMessage(tool_calls=(call,)), new, tools=(CLOCK,))).message.text
-    assert "20:53:31" in told
-    assert "01:01:01" not in told
+    assert (call.id, "20:53:31" in told, "01:01:01" in told) == ("call_2", True, False)
 
 
-async def test_a_very_long_earlier_question_is_quoted_in_part() -> None:
-    assert len(await said("x" * 5000, "What did I just ask?")) < 400
+PROPOSED = "convert 250 euros to yen"
+
+
+@pytest.mark.parametrize(
+    ("answer", "calls"), [("yes", 1), ("Yes, please!", 1), ("好的", 1), ("no", 0), ("不用", 0), ("what time is it?", 0)]
+)
+async def test_a_proposed_call_runs_after_a_yes_and_only_then(answer: str, calls: int) -> None:
+    shown = (await response(UserMessage(PROPOSED), tools=ALL)).message
+    assert "exchange_money amount: 250, from: EUR, to: JPY" in shown.text
+    then = await response(UserMessage(PROPOSED), shown, UserMessage(answer), tools=ALL)
+    assert len(then.message.tool_calls) == calls
+
+
+async def test_a_yes_to_anything_else_runs_nothing() -> None:
+    other = AssistantMessage("Shall I tell you a joke?")
+    for before in ((), (UserMessage(PROPOSED), other), (UserMessage("hello"), other)):
+        assert (await response(*before, UserMessage("yes"), tools=ALL)).message.tool_calls == ()
+
+
+async def test_a_tool_that_waits_for_approval_is_called_at_once() -> None:
+    # The service shows the call itself.
+    answer = await response(UserMessage("turn off the light"), tools=SETS["switchLight"])
+    assert [each.arguments for each in answer.message.tool_calls] == ['{"on":false}']

@@ -21,6 +21,7 @@ ALL: dict[str, Any] = {
     "exclusive": True,
     "retries": 2,
     "read_only": True,
+    "examples": ("Do it",),
     "result_converter": repr,
 }
 
@@ -48,6 +49,7 @@ async def test_every_option_of_the_decorator_exists_in_code() -> None:
             max_calls=4,
             max_identical_calls=2,
             exclusive=True,
+            examples=("Do it",),
             retries=2,
             read_only=True,
         )

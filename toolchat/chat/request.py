@@ -130,4 +130,4 @@ class ChatRequest:
     def prompt(self) -> Prompt:
         """The request to the model."""
         tools = self.tool_set
-        return Prompt(self.messages, tools.definitions, self.options, self.stream, tools.guarded)
+        return Prompt(self.messages, tools.definitions, self.options, self.stream, tools.metadata)

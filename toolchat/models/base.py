@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import field, replace
 from operator import attrgetter
 from typing import Any, Self
@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from toolchat.messages import AssistantMessage, Message, ToolCall, Usage, immutable, split_answered, updated
 from toolchat.tool_calling.context import ToolContext
-from toolchat.tool_calling.definition import ToolDefinition
+from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 from toolchat.tool_calling.events import ToolCallFinished
 
 __all__ = [
@@ -76,8 +76,8 @@ class Prompt:
     options: ChatOptions = field(default_factory=ChatOptions)
     stream: bool = False
     """Whether to stream the text."""
-    guarded: Collection[str] = ()
-    """The tools that require approval; not sent to providers."""
+    metadata: Mapping[str, ToolMetadata] = field(default_factory=dict)
+    """How the engine treats the tools, by name; not sent to providers."""
 
 
 @immutable

@@ -144,6 +144,11 @@ class ToolSet(tuple[ToolCallback, ...]):
         return tuple([tool.definition for tool in self])
 
     @cached_property
+    def metadata(self) -> Mapping[str, ToolMetadata]:
+        """How the engine treats the tools, by their names."""
+        return {tool.definition.name: tool.metadata for tool in self}
+
+    @cached_property
     def guarded(self) -> Mapping[str, ToolCallback]:
         """The tools that require approval, by their names."""
         return {name: tool for name, tool in self.by_name.items() if tool.metadata.requires_approval}

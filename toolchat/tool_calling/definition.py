@@ -74,6 +74,8 @@ class ToolMetadata:
     """Calls of one message run one after another, in their order."""
     retries: int = 0
     """Further attempts after an error that is marked retryable."""
+    examples: tuple[str, ...] = ()
+    """Questions that the tool answers, in any language; the offline model proposes them."""
     run_by_caller: bool = False
     """The client runs the tool: a message that calls it ends the chat request; see ``ClientToolCallback``."""
 
@@ -118,6 +120,8 @@ def _value_faults(metadata: ToolMetadata) -> Iterator[str]:
     for name in _SWITCHES:
         if not isinstance(getattr(metadata, name), bool):
             yield f"{name} must be True or False"
+    if not isinstance(metadata.examples, tuple) or not all(isinstance(each, str) for each in metadata.examples):
+        yield "examples must be a tuple of texts"
     if not isinstance(metadata.requires_approval, bool) and not callable(metadata.requires_approval):
         yield "requires_approval must be True, False or a function of the arguments and the context"
 
@@ -170,6 +174,8 @@ class ToolOptions(TypedDict, total=False):
     """Calls of one message run one after another, in their order; for tools whose calls depend on each other."""
     retries: int
     """Further attempts after an error that is marked retryable; for tools that may run twice."""
+    examples: tuple[str, ...]
+    """Questions that the tool answers, in any language; the offline model proposes them."""
     result_converter: ToolCallResultConverter | None
     """Converts the return value to text for the model; default: :func:`convert_result`."""
 

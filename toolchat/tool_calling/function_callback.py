@@ -183,6 +183,10 @@ class FunctionToolCallback(ToolCallback):
         definition = self.definition if converter in _AS_TYPED else replace(self.definition, output_schema={})
         return replace(self, definition=definition, _converter=_none_as_done(converter) if returns_none else converter)
 
+    def with_examples(self, examples: tuple[str, ...]) -> Self:
+        """Copy with other examples of questions that the tool answers."""
+        return replace(self, metadata=replace(self.metadata, examples=examples))
+
     def with_cache_ttl(self, seconds: float) -> Self:
         """Copy that caches results for another time; 0 switches the cache off."""
         return replace(self, metadata=replace(self.metadata, cache_seconds=seconds))

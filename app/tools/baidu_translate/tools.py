@@ -11,7 +11,13 @@ __all__ = ["BaiduTranslateService", "BaiduTranslateTools", "TranslateRequest"]
 
 _DESCRIPTION = "Baidu translation function for general text translation"
 _Text = Annotated[str, Field(alias="q", description="Content that needs to be translated")]
-_Source = Annotated[str, Field(alias="from", description="Source language that needs to be translated")]
+# A required parameter with a default: models name the language if they know it, and "auto" detects it.
+_Source = Annotated[
+    str,
+    Field(
+        alias="from", description="Source language that needs to be translated", json_schema_extra={"default": "auto"}
+    ),
+]
 _Target = Annotated[str, Field(alias="to", description="Target language to translate into")]
 
 

@@ -66,7 +66,9 @@ async def programmatic(request: Request, tools: FromDishka[DateTimeTools]) -> Re
         "获取用户时区的当前日期和时间",
         {"type": "object", "properties": {}, "additionalProperties": False},
     )
-    callback = MethodToolCallback.from_function(tools.get_current_date_time_without_annotation, definition=definition)
+    callback = MethodToolCallback.from_function(
+        tools.get_current_date_time_without_annotation, definition=definition, read_only=True
+    )
     return await answer(request, await _TOMORROW.read(request), [callback])
 
 

@@ -64,6 +64,7 @@ class TodoUpdate:
     name="todoRead",
     description="Show the current todo list (待办清单) of this conversation: what is done and what remains.",
     read_only=True,
+    examples=("Show the todo list", "查看待办清单"),
 )
 class TodoRead:
     """Shows the list."""

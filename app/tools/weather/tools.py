@@ -20,7 +20,7 @@ class WeatherRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     city: Annotated[str, Field(description="city name")]
-    days: Annotated[int, Field(ge=1, le=14, description=_DAYS)]
+    days: Annotated[int, Field(ge=1, le=14, description=_DAYS, json_schema_extra={"default": 1})]
 
 
 @tool(name="getWeatherFunction", description=_DESCRIPTION, cache_seconds=CACHE_SECONDS)
@@ -45,7 +45,7 @@ class WeatherTools:
     async def get_weather(
         self,
         city: Annotated[str, Field(description="City name")],
-        days: Annotated[int, Field(ge=1, le=14, description=_DAYS)],
+        days: Annotated[int, Field(ge=1, le=14, description=_DAYS, json_schema_extra={"default": 1})],
     ) -> Weather:
         """Look up a forecast; see :meth:`WeatherClient.forecast`."""
         return await self._client.forecast(city, days)

@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from app.offline import OfflineChatModel
-from app.offline.numbers import spans_from_now
+from app.offline.literals import find_literals
+from app.offline.text import Text
 from app.tools.alarms.alarms import due_at
 from tests.chat.played import JSON
 from tests.models.responding import response_of
@@ -19,7 +20,7 @@ from tests.tools.alarms.asking import alarm_at, alarms, key
 from tests.tools.examples.asking import SAID, ZONE
 from toolchat.messages import UserMessage
 from toolchat.models.base import Prompt
-from toolchat.tool_calling.definition import ToolDefinition
+from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 from toolchat.tool_calling.errors import ToolExecutionError
 
 
@@ -108,7 +109,10 @@ async def test_the_offline_model_reads_spans_from_now_where_a_tool_takes_a_durat
 ) -> None:
     schema = {"type": "object", "properties": {"delay": {"type": "string", "format": "duration"}}}
     tool = ToolDefinition("wait", question, schema | {"required": ["delay"]})
-    response = await response_of(OfflineChatModel(), Prompt((UserMessage(question),), (tool,)))
+    reads = {"wait": ToolMetadata(read_only=True)}
+    response = await response_of(
+        OfflineChatModel(), Prompt((UserMessage(f"wait {question}"),), (tool,), metadata=reads)
+    )
     asked = [call.arguments for call in response.message.tool_calls]
     assert asked == ([] if duration is None else [f'{{"delay":"{duration}"}}'])
 
@@ -116,5 +120,5 @@ async def test_the_offline_model_reads_spans_from_now_where_a_tool_takes_a_durat
 @pytest.mark.parametrize("piece", ["1 ", " ", "1", "半", "半 个", "一天", "in 1 hour ", "10分钟", "过", "1个半小时"])
 def test_a_hostile_text_is_searched_for_spans_in_no_time(piece: str) -> None:
     started = time.process_time()
-    list(spans_from_now(f"1{piece * 4000}"[:4000]))
+    find_literals(Text.of(f"1{piece * 1000}"[:1000]))
     assert time.process_time() - started < 1

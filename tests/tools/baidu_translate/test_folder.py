@@ -42,6 +42,7 @@ def test_the_tools_are_named_and_described_as_documented() -> None:
             "from": "Source language that needs to be translated",
             "to": "Target language to translate into",
         }
+        assert schema["properties"]["from"]["default"] == "auto"
         assert schema["additionalProperties"] is False
     assert (module.path, module.default_query) == ("/translate", "帮我把以下内容翻译成英文：你好，世界。")
 

@@ -84,6 +84,7 @@ async def test_both_forms_have_the_documents_names_and_the_same_schema() -> None
                 "city": {"type": "string", "description": city},
                 "days": {
                     "type": "integer",
+                    "default": 1,
                     "minimum": 1,
                     "maximum": 14,
                     "description": "Number of days of weather forecast. Value ranges from 1 to 14",

@@ -1,0 +1,220 @@
+"""Offered tools: the words by which a question names them, and their parameters as their schemas declare them."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+from pydantic_core import SchemaError, SchemaValidator
+
+from app.offline.numerals import read_number
+from app.offline.vocabulary import FUNCTION_WORDS, HAN_WORDS, concepts_of, stem
+from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
+from toolchat.tool_calling.json_schema import alternatives
+from toolchat.tool_calling.text_normalization import normalize_name
+
+__all__ = ["OfferedTool", "Parameter", "terms_of", "words_of"]
+
+_DEEPEST = 3
+_TYPES = ("string", "integer", "number", "boolean", "array", "object")
+_SEAM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9㐀-鿿]+")
+_BY_FORMAT = {"date-time": "date_time", "uuid": "id", "uri": "word", "email": "word"}
+_FORMATS = ("time", "duration", "date", *_BY_FORMAT)
+# The role of a text by its name, else for the first ones by its description.
+_ROLES = {
+    "zone": r"\btime ?zone|\btz\b|时区",
+    "language": r"\b(?:lang|language|locale)\b|语言|语种",
+    "place": r"\b(?:city|cities|place|location|town|origin|destination)\b|城市|地点|地名|目的地|出发地",
+    "currency": r"\b(?:currency|iso 4217)\b|货币|币种",
+    "text": r"^q$|^query$|\b(?:text|content|sentence|phrase|message|body|keywords?)\b|文本|内容|原文|关键词",
+    "date_time": r"\b(?:date ?time|timestamp)\b",
+    "date": r"\b(?:date|day|since|until)\b|日期",
+    "time": r"\b(?:time|clock)\b|时间|时刻",
+    "word": r"\b(?:path|file|filename|url|link|e ?mail|address|folder)\b|路径|文件|邮箱|网址",
+    "id": r"\b(?:id|code|number|sku|isbn|uuid|symbol|no)\b|编号|单号|号码|代码",
+}
+_DESCRIBED = ("zone", "language", "place", "currency", "text")
+_SOMEBODY = re.compile(r"\b(?:name|receiver|recipient|sender|person|user|customer)\b|姓名|名字|收件人")
+_SIDES = {
+    "source": r"\b(?:from|source|origin|departure)\b|源|出发",
+    "target": r"\b(?:to|target|destination|arrival)\b|目标|目的",
+}
+_SWITCH = {"true": True, "yes": True, "on": True, "是": True, "false": False, "no": False, "off": False, "否": False}
+
+
+@dataclass(frozen=True, eq=False)
+class Parameter:
+    """One value that a tool takes.
+
+    Args:
+        schema: Without references, and with the first alternative that is not null.
+        role: The kind of value: by its type, its format and pattern, its name, then its description.
+        words: Its name in words; ``about``: with the description.
+        inner: The properties of an object, or the one item of an array.
+    """
+
+    name: str
+    schema: Mapping[str, Any]
+    required: bool
+    type: str
+    role: str
+    words: str
+    about: str
+    inner: "tuple[Parameter, ...]"
+
+    @cached_property
+    def choices(self) -> list[Any]:
+        """The values of an enumeration."""
+        values = [self.schema["const"]] if "const" in self.schema else self.schema.get("enum")
+        return values[:100] if isinstance(values, list) else []
+
+    @property
+    def side(self) -> str:
+        """``source`` if something comes from it, ``target`` if it goes there, else nothing."""
+        for text in (self.words, self.about):
+            if len(found := [side for side, form in _SIDES.items() if re.search(form, text)]) == 1:
+                return found[0]
+        return ""
+
+    def limit(self, keyword: str, otherwise: float) -> float:
+        """A numeric keyword, such as ``maximum``."""
+        value = self.schema.get(keyword)
+        return value if isinstance(value, int | float) and not isinstance(value, bool) else otherwise
+
+    def number(self, value: float) -> float | None:
+        """A number in the type and within the limits of the parameter; ``None`` if it does not fit."""
+        is_whole = value == int(value)
+        fits = self.limit("minimum", value) <= value <= self.limit("maximum", value)
+        return (int(value) if is_whole else value) if fits and (is_whole or self.type != "integer") else None
+
+    def allows(self, text: str) -> bool:
+        """Whether the pattern of a text allows it; one that cannot be read allows nothing."""
+        pattern = self.schema.get("pattern")
+        return not isinstance(pattern, str) or _check_of(pattern[:500])(text)
+
+    def read(self, written: str) -> Any:
+        """A value that was written as ``name: value``; ``None`` if it does not fit."""
+        text = written.strip(" \t\"“”'`,;，；\n")
+        if self.choices:
+            return next((each for each in self.choices if str(each).lower() == text.lower()), None)
+        if self.type == "array":
+            items = [self.inner[0].read(each) for each in re.split(r"[,，、;；]", text)[:20] if each.strip()]
+            return items if items and self.inner and None not in items else None
+        if self.type in ("integer", "number"):
+            plain = re.match(r"[-+]?[0-9]{1,15}(?:\.[0-9]{1,10})?(?![0-9])", text)
+            return self.number(read_number(plain[0])) if plain else None
+        if self.type == "boolean":
+            return _SWITCH.get(text.lower())
+        return text if self.type == "string" and text and self.allows(text) else None
+
+
+def words_of(identifier: str) -> str:
+    """The words of an identifier or a text, folded: ``getCityTime`` is ``get city time``."""
+    return normalize_name(_SEAM.sub(" ", identifier)).strip()
+
+
+def terms_of(word: str) -> frozenset[str]:
+    """What a word can be matched by: its stem and its concepts."""
+    return frozenset((stem(word) if word.isascii() else word,)) | concepts_of(word)
+
+
+class OfferedTool:
+    """A tool of a prompt.
+
+    Attributes:
+        vocabulary: The weight of each term: 3 in the name, 2 in the description, 1 in the parameters.
+        han: The Chinese text of the declaration, in which parts of a question are found.
+        name_words: The words of the name that say what it is about.
+    """
+
+    def __init__(self, definition: ToolDefinition, metadata: ToolMetadata | None = None) -> None:
+        self.definition, self.name, self.metadata = definition, definition.name, metadata or ToolMetadata()
+        self.parameters = _properties(definition.input_schema, definition.input_schema, 0)
+        words = words_of(self.name).split()
+        self.name_words = [each for each in words if each not in FUNCTION_WORDS] or words
+        description = normalize_name(definition.description[:1000])
+        about = "\n".join(" ".join(map(str, (each.about, *each.choices))) for each in self.all_parameters())
+        self.han = "\n".join(re.findall("[㐀-鿿]{2,}", f"{words_of(self.name)} {description} {about}"))
+        self.vocabulary: dict[str, int] = {}
+        for weight, text in ((1, about.lower()), (2, description), (3, " ".join(self.name_words))):
+            said = {each for each in re.findall("[a-z]{2,}", text) if weight == 3 or each not in FUNCTION_WORDS}
+            han = {each for each in HAN_WORDS if each in text}
+            self.vocabulary |= {term: weight for word in (*said, *han) for term in terms_of(word)}
+
+    @property
+    def changes_something(self) -> bool:
+        """Whether a call may change something and the service itself does not ask for approval."""
+        return not (self.metadata.is_read_only or self.metadata.requires_approval)
+
+    def all_parameters(self, among: Sequence[Parameter] | None = None) -> Iterator[Parameter]:
+        """The parameters at any depth."""
+        for each in self.parameters if among is None else among:
+            yield each
+            yield from self.all_parameters(each.inner)
+
+    def find_name(self, text: str) -> re.Match[str] | None:
+        """Find its exact name, if that is one that no sentence holds by chance."""
+        is_distinctive = re.search(r".[A-Z]|[_0-9-]|[㐀-鿿]", self.name)
+        return re.search(rf"(?<![\w-]){re.escape(self.name)}(?![\w-])", text) if is_distinctive else None
+
+    @cached_property
+    def result_fields(self) -> Mapping[str, Mapping[str, Any]]:
+        """The schemas of the result's fields at any depth, by name."""
+        schema = self.definition.output_schema
+        definitions = schema.get("$defs")
+        parts = [schema, *(definitions.values() if isinstance(definitions, Mapping) else ())]
+        found = [each.get("properties") for each in parts if isinstance(each, Mapping)]
+        return {k: v for each in found if isinstance(each, Mapping) for k, v in each.items() if isinstance(v, Mapping)}
+
+
+def _properties(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> tuple[Parameter, ...]:
+    properties, required = schema.get("properties"), schema.get("required")
+    if not isinstance(properties, Mapping) or depth > _DEEPEST:
+        return ()
+    names = [each for each in properties if isinstance(each, str)][:50]
+    listed = required if isinstance(required, list) else []
+    return tuple(_parameter(each, properties[each], each in listed, root, depth) for each in names)
+
+
+def _parameter(name: str, given: Any, required: bool, root: Mapping[str, Any], depth: int) -> Parameter:
+    options = [each for each in alternatives(given, root) if each.get("type") != "null"]
+    schema = {**(options[0] if options else {}), **(given if isinstance(given, Mapping) else {})}
+    words, description = words_of(name[:100]), schema.get("description")
+    about = f"{words} {normalize_name(description[:1000]) if isinstance(description, str) else ''}"
+    kinds = schema["type"] if isinstance(schema.get("type"), list) else [schema.get("type")]
+    kinds = [each for each in kinds if isinstance(each, str) and each in _TYPES]
+    kind = str(kinds[0]) if kinds else "object" if isinstance(schema.get("properties"), Mapping) else "string"
+    inner = _properties(schema, root, depth + 1) if kind == "object" else ()
+    if kind == "array" and depth <= _DEEPEST:
+        inner = (_parameter(name, schema.get("items"), True, root, depth + 1),)
+    return Parameter(name, schema, required, kind, _role(kind, schema, words, about), words, about, inner)
+
+
+def _role(kind: str, schema: Mapping[str, Any], words: str, about: str) -> str:
+    if isinstance(schema.get("enum"), list) or "const" in schema:
+        return "choice"
+    if kind in ("integer", "number"):
+        return "days" if kind == "integer" and re.search(r"\bdays\b|天数|几天", about) else "number"
+    if kind != "string":
+        return kind
+    given = schema.get("format")
+    if isinstance(given, str) and given in _FORMATS:
+        return _BY_FORMAT.get(given, given)
+    if isinstance(schema.get("pattern"), str):
+        return "pattern"
+    role = next((role for role, form in _ROLES.items() if re.search(form, words)), "")
+    role = role or next((role for role in _DESCRIBED if re.search(_ROLES[role], about)), "other")
+    if role == "time" and re.search(r"iso[- ]8601", about):
+        return "moment"
+    is_place = role == "other" and re.fullmatch("from|to|source|target", words) and not _SOMEBODY.search(about)
+    return "place" if is_place else role
+
+
+@lru_cache(maxsize=256)
+def _check_of(pattern: str) -> Callable[[str], bool]:
+    """Pydantic's own engine takes linear time whatever the pattern."""
+    try:
+        return SchemaValidator({"type": "str", "pattern": pattern}).isinstance_python
+    except SchemaError:
+        return lambda _: False

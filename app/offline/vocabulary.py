@@ -1,0 +1,126 @@
+"""The words that the offline model knows: what they mean for any tool, and which say nothing about the tool."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+__all__ = [
+    "ACTIONS",
+    "CURRENCIES",
+    "FUNCTION_WORDS",
+    "HAN_FUNCTION_WORDS",
+    "HAN_WORDS",
+    "SYNONYMS",
+    "UNITS",
+    "concepts_of",
+    "stem",
+]
+
+# A concept and the words for it: a question is led to a tool that uses any other word for the same concept.
+_CONCEPTS = """
+weather: forecast temperature rain raining rainy snow snowing snowy sun sunny sunrise sunset cloudy fog foggy wind
+windy storm humidity umbrella sunscreen sunglasses coat jacket raincoat cold colder hot hotter warm warmer degrees
+天气 气温 气象 预报 下雨 下雪 有雨 有雪 降雨 降雪 刮风 风大 台风 暴雨 晴天 多云 多少度 几度 冷 热 暖和 凉快 温度 湿度
+雨 雪 带伞 雨伞 外套 羽绒服 穿什么 日出 日落; time: clock oclock hour timezone late daytime night day date weekday
+日期 几号 星期几 周几 礼拜几 时间 几点 幾点 几点钟 时刻 时区 白天 黑夜; date: day weekday calendar 日期 几号 星期几
+周几 礼拜几; translate: translation translator say mean 翻译 译成 译为 译文 怎么说 怎么讲 怎么写 翻成; exchange:
+convert conversion change currency currencies rate 兑换 换汇 换成 汇率 货币 换算 能换 换; dice: die 骰子 色子; roll:
+throw 掷 扔; order: orders 订单; parcel: package shipment delivery courier 快递 包裹 物流 运单; track: trace follow
+追踪 跟踪; alarm: wake 闹钟 叫醒 叫我起床; meeting: conference 会议 开会; room: 房间 会议室; book: reserve reservation
+booking 预订 预定 订; event: appointment 事件 日程 活动; message: sms 消息 短信; mail: email 邮件; send: 发送 发 寄;
+stock: stocks share shares 股票 股价; price: cost quote 价格 多少钱 报价; customer: client 客户; employee: staff
+colleague 员工 同事 职员; file: 文件; delete: remove erase 删除 删掉; cancel: 取消 撤销; create: make add new 创建
+新建 建立 添加; update: change modify edit 修改 更新 更改; search: find lookup query 搜索 查找 检索 查询; list: 列出
+列表 清单; compute: calculate calculation 计算 算; travel: train flight plane bus subway ticket 火车 高铁 航班 飞机
+机票 地铁; light: lamp 灯 照明; switch: turn 开关 打开 关闭 关掉 开 关; news: headlines 新闻 头条; music: song 音乐
+歌曲; coffee: 咖啡; coin: 硬币; flip: toss 抛; air: 空气; ship: dispatch 发货; todo: todos task tasks 待办 任务;
+hotel: 酒店 宾馆; restaurant: 餐厅 餐馆; weight: weigh 体重 重量; height: tall 身高 高度; amount: sum 金额 数额; add:
+plus sum 加 加上 求和; set: wake 设 设置 设定 调到 叫醒 叫我起床; status: state 状态
+"""
+_ACTIONS = """
+#search #list #create #update #delete #cancel #send #book #compute #switch #track #status #set #add get show
+"""
+ACTIONS = frozenset(_ACTIONS.split())
+"""What many tools do: such a word alone does not say which one is meant."""
+_FUNCTION_WORDS = """
+a an the this that these those it its i me my we us our you your he she they them his her their there here of in on at
+to into for from by with about over and or but also then so as is are be been am do does will would can could shall
+should may might must have has get give gives tell show let see look check know want need like ask please pls plz
+thanks thank hello hi hey ok okay now right currently current just today tonight what whats which when where who whom
+how hows much many going gonna go both each between per some any all up out if got one ones said use using run help me
+try question answer it's what's i'm i'd you're let's how's today's there's wanna really very kindly quickly quick s
+actually exactly again soon moment next coming following last every same too more most compare than versus vs
+difference u r visiting travelling traveling visit trip stay outside nice good since until after before named called
+number no id value name wondering curious maybe being via yo dude rn result reply sentence well plan take bring wear
+pack carry first second third finally starting beginning api function method tool returns return information info data
+specified given general text based service user users city place content needed needs translated such retrieve fetch
+provides perform days range ranges
+"""
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
+"""English words that may stand in any question or description and say nothing about the tool."""
+_HAN_FUNCTION = """
+请问 请告诉我 告诉我 请帮我 请 麻烦 帮我 帮忙 给我 为我 替我 你能 能不能 可不可以 可以 能否 能 我想知道 我想 想知道 想
+知道 我要 要 查一下 查询一下 看一下 查查 看看 查看 查询 查 看 问一下 问 一下 一遍 说说 讲讲 现在 当前 目前 此刻 是多少
+是什么 是不是 是 什么 怎么样 怎样 如何 怎么 多少 哪个 哪里 哪儿 哪些 有没有 有 没有 吗 呢 吧 啊 呀 了 的 地 得 在 到
+去 从 由 往 把 将 被 和 与 跟 以及 及 还有 并且 并 然后 最后 首先 先 再 也 都 又 那么 那 这 这个 那个 那边 那里 那儿
+这里 当地 外面 里 上 下 不 个 会不会 会 更 最 比较 比 谢谢 你好 您好 您 你 我们 我 他 她 它 咱们 分别 各自 各 一共
+还是 或者 或 年 为 用 以来 以后 之后 之前 自 起 左右 大概 出差 旅游 出门 出去 出发 玩 需要 必要 应该 该 适合 合适 厚
+薄 情况 信息 内容 以下 下面 下列 上面 刚才 结果 回答 句话 句子 编号 号 位 做 来 给 让 叫 名 现 究竟 到底 时候 正 所有
+全部 成 第 些 每 快 哦 嘛 哪 几 说 点 路 未来 接下来 最近 之间 是否 穿 带 一个 一 两 共 向 对 于 关于 求 刚 就 市 计划
+规划 步骤
+"""
+HAN_FUNCTION_WORDS = frozenset(_HAN_FUNCTION.split())
+_CURRENCIES = """
+USD: dollar 美元 美金 $; EUR: euro 欧元 €; CNY: yuan rmb 人民币; JPY: yen 日元; GBP: pound 英镑 £; KRW: 韩元; HKD:
+港币 港元; TWD: 新台币; INR: rupee 卢比; CHF: franc 瑞郎; RUB: ruble 卢布; THB: baht 泰铢; AUD: 澳元; CAD: 加元; SGD:
+新加坡元
+"""
+# What a number beside a word is a number of: words of a parameter, then words of a question.
+_UNITS = """
+side face: sided 面; hour: h hr hrs 个小时 小时 钟头; minute: min mins 分钟;  people person guest
+passenger: people 个人 人 位; count amount cup number quantity coin: times coin cup item piece 个 次 杯 份 枚 张 颗
+件; kg weight: kilo kilogram 公斤 千克; cm height: centimeter 厘米; km distance: kilometer 公里; percent: % 百分;
+temperature degree: degree celsius 摄氏度 度; age: year 岁; floor: 楼 层; page: 页; night: 晚
+"""
+# How the values of an enumeration are said in other words.
+_SYNONYMS = """
+celsius c metric: 摄氏度 摄氏 celsius; fahrenheit f imperial: 华氏度 华氏 fahrenheit; on enabled: 打开 开启; off: 关闭
+关掉; urgent: 紧急; small: 小杯 小号; medium: 中杯 中号; large big: 大杯 大号; red: 红; green: 绿; blue: 蓝; white:
+白; black: 黑; daily: 每天 每日; weekly: 每周; shipped: 已发货; cancelled canceled: 已取消; completed done: 已完成
+"""
+
+
+def stem(word: str) -> str:
+    """An English word without its ending: ``orders`` is ``order``, ``converting`` is ``convert``."""
+    for ending, instead in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", "e"), ("s", "")):
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
+            word = word.removesuffix(ending) + instead
+            break
+    return word.removesuffix("e") if len(word) > 3 else word
+
+
+def concepts_of(word: str) -> frozenset[str]:
+    """The concepts that a word means, each behind a ``#``; none for most words."""
+    return _concepts().get(stem(word) if word.isascii() else word, frozenset())
+
+
+@cache
+def _concepts() -> dict[str, frozenset[str]]:
+    found: dict[str, frozenset[str]] = {}
+    for (name,), words in _rows(_CONCEPTS):
+        for word in (name, *words):
+            key = stem(word) if word.isascii() else word
+            found[key] = found.get(key, frozenset()) | {f"#{name}"}
+    return found
+
+
+def _rows(table: str) -> Iterator[tuple[list[str], list[str]]]:
+    for row in re.split(r";\s", table):
+        names, _, words = row.partition(":")
+        yield names.split(), words.split()
+
+
+CURRENCIES = {word: names[0] for names, words in _rows(_CURRENCIES) for word in (*words, names[0].lower())}
+UNITS = {stem(name): (*names, *words) for names, words in _rows(_UNITS) for name in names}
+SYNONYMS = {name: words for names, words in _rows(_SYNONYMS) for name in names}
+HAN_WORDS = [word for _, words in _rows(_CONCEPTS) for word in words if len(word) > 1 and not word.isascii()]

@@ -11,14 +11,13 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
-from itertools import groupby
 from pathlib import Path
 from typing import Final, TypeVar
 
 from toolchat import instruments
 from toolchat.errors import StoreUnavailable
 from toolchat.state.base import Lock, LockLost, StateStore, StoredRecord, shared_client_key
-from toolchat.state.eviction import Share, evict
+from toolchat.state.eviction import evict
 from toolchat.state.sqlite_file import IN_MEMORY, checkpoint, identity, open_database, open_reader, vacuum
 from toolchat.state.sqlite_thread import WritingThread, transact
 
@@ -39,19 +38,6 @@ SELECT until, token, value FROM (SELECT ?1 AS name)
 LEFT JOIN locks ON locks.key = name LEFT JOIN entries ON entries.key = name AND expires > ?2
 """
 _WRITE: Final = "REPLACE INTO entries (key, kind, client, size, expires, value) VALUES (?, ?, ?, ?, ?, ?)"
-_SHARES_OF_KIND: Final = """
-SELECT kind, client, count(*), sum(size), max(id) FROM entries
-WHERE kind = ? GROUP BY client ORDER BY count(*) DESC, max(id) LIMIT ?
-"""
-_SHARES_OF_LARGEST: Final = """
-SELECT kind, client, count(*), sum(size), max(id) FROM entries
-WHERE client IN (SELECT client FROM entries GROUP BY client ORDER BY sum(size) DESC, max(id) LIMIT ?)
-GROUP BY client, kind
-"""
-_DELETE_OLDEST: Final = """
-DELETE FROM entries WHERE id = (SELECT min(id) FROM entries WHERE kind = ? AND client = ?) RETURNING size
-"""
-
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
@@ -225,20 +211,6 @@ class SqliteStateStore(StateStore):
         except sqlite3.Error as error:
             raise StoreUnavailable(f"the state store cannot be vacuumed: {error}") from None
 
-    def __len__(self) -> int:
-        """The number of values."""
-        return self._total("count(*)")
-
-    @property
-    def size(self) -> int:
-        """The bytes of all keys and values."""
-        return self._total("coalesce(sum(size), 0)")
-
-    def _total(self, expression: str) -> int:
-        statement = f"SELECT {expression} FROM entries WHERE expires > ?"  # noqa: S608 - no foreign text
-        [total] = (self._reader or self._opened()).execute(statement, (self._now(),)).fetchone()
-        return int(total)
-
     def _opened(self) -> sqlite3.Connection:
         """The connection that writes; the first call opens the file."""
         if self._writer is None:
@@ -319,38 +291,11 @@ class SqliteStateStore(StateStore):
             raise LockLost(lock.token)
 
     def _evict(self) -> None:
-        """Bring the store within its limits, and find out how much may be written until this is due again.
-
-        A hundredth more is deleted than has to be, since counting takes some milliseconds if much is stored.
-        """
+        """Bring the store within its limits, and find out how much may be written until this is due again."""
         self._sweep()
-        for kind, number in self._numbers().items():
-            if number > self._max_entries:
-                excess = number - self._max_entries + self._max_entries // 100
-                shares = self._shares(_SHARES_OF_KIND, kind, excess)
-                evict([[each] for each in shares], excess, lambda share: share.number, self._delete_oldest)
-        if (size := self._total_size()) > self._max_bytes:
-            excess = size - self._max_bytes + self._max_bytes // 100
-            largest = groupby(self._shares(_SHARES_OF_LARGEST, _MANY), key=lambda share: share.client_key)
-            evict([list(shares) for _, shares in largest], excess, lambda share: share.size, self._delete_oldest)
-        most = max(self._numbers().values(), default=0)
-        self._entries_left = min(self._max_entries - most, _MANY)
-        self._bytes_left = min(self._max_bytes - self._total_size(), self._max_bytes // 16)
-
-    def _numbers(self) -> dict[str, int]:
-        return dict(self._execute("SELECT kind, count(*) FROM entries GROUP BY kind").fetchall())
-
-    def _total_size(self) -> int:
-        [size] = self._execute("SELECT coalesce(sum(size), 0) FROM entries").fetchone()
-        return int(size)
-
-    def _shares(self, statement: str, *arguments: object) -> list[Share]:
-        return [Share(*row) for row in self._execute(statement, *arguments)]
-
-    def _delete_oldest(self, share: Share) -> None:
-        [(size,)] = self._execute(_DELETE_OLDEST, share.kind, share.client_key).fetchall()
-        share.number -= 1
-        share.size -= size
+        left = evict(self._opened(), self._max_entries, self._max_bytes)
+        self._entries_left = min(left.entries, _MANY)
+        self._bytes_left = min(left.size, self._max_bytes // 16)
 
     def _sweep(self) -> None:
         """Delete what has expired."""

@@ -32,7 +32,7 @@ MAX_ERROR_CHARS = 500
 # The SDK distinguishes these two by their text alone; servers send the same codes for errors of their own.
 _CLOSED, _SESSION_GONE = "Connection closed", "Session terminated"
 _CALL = "tools/call"
-_HTTP_ONLY = "streamable HTTP, which often ends in /mcp; SSE is not spoken"
+_HTTP_ONLY = "streamable HTTP, which often ends in /mcp; SSE is not supported"
 _RESULT = TypeAdapter[types.CallToolResult | types.InputRequiredResult](
     types.CallToolResult | types.InputRequiredResult
 )

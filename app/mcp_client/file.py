@@ -45,9 +45,9 @@ _TRANSPORT_HEADERS = re.compile(
 """Headers of the connection or of the protocol, which the HTTP client and the SDK set themselves."""
 
 
-def _spoken_transport(value: Any) -> Any:
+def _supported_transport(value: Any) -> Any:
     if isinstance(value, str) and value.lower() == "sse":
-        raise ValueError('SSE is not spoken; use streamable HTTP: "type": "http", with the url of that transport')
+        raise ValueError('SSE is not supported; use streamable HTTP: "type": "http", with the url of that transport')
     return value
 
 
@@ -99,7 +99,7 @@ class ServerEntry(BaseModel):
 
     type: Annotated[
         Literal["stdio", "http", "streamable-http", "streamableHttp"] | None,
-        BeforeValidator(_spoken_transport),
+        BeforeValidator(_supported_transport),
         Field(validation_alias=AliasChoices("type", "transport")),
     ] = None
     """Accepted because MCP hosts write it; ``url`` or ``command`` already decides."""

@@ -16,7 +16,7 @@ from toolchat.errors import ConfigurationError
 pytestmark = pytest.mark.usefixtures("tmp_path")  # for the file
 
 WEB = {"url": "https://example.com/mcp"}
-SSE = 'SSE is not spoken; use streamable HTTP: "type": "http", with the url of that transport'
+SSE = 'SSE is not supported; use streamable HTTP: "type": "http", with the url of that transport'
 PROCESS = {"command": "npx", "args": ["-y", "server"]}
 
 

@@ -128,7 +128,7 @@ async def test_a_server_that_refuses_at_startup_is_connected_later(
 async def test_a_server_that_speaks_sse_only_is_said_to(status: int, player: McpPlayer, opened: Opened) -> None:
     player.status = status
     async with opened() as client:
-        told = "the url must be that of streamable HTTP, which often ends in /mcp; SSE is not spoken"
+        told = "the url must be that of streamable HTTP, which often ends in /mcp; SSE is not supported"
         assert await state(client) == f"it answers with status {status}: {told}"
 
 

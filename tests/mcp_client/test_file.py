@@ -74,7 +74,7 @@ def test_a_mistake_is_reported_in_one_line_with_file_and_key_but_no_value(
     assert told == f"MCP_SERVERS_FILE: mcp.json: mcpServers.far{line}"
 
 
-@pytest.mark.parametrize("header", ["Authorization", "x-api-key", "Proxy-Authorization"])
+@pytest.mark.parametrize("header", ["Authorization", "x-api-key", "Proxy-Authorization", "X-Approval-Token"])
 def test_keys_of_this_service_cannot_be_forwarded(header: str, monkeypatch: pytest.MonkeyPatch) -> None:
     told = refusal(monkeypatch, json.dumps({"mcpServers": {"far": {**WEB, "forward_headers": [header]}}}))
     assert f"forward_headers: {header} carries keys of this service, which are never forwarded" in told

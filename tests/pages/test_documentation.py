@@ -51,6 +51,7 @@ class Documentation(NamedTuple):
         async with self.operation(name) as shown:
             await shown.get_by_role("button", name="Try it out").click()
             yield shown
+            await shown.get_by_role("button", name="Cancel").click()
 
     async def execute(self, shown: Locator) -> tuple[Request, Locator]:
         """Execute an operation; returns the request that the browser sent, and the response that is shown."""

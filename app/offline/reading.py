@@ -36,7 +36,7 @@ _GAP = r"[\s\0,.:?!、。&]"
 _OPENING = re.compile(
     rf"(?:{_GAP}|\b(?:and|ok|okay|then|so|well|now|please|pls|can|could|would|you|do|how|what|does|is|i|me|the text"
     rf"|(?:the )?"
-    r"(?:word|phrase|sentence)s?(?: for)?)\b|请问|请|帮我|麻烦|把|将|一下|分别|最后|然后|刚才|能|可以|是|怎么"
+    r"(?:word|phrase|sentence)s?(?: for)?|for)\b|请问|请|帮我|麻烦|把|将|一下|分别|最后|然后|刚才|能|可以|是|怎么"
     r"|[和与及跟])+"
 )
 _CLOSING = re.compile(rf"(?:{_GAP}|\b(?:please|pls|for me|and|is)\b|分别|[吗呢的是和与及跟]|这个词|这句话)+")
@@ -121,7 +121,7 @@ def read(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> Reading 
     if not named and _is_negated(text, explained):
         return None
     leftover = [] if named and given else _leftover(tool, text, explained, own)
-    is_certain = bool(named) or (begins and not arguments.is_loose and _is_ordered(tool, text))
+    is_certain = bool(named) or (begins and not arguments.is_loose and not arguments.others and _is_ordered(tool, text))
     return Reading(tool, text, _NAMED if named else score, own, arguments, leftover, is_certain)
 
 
@@ -228,6 +228,7 @@ def _han_place(text: Text, leftover: Sequence[str], known: Sequence[Literal]) ->
     if (
         start < 0
         or any(map(concepts_of, leftover))
+        or re.search("[真好很太坏糟棒美爱恨]", name)
         or (known and not any(_ROW.fullmatch(text.command, *each) for each in gaps))
     ):
         return None

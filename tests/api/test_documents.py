@@ -19,7 +19,7 @@ NINE = {
 ASKED = {path: {"query": "北京现在几点？"} for path in ("/chat", "/chat/stream", "/todo/chat")}
 OF_NOBODY = (
     *("/chat/{sessionId}", "/approvals/{identifier}", "/.well-known/oauth-protected-resource/mcp"),
-    *("/v1/responses/{identifier}", "/v1/responses/{identifier}/input_items"),
+    *("/v1/responses/{identifier}", "/v1/responses/{identifier}/input_items", "/questions/{identifier}"),
 )
 """Where what nobody has begun is not found, and how to authenticate where nobody needs to."""
 FOREIGN = re.compile("/v1/|/mcp|/ai-sdk/")

@@ -181,7 +181,10 @@ UNKNOWN = [
     ("/chat?userinput=hi", "userinput: there is no such parameter; did you mean userInput?"),
     ("/chat/stream?userInput=hi&tool=x", "tool: there is no such parameter; did you mean tools?"),
     ("/todo/chat?query=hi&session=s-1", "session: there is no such parameter; did you mean sessionId?"),
-    ("/chat?userInput=hi&x=1", "x: there is no such parameter; known: userInput, query, sessionId, replaceTurns, tools"),
+    (
+        "/chat?userInput=hi&x=1",
+        "x: there is no such parameter; known: userInput, query, sessionId, replaceTurns, tools",
+    ),
 ]
 
 

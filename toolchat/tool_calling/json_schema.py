@@ -59,7 +59,7 @@ def alternatives(schema: Any, root: Schema, depth: int = 0) -> Iterator[Schema]:
         except LookupError:
             target = {}
         yield from alternatives(target, root, depth + 1)
-    elif members := schema.get("anyOf") or schema.get("oneOf"):
+    elif isinstance(members := schema.get("anyOf") or schema.get("oneOf"), list) and members:
         for member in members:
             yield from alternatives(member, root, depth + 1)
     else:

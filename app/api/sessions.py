@@ -337,4 +337,5 @@ async def _ask(request: Request, form: AnswerFormat | None = None) -> Response:
 def _posted(question: SessionQuestion) -> dict[str, Any]:
     """The JSON body of a question, with its session's id even if that is new."""
     body: dict[str, Any] = {"userInput": question.text, "sessionId": session_of(question.conversation)}
-    return body if question.tools is None else body | {"tools": question.tools}
+    body |= {} if question.tools is None else {"tools": question.tools}
+    return body | ({"replaceTurns": question.replaced_turns} if question.replaced_turns else {})

@@ -122,6 +122,15 @@ async def test_a_page_of_another_site_can_have_none_accepted(client: httpx.Async
     assert (await client.post("/chat", json={"userInput": "hi"}, headers=headers)).status_code == 403
 
 
+async def test_a_turn_can_be_replaced(client: httpx.AsyncClient) -> None:
+    await finished(client, await accepted(client, "replaced"))
+    body = {"userInput": "And now?", "sessionId": "replaced", "replaceTurns": 1}
+    reply = await client.post("/chat", json=body, headers=ASYNC)
+    await finished(client, reply.headers["location"])
+    messages = (await client.get("/chat/replaced")).json()["messages"]
+    assert [each["text"] for each in messages if each["role"] == "user"] == ["And now?"]
+
+
 async def test_another_principal_finds_nothing(client: httpx.AsyncClient) -> None:
     path = await accepted(client, key="alice")
     for method in ("GET", "DELETE"):

@@ -120,9 +120,12 @@ class BackgroundRunner:
     async def _register(self) -> None:
         """Add this process to the list of all that may have unfinished questions."""
         await self._store.put(_alive(self._name), b"1", ttl=_ALIVE_SECONDS)
-        async with self._patient_locks.hold(PROCESSES) as lock:
-            names = {*_names(lock.value), self._name}
-            await self._store.put(PROCESSES, to_json(sorted(names)), ttl=_LIST_TTL, lock=lock)
+        try:
+            async with self._patient_locks.hold(PROCESSES) as lock:
+                names = {*_names(lock.value), self._name}
+                await self._store.put(PROCESSES, to_json(sorted(names)), ttl=_LIST_TTL, lock=lock)
+        except (SessionBusy, LockLost):
+            raise StoreUnavailable("other processes change the list of background questions", retry_after=1) from None
         self._is_registered = True
 
     async def _take_over(self, name: str) -> None:
@@ -157,21 +160,28 @@ class BackgroundRunner:
         """Try a question until it is finished."""
         pause = _FIRST_PAUSE
         while True:
-            # Another process holds the lock, has taken it over, or the store is down: all of that ends.
-            with suppress(SessionBusy, LockLost, StoreUnavailable):
-                async with self._slots, self._locks.hold(f"background:{identifier}") as lock:
-                    question = self.records.load(lock.value)
-                    if question is None or question.is_finished:
+            try:
+                async with self._slots:
+                    if await self._is_finished_after_a_try(identifier):
                         break
-                    question = await Attempt(self._app, self.records, self._rights, question, lock).run()
-                    await self.records.save(question, lock)
-                    if question.is_finished:
-                        break
+            except (SessionBusy, LockLost, StoreUnavailable):
+                pass  # another process has its lock or has taken it over, or the store is down: all of that ends
+            except Exception:  # noqa: BLE001 - an accepted question is never dropped
+                _log.exception("a background question failed unexpectedly; it is tried again")
             await asyncio.sleep(pause)
             pause = min(2 * pause, _MAX_PAUSE)
         self._unfinished.pop(identifier, None)
         with suppress(StoreUnavailable):
             await self._save_list()
+
+    async def _is_finished_after_a_try(self, identifier: str) -> bool:
+        async with self._locks.hold(f"background:{identifier}") as lock:
+            question = self.records.load(lock.value)
+            if question is None or question.is_finished:
+                return True
+            question = await Attempt(self._app, self.records, self._rights, question, lock).run()
+            await self.records.save(question, lock)
+            return question.is_finished
 
 
 def _names(value: bytes | None) -> list[str]:

@@ -67,20 +67,20 @@ async def test_the_todo_list_is_beside_the_conversation(visit: Visit) -> None:
 async def test_one_of_the_questions_to_begin_with_makes_a_plan(visit: Visit) -> None:
     # It is the todo route's own; on a phone the list stays closed, between the heading and the conversation.
     question = "帮我计划：1. 查北京时间 2. 查东京时间"
-    async with visit(place=CONVERSATION, width=390, locale="zh-CN") as page:
+    async with played(visit, planning_model, CONVERSATION, width=390, locale="zh-CN") as (page, _, _):
         await expect(page.locator("#plan")).not_to_be_checked()
         async with page.expect_request(re.compile("/todo/chat")) as asked:
             await page.get_by_role("button", name=question).click()
         assert json.loads((await asked.value).post_data or "")["userInput"] == question
         await expect(page.locator("#plan")).to_be_checked()
-        await expect(page.locator("#todo-count")).to_contain_text(re.compile("2.*2"))
+        await expect(page.locator("#todo-count")).to_contain_text(re.compile("1/3"))
         await expect(page.locator("#todo-items")).to_be_hidden()
         places = [page.locator(each).first for each in ("#conversation h1", "#todo", ".turn")]
         boxes = [box for box in [await place.bounding_box() for place in places] if box]
         assert len(boxes) == len(places)
         assert all(above["y"] + above["height"] <= below["y"] for above, below in pairwise(boxes))
         await page.locator("#todo summary").click()
-        await expect(page.locator("#todo-items li")).to_have_count(2)
+        await expect(page.locator("#todo-items li")).to_have_count(3)
         await expect(page.locator("#todo-items")).to_be_visible()
 
 

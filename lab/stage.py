@@ -16,7 +16,7 @@ from tests.ports import reserved
 
 __all__ = ["Stage"]
 
-_QUIET: Mapping[str, str] = {"BREAKER_FAILURES": "0", "OPENAI_API_KEY": CANARY}
+_QUIET: Mapping[str, str] = {"BREAKER_FAILURES": "0", "OPENAI_API_KEY": CANARY, "EXAMPLES_ENABLED": "true"}
 """No breaker, since a row must not see what another did to the provider; and a key that must never be seen."""
 
 

@@ -31,7 +31,17 @@ from toolchat.chat.client import ChatClient
 from toolchat.errors import ToolchatError, UpstreamError
 
 JSON = {"Accept": "application/json"}
-PAGES = [ROOT / name for name in ("docs/tools.md", "docs/advisors.md", "docs/offline-model.md", "CONTRIBUTING.md")]
+PAGES = [
+    ROOT / name
+    for name in (
+        "docs/tools.md",
+        "docs/tools-in-depth.md",
+        "docs/approvals.md",
+        "docs/advisors.md",
+        "docs/offline-model.md",
+        "CONTRIBUTING.md",
+    )
+]
 ERRORS = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
 
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 from fastapi import FastAPI
 from fastapi.params import Depends
@@ -46,10 +46,7 @@ __all__ = ["Application", "create_app"]
 
 
 class Application(FastAPI):
-    """FastAPI without its own error page and telemetry, which together cost more than the guard's checks.
-
-    ``RequestMiddleware`` already turns exceptions into problem documents. An exception of a middleware outside of it
-    reaches the server, which answers 500 as well.
+    """A FastAPI application that can also be mounted in another one.
 
     Args:
         run: opens what the application needs while it runs.
@@ -66,22 +63,6 @@ class Application(FastAPI):
         Starlette does not start a mounted application, so the outer one does: ``FastAPI(lifespan=ai.lifespan)``.
         """
         return self._run(self)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request to the middleware."""
-        if scope["type"] == "http" and self.middleware_stack is not None:
-            scope["app"] = self
-            await self.middleware_stack(scope, receive, send)
-        else:
-            await super().__call__(scope, receive, send)
-
-    def build_middleware_stack(self) -> ASGIApp:
-        """Build the middleware stack without the framework's layers outside of the first one that was added."""
-        stack: Any = super().build_middleware_stack()
-        first = self.user_middleware[0].cls if self.user_middleware else None
-        while isinstance(first, type) and not isinstance(stack, first):
-            stack = stack.app
-        return cast(ASGIApp, stack)
 
 
 _log = logging.getLogger(__name__)

@@ -11,7 +11,6 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.params import Depends
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.access.runtime import Access
 from app.api.approval_routes import router as approval_routes
@@ -111,22 +110,12 @@ def _runner(read: Configuration, access: Access) -> _Run:
             await _warn_of_data_loss(state.store)
             app.openapi_schema = None  # a schema built earlier lacks the tools that were just opened
             access.authenticator.approval_tokens = state.approvals.tokens
-            background = BackgroundSupervisor(_rerun(app), state.store, access.authenticator.current_rights)
+            background = BackgroundSupervisor(app, state.store, access.authenticator.current_rights)
             app.state.background = background
             async with access.running(await state.container.get(OutboundHttp)), background.running():
                 yield
 
     return run
-
-
-def _rerun(app: FastAPI) -> ASGIApp:
-    """Answers the requests of background questions, whose caller was authenticated when they were accepted."""
-    router = RequestMiddleware(FastRouter(app.router, service=app), PROTOCOLS)
-
-    async def rerun(scope: Scope, receive: Receive, send: Send) -> None:
-        await router({**scope, "app": app}, receive, send)
-
-    return rerun
 
 
 async def _warn_of_data_loss(store: StateStore) -> None:

@@ -20,6 +20,7 @@ from app.api.body_limits import MAX_BODY_BYTES, PIECE_BYTES, Bodies, Body, Conne
 from app.api.headers import with_security_headers
 from app.api.parameters import decoded_query
 from app.api.problems import ERROR_RESPONSE, FAILURE, as_toolchat_error, record_failure, refusal
+from app.api.responses.active_request import BACKGROUND
 from app.observability import tracing
 from app.observability.logs import hashed, log_event
 from app.observability.logs import request_id as current_request_id
@@ -333,11 +334,12 @@ class GuardMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Authenticate a request, or refuse it."""
-        if scope["type"] not in ("http", "websocket"):
+        # The caller of a background question was authenticated when it was accepted.
+        if scope["type"] not in ("http", "websocket") or BACKGROUND in scope.setdefault("state", {}):
             await self._app(scope, receive, send)
             return
         address = self._authenticator.address(scope)
-        summary: dict[str, Any] = scope.setdefault("state", {}).setdefault("summary", {})
+        summary: dict[str, Any] = scope["state"].setdefault("summary", {})
         if address:
             summary["client"] = address
         try:

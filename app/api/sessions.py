@@ -196,6 +196,7 @@ class SessionParameters:
 async def answer_in_session(
     request: Request,
     question: SessionQuestion,
+    path: str,
     *,
     tools: Sequence[object] = (),
     advisors: Sequence[Advisor] = (),
@@ -204,9 +205,12 @@ async def answer_in_session(
 ) -> Response:
     """Answer the next question of a session, in the format that the client accepts.
 
+    A ``POST`` with ``Prefer: respond-async`` is answered in the background.
+
     Args:
         request: the HTTP request.
         question: the question and its conversation.
+        path: where a question in the background is posted again.
         tools: the tools to offer, as ``PromptSpec.tools`` takes them.
         advisors: advisors in addition to the memory.
         context: values for tools and advisors in addition to the conversation id.
@@ -216,6 +220,10 @@ async def answer_in_session(
         CrossSite: a page of another site sent the request, or a browser prefetches it.
         ToolchatError: as ``answer_prompt``; also ``SessionBusy`` and ``StoreUnavailable``.
     """
+    if request.method == "POST" and "respond-async" in request.headers.get("prefer", ""):
+        background = await accept(request, path, _posted(question))
+        is_stream = form is EVENTS or EVENTS.media_type in request.headers.get("accept", "")
+        return stream(request, background) if is_stream else accepted(request, background)
     service = service_state(request)
     if question.replaced_turns:
         context = {**(context or {}), REPLACED_TURNS: question.replaced_turns}
@@ -328,10 +336,7 @@ def _shown(turn: Turn) -> list[dict[str, Any]]:
 async def _ask(request: Request, form: AnswerFormat | None = None) -> Response:
     question = await _PARAMETERS.read(request)
     offered, advisors = service_state(request).tools.for_conversation(question.tools)
-    if request.method == "POST" and "respond-async" in request.headers.get("prefer", ""):
-        background = await accept(request, "/chat", _posted(question))
-        return accepted(request, background) if form is None else stream(request, background)
-    return await answer_in_session(request, question, tools=offered, advisors=advisors, form=form)
+    return await answer_in_session(request, question, "/chat", tools=offered, advisors=advisors, form=form)
 
 
 def _posted(question: SessionQuestion) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from app.access.keys import digest_of
-from tests.players.openai_player import Answer, OpenAIPlayer, sensible_model, whole
+from tests.players.openai_player import Answer, OpenAIPlayer, delta, sensible_model, sse, whole
 from tests.serving import events_of, service
 from tests.waiting import until
 
@@ -80,11 +80,13 @@ async def test_its_events_can_be_read_again_and_continued_behind_any_of_them(cli
         assert rest.strip().split("\n\n") == blocks[3:]
 
 
-async def test_a_stream_that_is_posted_may_be_left(client: httpx.AsyncClient) -> None:
-    async with client.stream("POST", "/chat/stream", json={"userInput": "What time is it?"}, headers=ASYNC) as reply:
+@pytest.mark.parametrize("path", ["/chat/stream", "/todo/chat"])
+async def test_a_stream_that_is_posted_may_be_left(client: httpx.AsyncClient, path: str) -> None:
+    body = {"userInput": "What time is it?"}
+    async with client.stream("POST", path, json=body, headers=ASYNC | EVENTS) as reply:
         first = await anext(reply.aiter_lines())
-    identifier = first.removeprefix("id: ").split(".")[0]
-    assert (await finished(client, f"/questions/{identifier}"))["status"] == "completed"
+    assert first.startswith(f"id: {reply.headers['location'].removeprefix('/questions/')}.")
+    assert (await finished(client, reply.headers["location"]))["status"] == "completed"
 
 
 async def test_a_cancelled_question_stops_and_stores_no_turn(client: httpx.AsyncClient, player: OpenAIPlayer) -> None:
@@ -115,6 +117,18 @@ async def test_a_busy_session_is_waited_for(client: httpx.AsyncClient, player: O
     first, second = await accepted(client, "busy"), await accepted(client, "busy")
     assert {(await finished(client, path))["status"] for path in (first, second)} == {"completed"}
     assert (await client.get("/chat/busy")).json()["turns"] == 2
+
+
+async def test_a_stream_says_what_its_question_waits_for(player: OpenAIPlayer) -> None:
+    player.follow(lambda _: sse(delta(content="Hello"), done=False, ending="hang"))
+    async with service(OPENAI_BASE_URL=player.base_url, SESSION_WAIT="0.1") as client:
+        async with client.stream("POST", "/chat/stream", json={"query": "Hi", "sessionId": "busy"}):
+            path = await accepted(client, "busy")
+            async with client.stream("GET", path, headers=EVENTS) as reply:
+                lines = [await anext(lines) for lines in [reply.aiter_lines()] for _ in range(3)]
+        assert (lines[1], events_of("\n".join(lines))[0].data["code"]) == ("event: waiting", "session-busy")
+        player.follow(sensible_model())
+        assert (await finished(client, path))["status"] == "completed"
 
 
 async def test_a_page_of_another_site_can_have_none_accepted(client: httpx.AsyncClient) -> None:

@@ -1,19 +1,24 @@
 """A conversation and its todo list, in a real browser."""
 
+import asyncio
 import json
 import re
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
+import httpx
+import pytest
 from playwright.async_api import Page, Route, expect
 
 from app.sandbox import create_sandbox
 from tests.api.guarded import guarded_service
 from tests.pages.page import CONVERSATION, Visit, hanging, played, say, streamed
-from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, finish, sse
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, event, finish, sse
 from tests.serving import service, serving
 from tests.waiting import until
+
+NAMES = "#conversation-list button"
 
 
 async def test_a_conversation_survives_a_reload_and_is_deleted_on_demand(visit: Visit) -> None:
@@ -84,25 +89,75 @@ async def test_one_of_the_questions_to_begin_with_makes_a_plan(visit: Visit) -> 
         await expect(page.locator("#todo-items")).to_be_visible()
 
 
-async def test_a_question_without_an_answer_outlives_a_reload(visit: Visit) -> None:
-    # A first turn that was cut is asked again, and kept once; nothing is asked for that the service does not have.
-    answers = iter((hanging("Once"), hanging("Once upon"), streamed("Hello.")))
-    async with played(visit, lambda _: next(answers), CONVERSATION) as (page, _, _):
+async def test_a_stopped_question_is_asked_again(visit: Visit) -> None:
+    # Also after a reload; the turn is kept once, and nothing is asked for that the service does not have.
+    answers = iter((hanging("Once"), streamed("Hello.")))
+    async with played(visit, lambda _: next(answers), CONVERSATION) as (page, _, player):
         again = page.get_by_role("button", name="Ask again")
         await say(page, "Tell me a tale")
         await expect(page.locator(".turn.assistant .text")).to_have_text("Once")
         await page.reload()
-        await expect(page.locator(".turn.user .text")).to_have_text(["Tell me a tale"])
-        await expect(page.locator(".turn.assistant")).to_contain_text("Not answered.")
-        await again.click()
-        await expect(page.locator(".turn.assistant .text")).to_have_text(["Once upon"])
+        await expect(page.locator(".turn.assistant .text")).to_have_text("Once")
         await page.get_by_role("button", name="Stop").click()
+        await until(player.aborted.is_set)
+        await expect(page.locator(".turn.assistant")).to_contain_text("Stopped.")
+        await page.reload()
+        await expect(page.locator(".turn.assistant")).to_contain_text("Not answered.")
         await again.click()
         for _ in range(2):
             await expect(page.locator(".turn.assistant .text")).to_have_text(["Hello."])
             await expect(page.locator(".turn.user .text")).to_have_text(["Tell me a tale"])
             await expect(again).to_have_count(0)
             await page.reload()
+
+
+@pytest.mark.parametrize("leaving", ["about:blank", "New conversation"])
+async def test_an_answer_goes_on_while_it_is_not_shown(visit: Visit, leaving: str) -> None:
+    # Shown again, it goes on where it is; once it has ended it is there as a whole.
+    gate = asyncio.Event()
+    whole = streamed("upon a time.")
+    tale = Answer([event(delta(content="Once ")), b"".join(whole.pieces)], 200, whole.headers, gate=gate)
+    async with played(visit, lambda _: tale, CONVERSATION) as (page, client, _):
+        await say(page, "Tell me a tale")
+        session = await page.evaluate("sessionStorage.getItem('toolchat.session')")
+        for _ in range(2):
+            await expect(page.locator(".turn.assistant .text")).to_have_text(["Once"])
+            await expect(page.get_by_role("button", name="Stop")).to_be_visible()
+            await expect(page.locator(NAMES)).to_have_text(["running Tell me a tale"])
+            await page.reload()
+        if leaving == "about:blank":
+            here = page.url
+            await page.goto(leaving)
+            gate.set()
+            await until(partial(_is_stored, client, session))
+            await page.goto(here)
+        else:
+            await page.get_by_role("button", name=leaving).click()
+            gate.set()
+            await expect(page.locator(NAMES)).to_have_text(["Tell me a tale"])
+            await page.get_by_role("button", name="Tell me a tale").click()
+        await expect(page.locator(".turn .text")).to_have_text(["Tell me a tale", "Once upon a time."])
+        await expect(page.locator(NAMES)).to_have_text(["Tell me a tale"])
+
+
+async def _is_stored(client: httpx.AsyncClient, session: str) -> bool:
+    return (await client.get(f"/chat/{session}")).status_code == 200
+
+
+async def test_an_answer_goes_on_after_its_connection_was_lost(visit: Visit) -> None:
+    async with played(visit, lambda _: streamed("Once upon a time."), CONVERSATION) as (page, client, _):
+        reply = await client.post("/chat", json={"query": "Tell me a tale"}, headers={"Prefer": "respond-async"})
+        headers = {"Location": reply.headers["location"], "Content-Type": "text/event-stream"}
+        lost = partial(_lost, headers)
+        await page.route("**/chat/stream", lost)
+        await say(page, "Tell me a tale")
+        await expect(page.locator(".turn .text")).to_have_text(["Tell me a tale", "Once upon a time."])
+        await expect(page.locator(".turn .figures")).to_be_attached()
+
+
+async def _lost(headers: dict[str, str], route: Route) -> None:
+    """Answer with the beginning of a stream."""
+    await route.fulfill(headers=headers, body=": here the connection was lost\n\n")
 
 
 async def test_a_call_that_waits_for_consent_outlives_a_reload(visit: Visit, tmp_path: Path) -> None:
@@ -135,34 +190,24 @@ async def test_stop_ends_the_work_behind_the_answer_and_the_next_question_can_fo
         await expect(page.locator(".turn.assistant .text").last).to_have_text("Hello.")
 
 
-BUSY = (
-    "^Session busy session-busy"
-    "Another question of this conversation is still being answered."
-    "Wait for it, then ask again; or start a new conversation."
-    "Request [0-9a-f]{16}"
-)
-
-
-async def test_a_busy_session_shows_advice(visit: Visit) -> None:
-    # Once, in the page's words; the question can be asked again when the other one has ended.
+async def test_a_question_waits_for_another_one_of_its_session(visit: Visit) -> None:
+    # The page says so meanwhile.
     answers = iter((hanging("Once"), streamed("Hello to you.")))
     async with (
         OpenAIPlayer(lambda _: next(answers)) as player,
         service(OPENAI_BASE_URL=player.base_url, SESSION_WAIT="0.2") as client,
-        visit(client.base_url, place=CONVERSATION, faults="409 (Conflict)") as page,
+        visit(client.base_url, place=CONVERSATION) as page,
         client.stream("GET", "/chat/stream", params={"userInput": "Tell me a tale", "sessionId": "shared"}) as held,
     ):
         assert held.status_code == 200
         await page.evaluate("sessionStorage.setItem('toolchat.session', 'shared')")
         await say(page, "Hello")
-        problem = page.locator(".turn .problem")
-        await expect(problem).to_have_text(re.compile(BUSY))
+        await expect(page.locator(".turn .status")).to_have_text(
+            "Another question of this conversation is still being answered."
+        )
         await held.aclose()
         await until(player.aborted.is_set)
-        await expect(page.locator(".turn.user .text")).to_have_text(["Hello"])
-        await page.get_by_role("button", name="Ask again").click()
         await expect(page.locator(".turn.assistant .text")).to_have_text(["Hello to you."])
-        await expect(page.locator(".turn.user .text")).to_have_text(["Hello"])
 
 
 CALL = {"id": "a", "name": "getCityTimeFunction", "arguments": {"timeZoneId": "Europe/London"}}
@@ -185,7 +230,6 @@ CARD, TOTAL = "getCityTimeFunctionokcached3.2 ms", ["Total25 msTokens7 3 in, 4 o
 STORED: list[tuple[list[dict[str, object]], str, list[str]]] = [
     ([ASKED[0], ASKED[3] | ENDED], CARD, TOTAL),
     ([*ASKED[:3], ASKED[3] | ENDED], CARD, TOTAL),  # with its tool rounds
-    (ASKED, "getCityTimeFunction", []),  # by an older version
 ]
 
 

@@ -7,9 +7,8 @@ from typing import Any
 
 from playwright.async_api import Page, expect
 
-from tests.pages.page import CONVERSATION, Visit, hanging, played, say, streamed
+from tests.pages.page import CONVERSATION, Visit, played, say, streamed
 from tests.players.openai_player import Answer, PlayedRequest, sensible_model
-from tests.waiting import until
 
 NAMES = "#conversation-list button"
 
@@ -46,25 +45,6 @@ async def test_conversations_are_listed_and_opened_again(visit: Visit) -> None:
         await other.goto(page.url)
         await other.get_by_role("button", name="Two", exact=True).click()
         await expect(other.locator(".turn .text")).to_have_text(["Two", "You asked: Two"])
-
-
-async def test_switching_the_conversation_cancels_its_running_question(
-    visit: Visit,
-) -> None:
-    answers = iter((streamed("Hello."), hanging("Once"), streamed("The end.")))
-    async with played(visit, lambda _: next(answers), CONVERSATION) as (page, _, player):
-        await say(page, "Hello")
-        await expect(page.locator(".turn.assistant .text")).to_have_text("Hello.")
-        await page.get_by_role("button", name="New conversation").click()
-        await say(page, "Tell me a tale")
-        await expect(page.locator(".turn.assistant .text")).to_have_text("Once")
-        await page.get_by_role("button", name="Hello", exact=True).click()
-        await until(player.aborted.is_set)
-        await expect(page.locator(".turn .text")).to_have_text(["Hello", "Hello."])
-        await expect(page.locator(".again")).to_have_count(0)
-        await page.get_by_role("button", name="Tell me a tale", exact=True).click()
-        await page.get_by_role("button", name="Ask again").click()
-        await expect(page.locator(".turn .text")).to_have_text(["Tell me a tale", "The end."])
 
 
 async def test_a_conversation_is_renamed_with_the_keyboard(visit: Visit) -> None:

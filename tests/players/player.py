@@ -40,6 +40,8 @@ class Answer:
     silent until the client leaves."""
     is_silent: bool = False
     """Whether not even a status is sent."""
+    gate: asyncio.Event | None = None
+    """Awaited before the last piece is sent."""
 
 
 RequestT = TypeVar("RequestT", bound=PlayedRequest)
@@ -129,7 +131,9 @@ class Player(Generic[RequestT]):
         lines = [f"{name}: {value}" for name, value in answer.headers.items()]
         head = "\r\n".join([f"HTTP/1.1 {answer.status} Played", framing, *lines])
         writer.write(f"{head}\r\n\r\n".encode())
-        for piece in answer.pieces:
+        for number, piece in enumerate(answer.pieces, start=1):
+            if answer.gate is not None and number == len(answer.pieces):
+                await answer.gate.wait()
             writer.write(b"%x\r\n%b\r\n" % (len(piece), piece) if framed and piece else piece)
             await writer.drain()
             await asyncio.sleep(0)  # lets the client read this piece alone

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 from starlette.types import ASGIApp, Message, Scope
 
 from app.access.principals import Principal
@@ -80,8 +80,8 @@ class Attempt:
         journal = JournalAdvisor(earlier, self._begin, self._save_journal)
         self._scope = _scope(question, journal)
         is_cancelled = await self._answered(principal)
-        question = replace(question, chunks=self._flushed)
-        return replace(question, state="cancelled") if is_cancelled else self._ended(question)
+        ended = replace(question, state="cancelled") if is_cancelled else await self._ended(question)
+        return replace(ended, chunks=self._flushed)
 
     async def _answered(self, principal: Principal) -> bool:
         """Answer the request, and store its events meanwhile; returns whether it was cancelled."""
@@ -102,8 +102,11 @@ class Attempt:
 
     async def _flush(self) -> None:
         if events := self._answer.take():
-            await self._records.append(self._question, self._flushed, events, self._lock)
-            self._flushed += 1
+            await self._append(events)
+
+    async def _append(self, events: Sequence[Event]) -> None:
+        await self._records.append(self._question, self._flushed, events, self._lock)
+        self._flushed += 1
 
     async def _begin(self) -> None:
         await self._stored(self._records.save(replace(self._question, state="running"), self._lock))
@@ -118,12 +121,13 @@ class Attempt:
         except LockLost:
             raise SessionBusy("another process has taken the question over") from None
 
-    def _ended(self, question: BackgroundQuestion) -> BackgroundQuestion:
+    async def _ended(self, question: BackgroundQuestion) -> BackgroundQuestion:
         name, result = self._answer.result()
         if name in _COMPLETED:
             return replace(question, state="completed", result=result)
         failure: ToolchatError | None = self._scope["state"].get(FAILURE)
         if failure is not None and failure.code in _TEMPORARY:
+            await self._append([("waiting", to_json(result).decode())])
             return replace(question, state="queued")
         return replace(question, state="failed", result=result)
 

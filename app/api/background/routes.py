@@ -57,8 +57,7 @@ async def accept(request: Request, path: str, body: Mapping[str, Any], **more: A
 
 def accepted(request: Request, question: BackgroundQuestion) -> Response:
     """The answer to an accepted question: where to find it."""
-    location = f"{request.scope.get('root_path', '')}/questions/{question.identifier}"
-    headers = {"Location": location, "Preference-Applied": "respond-async", "Retry-After": "1"}
+    headers = {"Location": _location(request, question), "Preference-Applied": "respond-async", "Retry-After": "1"}
     return Response(to_json(_document(question)), 202, headers | _NO_STORE, "application/json")
 
 
@@ -73,7 +72,10 @@ def stream(
         after: the try and the number of the last event that is not wanted.
         is_plain: whether the events are sent as they are, in a protocol with numbers of its own.
     """
-    return _StoredEvents(service_state(request), supervisor(request).runner.records, question, after, is_plain)
+    events = _StoredEvents(service_state(request), supervisor(request).runner.records, question, after, is_plain)
+    if not is_plain:
+        events.headers["Location"] = _location(request, question)
+    return events
 
 
 async def resume(request: Request) -> Response | None:
@@ -159,6 +161,10 @@ def _encoded(event: Event, identifier: str) -> bytes:
     name = "error" if event[0] == "failed" else event[0]
     line = f"id: {identifier}\n" if identifier else ""
     return f"{line}event: {name}\ndata: {event[1]}\n\n".encode()
+
+
+def _location(request: Request, question: BackgroundQuestion) -> str:
+    return f"{request.scope.get('root_path', '')}/questions/{question.identifier}"
 
 
 def _document(question: BackgroundQuestion) -> dict[str, Any]:

@@ -6,8 +6,8 @@ import { address, announce, make } from "./elements.js";
 import { bearingToken } from "./key.js";
 import { documentOf, problemElement, reasonOf } from "./problem.js";
 import { Prose } from "./prose.js";
-import { ask } from "./sse.js";
-import { say, text } from "./texts.js";
+import { ask, questionIn, readJson } from "./sse.js";
+import { say, text, titled } from "./texts.js";
 
 /** Shows one answer in an element of its own. */
 export class AnswerView {
@@ -19,8 +19,7 @@ export class AnswerView {
     this.after = make("div", "after");
     const parts = [this.prose.element, this.calls.element];
     this.element = make("div", "answer", this.status, ...(options.callsFirst ? parts.reverse() : parts), this.after);
-    this.running = null;
-    this.answer = null;
+    this.running = this.question = this.answer = null;
   }
 
   /** Asks, and shows what comes until the answer ends, fails or is stopped. */
@@ -32,7 +31,10 @@ export class AnswerView {
     this.settled = false;
     say(this.status, this.options.waiting ?? "waiting");
     try {
-      const events = ask(url, { ...init, signal: running.signal }, (headers) => this.options.onHeaders?.(headers));
+      const events = ask(url, { ...init, signal: running.signal }, (headers) => {
+        this.question = questionIn(headers);
+        this.options.onHeaders?.(headers);
+      });
       for await (const { event, data } of events) {
         this.#show(event, data);
         this.options.onEvent?.(event, data);
@@ -45,6 +47,7 @@ export class AnswerView {
       // The service has answered, so that the same key would give the same answer.
       this.settled = !running.signal.aborted && document.code !== "connection-lost";
     } finally {
+      if (this.settled) this.question = null;
       this.status.replaceChildren();
       delete this.status.dataset.text;
       this.calls.end();
@@ -54,8 +57,15 @@ export class AnswerView {
     }
   }
 
-  /** Ends the request; the service ends its work when the connection closes. */
+  /** Ends the request; the service ends its work when the connection closes, or when it is told to. */
   stop() {
+    if (this.running && this.question) readJson(this.question, { method: "DELETE" }).catch(() => {});
+    this.question = null;
+    this.leave();
+  }
+
+  /** Ends the request; an answer in the background goes on. */
+  leave() {
     this.running?.abort();
   }
 
@@ -73,6 +83,9 @@ export class AnswerView {
     else if (event === "tool_call_progress") this.calls.progress(data);
     else if (event === "tool_call_started" || event === "tool_call_finished") this.calls.show(data);
     else if (event === "error") this.#fail(data);
+    else if (event === "cancelled") this.#stopped();
+    else if (event === "restarted") this.prose.finish(""), this.calls.clear();
+    else if (event === "waiting") titled(this.status, "", reasonOf(data));
     else if (event === "done") this.#finish(data);
     if (event === "delta") this.status.replaceChildren();
     else if (event === "tool_call_started") say(this.status, "calling");

@@ -68,6 +68,11 @@ export class CallList {
     summary?.append(progressElement(progress));
   }
 
+  clear() {
+    this.shown.clear();
+    this.element.replaceChildren();
+  }
+
   /** No call goes on once its answer has ended. */
   end() {
     for (const { call } of [...this.shown.values()]) if (!call.outcome) this.show({ ...call, outcome: "stopped" });

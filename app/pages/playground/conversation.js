@@ -27,6 +27,7 @@ export class Conversation {
     const showStarters = () => find("starters").replaceChildren(...starters().map((starter) => this.#starter(starter)));
     document.addEventListener("languagechange", showStarters);
     showStarters();
+    setInterval(() => this.#watch(), 3000);
     foldTodo();
     showTodo(EMPTY);
   }
@@ -37,11 +38,14 @@ export class Conversation {
     const opening = (this.opening = {});
     if (session) await this.#restoreTurns(session, opening);
     if (opening !== this.opening) return;
+    if ((await this.#settle(session)) === "completed") return opening === this.opening ? this.open(session) : undefined;
+    if (opening !== this.opening) return;
     const pending = remembered.find(session)?.pending;
     if (pending) {
       this.#drop(this.turns.length - (pending.replaced ?? 0));
       const view = this.#addQuestion(session, pending);
       if (pending.approval) view.wait(pending.approval);
+      else if (pending.running) view.run(pending.running);
       else view.after.append(say(make("p", "muted"), "notAnswered"));
       this.plan.checked = pending.plan;
       this.#offer();
@@ -70,6 +74,7 @@ export class Conversation {
 
   /** Forgets a conversation here and in the service. */
   async forget(id) {
+    this.view?.stop();
     this.#clear();
     try {
       await readJson(address(`/chat/${encodeURIComponent(id)}`), { method: "DELETE" });
@@ -93,7 +98,7 @@ export class Conversation {
   #clear() {
     const { view } = this;
     this.turns = [];
-    view?.stop();
+    view?.leave();
     if (this.editing !== undefined) this.#edit();
     this.#showRunning(false);
     find("turns").replaceChildren();
@@ -136,6 +141,7 @@ export class Conversation {
   /** Asks by a button that is gone then. */
   #askAtOnce(question, plan, from) {
     if (this.#busy) return;
+    if (remembered.find(remembered.session)?.pending?.running) return this.open(remembered.session); // it still runs
     this.plan.checked = plan;
     this.#ask(question, from);
     find("stop").focus({ preventScroll: true });
@@ -147,6 +153,7 @@ export class Conversation {
       place: () => this.message,
       callsFirst: true,
       onEvent: (event, data) => { if (event === "todo" && view === this.view) showTodo(data); },
+      onHeaders: () => remembered.run(session, view.question?.href),
       onRunning: (running) => this.#onRunning(session, view, running),
       onShown: () => this.#follow(),
     });
@@ -172,7 +179,21 @@ export class Conversation {
   #rememberEnd(session, turn) {
     const { answer } = turn.view;
     if (answer && !answer.approval) Object.assign(turn, { answered: true, answer: answer.answer });
-    remembered.end(session, answer);
+    remembered.end(session, answer, turn.view.question?.href);
+  }
+
+  /** Finds out whether a question that was answered in the background has its answer; gives its state. */
+  async #settle(session) {
+    const { running } = remembered.find(session)?.pending ?? {};
+    if (!running) return undefined;
+    const { status, answer } = await readJson(running).catch((error) => ({ status: documentOf(error).code }));
+    if (["completed", "failed", "cancelled", "not-found"].includes(status)) remembered.end(session, answer);
+    return status;
+  }
+
+  /** Keeps the list true of the conversations that are not shown. */
+  #watch() {
+    for (const { id } of remembered.conversations) if (id !== remembered.session) this.#settle(id);
   }
 
   async #restoreTurns(session, opening) {

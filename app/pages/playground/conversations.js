@@ -3,7 +3,7 @@
 import { address, announce, find, make, namedButton } from "./elements.js";
 import { remembered } from "./remembered.js";
 import { readJson } from "./sse.js";
-import { text, titled } from "./texts.js";
+import { say, text, titled } from "./texts.js";
 
 /** Shows the list, and tells which conversation is wanted, or that one is to be deleted. */
 export class Conversations {
@@ -40,8 +40,9 @@ export class Conversations {
     find("export").hidden = !current?.answered;
   }
 
-  #choice({ id, name }) {
+  #choice({ id, name, pending }) {
     const choice = namedButton("kept", name || text("conversation"), () => { this.#fold(); this.onOpen(id); });
+    if (pending?.running) choice.prepend(say(make("span", "badge"), "call.running"), " ");
     choice.id = `kept-${id}`;
     choice.title = name;
     choice.ariaCurrent = String(id === remembered.session);

@@ -15,20 +15,13 @@ function turnsOf(messages) {
   return turns;
 }
 
-/** The calls of a turn whose end does not tell them, as older versions of the service kept it. */
-function askedCalls(turn) {
-  const results = new Map(turn.flatMap((each) => each.responses ?? []).map(({ id, text: result }) => [id, result]));
-  return turn.flatMap((each) => each.tool_calls ?? []).map((call) => ({ ...call, result: results.get(call.id) }));
-}
-
 function shownTurn(turn) {
   const answers = turn.filter((each) => each.role === "assistant");
   const ended = answers.findLast((each) => each.usage && each.model);
   const answer = answers.findLast((each) => each.text)?.text ?? "";
   const prose = new Prose();
   prose.finish(answer);
-  const calls = ended ? (ended.tool_calls ?? []) : askedCalls(turn);
-  const shown = make("div", "calls", ...calls.map((call) => callElement(call, false)));
+  const shown = make("div", "calls", ...(ended?.tool_calls ?? []).map((call) => callElement(call, false)));
   const element = make("div", "answer", shown, prose.element, make("div", "after", ...(ended ? [figures(ended)] : [])));
   return { question: turn.find((each) => each.role === "user")?.text ?? "", answer, element };
 }

@@ -2,7 +2,8 @@
  *
  * A conversation has the `id` of its session, a `name` (the user's, at first the question that it began with), the time
  * `at` when it was last asked something, `answered` once the service knows the session, and while a question has no
- * answer `pending`: `question`, `plan`, `replaced` (how many turns it replaces) and the `approval` that it waits for. */
+ * answer `pending`: `question`, `plan`, `replaced` (how many turns it replaces), `running` (its address in the
+ * background), and the `approval` that it waits for. */
 
 import { newKey } from "./elements.js";
 
@@ -74,14 +75,20 @@ export const remembered = {
     write([{ ...before, ...changes }, ...others]);
   },
 
-  /** A question has its answer, one that waits for an approval, or none. */
-  end(id, answer) {
+  /** A question is answered in the background. */
+  run(id, running) {
+    const pending = remembered.find(id)?.pending;
+    if (pending) remembered.update(id, { pending: { ...pending, running } });
+  },
+
+  /** A question has its answer, one that waits for an approval, or none; where it is `running`, none yet. */
+  end(id, answer, running) {
     const pending = remembered.find(id)?.pending;
     if (!pending) return; // it was deleted in another tab
     const { approval } = answer ?? {};
     if (answer && !approval) return remembered.update(id, { pending: undefined, answered: true });
     const waiting = approval && { ...approval, expires_at: Date.now() + approval.expires_in * 1000 };
-    remembered.update(id, { pending: { ...pending, approval: waiting } });
+    remembered.update(id, { pending: { ...pending, approval: waiting, running } });
   },
 
   rename(id, name) {

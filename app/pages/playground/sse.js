@@ -1,12 +1,15 @@
 /** Questions to the service, answered as server-sent events. */
 
+import { address } from "./elements.js";
 import { fetchWithKey } from "./key.js";
 import { Problem, problemOf } from "./problem.js";
 
-const JSON_HEADERS = { "Content-Type": "application/json" };
+const LAST = ["done", "error", "cancelled"];
+const MOST_LOSSES = 5;
+const HEADERS = { "Content-Type": "application/json", Prefer: "respond-async" };
 
-/** A request that sends a document; questions go this way, since a URL is too short for a long one. */
-export const posted = (document) => ({ method: "POST", headers: JSON_HEADERS, body: JSON.stringify(document) });
+/** A request that sends a question; a URL is too short for a long one. The answer of a session outlives the page. */
+export const posted = (document) => ({ method: "POST", headers: HEADERS, body: JSON.stringify(document) });
 
 /** Makes a reader of an event stream that is fed piece by piece, cut anywhere, and gives the events that a piece completes. */
 export function eventReader() {
@@ -19,13 +22,38 @@ export function eventReader() {
 }
 
 function eventOf(block) {
-  const fields = block.split("\n").map((line) => /^(event|data): ?(.*)$/.exec(line) ?? []);
+  const fields = block.split("\n").map((line) => /^(id|event|data): ?(.*)$/.exec(line) ?? []);
   const values = (wanted) => fields.filter(([, name]) => name === wanted).map(([, , value]) => value);
-  return { event: values("event").at(-1) ?? "message", data: values("data").join("\n") };
+  return { id: values("id").at(-1), event: values("event").at(-1) ?? "message", data: values("data").join("\n") };
 }
 
-/** Asks, and gives the events of the answer as they come; throws a {@link Problem} unless the answer has an end. */
+/** Asks, and gives the events of the answer as they come; throws a {@link Problem} unless the answer has an end.
+ *
+ * An answer in the background has an address of its own, where it is continued if the connection is lost. */
 export async function* ask(url, init, onHeaders) {
+  let place, last, losses = 0;
+  const begun = (headers) => { place = questionIn(headers); onHeaders(headers); };
+  for (;;) {
+    try {
+      const again = { signal: init.signal, headers: last ? { "Last-Event-ID": last } : {} };
+      for await (const { id, ...event } of place ? read(place, again, begun) : read(url, init, begun)) {
+        [last, losses] = [id ?? last, 0];
+        yield event;
+      }
+      return;
+    } catch (error) {
+      if (!place || error.document?.code !== "connection-lost" || ++losses > MOST_LOSSES) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 1000 * losses));
+    }
+  }
+}
+
+/** The address of the question in the background that an answer belongs to, if it does. */
+export function questionIn(headers) {
+  return headers.has("location") ? address(`/questions/${headers.get("location").split("/").at(-1)}`) : null;
+}
+
+async function* read(url, init, onHeaders) {
   const headers = { Accept: "text/event-stream", ...init.headers };
   const response = await orLost(fetchWithKey(url, { ...init, headers }), init.signal);
   if (!response.ok) throw new Problem(await problemOf(response));
@@ -35,15 +63,15 @@ export async function* ask(url, init, onHeaders) {
   onHeaders(response.headers);
   const requestId = response.headers.get("x-request-id") ?? "";
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  const read = eventReader();
+  const eventsIn = eventReader();
   let ended = false;
   for (;;) {
     const { value, done } = await orLost(reader.read(), init.signal, requestId);
     if (done && ended) return;
     if (done) throw new Problem({ code: "connection-lost", request_id: requestId });
-    for (const { event, data } of read(value)) {
-      ended ||= event === "done" || event === "error";
-      yield { event, data: JSON.parse(data) };
+    for (const { id, event, data } of eventsIn(value)) {
+      ended ||= LAST.includes(event);
+      yield { id, event, data: JSON.parse(data) };
     }
   }
 }

@@ -75,7 +75,8 @@ async def chat(request: Request, service: Service) -> Response:
     """
     question = await _PARAMETERS.read(request)
     tools, advisors = service.tools.for_conversation(None)
-    return await answer_in_session(request, question, tools=tools, advisors=advisors, context={IS_PLANNED: True})
+    context = {IS_PLANNED: True}
+    return await answer_in_session(request, question, "/todo/chat", tools=tools, advisors=advisors, context=context)
 
 
 @router.get(

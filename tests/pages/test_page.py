@@ -36,9 +36,9 @@ STREAM = (
     ": again\nretry: 5\nevent: done\r\ndata: {\r\ndata:  }\r\n\r\ndata: unfinished\n"
 )
 EVENTS = [
-    {"event": "delta", "data": "one\ntwo"},
-    {"event": "message", "data": "北京 "},
-    {"event": "done", "data": "{\n }"},
+    {"id": "7", "event": "delta", "data": "one\ntwo"},
+    {"id": None, "event": "message", "data": "北京 "},
+    {"id": None, "event": "done", "data": "{\n }"},
 ]
 
 

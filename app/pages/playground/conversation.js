@@ -2,11 +2,13 @@
 
 import { AnswerView } from "./answer.js";
 import { Conversations } from "./conversations.js";
-import { address, announce, find, limitLength, make, questionButton } from "./elements.js";
+import { address, announce, find, limitLength, make } from "./elements.js";
 import { shownTurns } from "./history.js";
 import { Problem, documentOf, problemElement } from "./problem.js";
 import { remembered } from "./remembered.js";
+import { settle } from "./running.js";
 import { posted, readJson } from "./sse.js";
+import { showStarters } from "./starters.js";
 import { say, text } from "./texts.js";
 import { EMPTY, foldTodo, showTodo } from "./todo.js";
 import { ToolChoice } from "./toolchoice.js";
@@ -24,10 +26,7 @@ export class Conversation {
     find("planning").hidden = !plans;
     this.list = new Conversations((id) => this.open(id), (id) => this.forget(id), (error) => this.#showProblem(error));
     this.#listen();
-    const showStarters = () => find("starters").replaceChildren(...starters().map((starter) => this.#starter(starter)));
-    document.addEventListener("languagechange", showStarters);
-    showStarters();
-    setInterval(() => this.#watch(), 3000);
+    showStarters(starters, ({ question, plan }) => this.#askAtOnce(question, plan || this.plan.checked));
     foldTodo();
     showTodo(EMPTY);
   }
@@ -38,14 +37,14 @@ export class Conversation {
     const opening = (this.opening = {});
     if (session) await this.#restoreTurns(session, opening);
     if (opening !== this.opening) return;
-    if ((await this.#settle(session)) === "completed") return opening === this.opening ? this.open(session) : undefined;
+    if ((await settle(session)) === "completed") return opening === this.opening ? this.open(session) : undefined;
     if (opening !== this.opening) return;
     const pending = remembered.find(session)?.pending;
     if (pending) {
       this.#drop(this.turns.length - (pending.replaced ?? 0));
       const view = this.#addQuestion(session, pending);
-      if (pending.approval) view.wait(pending.approval);
-      else if (pending.running) view.run(pending.running);
+      if (pending.running) view.run(pending.running);
+      else if (pending.approval) view.wait(pending.approval);
       else view.after.append(say(make("p", "muted"), "notAnswered"));
       this.plan.checked = pending.plan;
       this.#offer();
@@ -182,20 +181,6 @@ export class Conversation {
     remembered.end(session, answer, turn.view.question?.href);
   }
 
-  /** Finds out whether a question that was answered in the background has its answer; gives its state. */
-  async #settle(session) {
-    const { running } = remembered.find(session)?.pending ?? {};
-    if (!running) return undefined;
-    const { status, answer } = await readJson(running).catch((error) => ({ status: documentOf(error).code }));
-    if (["completed", "failed", "cancelled", "not-found"].includes(status)) remembered.end(session, answer);
-    return status;
-  }
-
-  /** Keeps the list true of the conversations that are not shown. */
-  #watch() {
-    for (const { id } of remembered.conversations) if (id !== remembered.session) this.#settle(id);
-  }
-
   async #restoreTurns(session, opening) {
     const known = remembered.find(session);
     const path = encodeURIComponent(session);
@@ -261,11 +246,5 @@ export class Conversation {
 
   #showProblem(error) {
     find("turns").append(problemElement(documentOf(error)));
-  }
-
-  #starter({ question, plan }) {
-    const choice = questionButton(question, () => this.#askAtOnce(question, plan || this.plan.checked));
-    if (plan) choice.prepend(say(make("span", "badge ok"), "todo"), " ");
-    return choice;
   }
 }

@@ -10,6 +10,8 @@ import pytest
 
 from app.tools.todo.advisors import PLANNING, REMINDER
 from tests.chat.played import EVENTS, JSON, asks, clock, says, turns, update
+from tests.models.openai.test_responses import CALL, REASONING, response, text_item
+from tests.players.openai_player import whole
 from tests.players.redis_server import RedisServer
 from tests.serving import events_of
 from tests.sessions.conversing import conversation, metric
@@ -29,6 +31,18 @@ async def test_a_paused_turn_resumes_at_another_replica_with_all_its_parts() -> 
     assert second["messages"][:2] == first["messages"]
     assert second["messages"][2]["reasoning_content"] == "It is dark."
     assert [each["role"] for each in second["messages"]] == ["system", "user", "assistant", "tool"]
+
+
+async def test_encrypted_reasoning_goes_on_at_another_replica() -> None:
+    # Models with the Responses API refuse a call without the reasoning that led to it.
+    call = CALL | {"name": "switchLight", "arguments": '{"on": true}'}
+    script = [whole(response(REASONING, call)), whole(response(text_item("It is on.")))]
+    async with replicas(LIGHTS, script=script, OPENAI_API="responses") as ((here, there), player, _):
+        answer = await approve(there, *await waiting(here, "/chat", userInput="Light, please"))
+    assert answer.json()["answer"] == "It is on."
+    reasoning, called, output = player.requests[-1].body["input"][-3:]
+    assert (reasoning["encrypted_content"], called["call_id"]) == (REASONING["encrypted_content"], "call_1")
+    assert (output["type"], output["call_id"]) == ("function_call_output", "call_1")
 
 
 async def test_a_conversation_continues_at_another_replica() -> None:

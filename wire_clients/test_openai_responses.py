@@ -1,5 +1,8 @@
 """The official client on Responses: whole answers and every event of a stream, validated by the client's own types."""
 
+import json
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,8 +15,9 @@ from pydantic import BaseModel, TypeAdapter
 
 from tests.command_line import copy_of_the_app
 from tests.players.openai_player import delta, finish, sse
-from wire_clients.conftest import PACKAGES, TIME, Model, calls, node, says, started
+from wire_clients.conftest import PACKAGES, ROOT, TIME, Model, calls, node, says, started
 from wire_clients.test_ai_sdk import SHIP, SHIPS
+from wire_clients.test_go_sdk import GO
 from wire_clients.test_openai import ROLLED
 
 ROLL: Any = {"type": "function", "name": "roll", "parameters": {"type": "object", "properties": {}}, "strict": False}
@@ -136,6 +140,19 @@ for await (const part of stream.textStream) text += part;
 const names = whole.steps.flatMap((step) => step.toolCalls.map((call) => call.toolName));
 console.log(JSON.stringify([whole.text, text, names]));
 """
+
+
+@pytest.mark.skipif(GO is None, reason="Go is not installed")
+def test_the_go_client_reads_both(base_url: str, model: Model, tmp_path: Path) -> None:
+    model.plays(calls(TIME), says("It is noon."), sse(delta(content="Still "), delta(content="noon."), finish("stop")))
+    shutil.copytree(ROOT / "wire_clients" / "go_openai", tmp_path / "go")
+    command = [GO or "go", "run", ".", base_url]
+    run = subprocess.run(command, cwd=tmp_path / "go", capture_output=True, text=True, timeout=600, check=False)
+    assert run.returncode == 0, run.stderr + run.stdout
+    whole, streamed, failed = map(json.loads, run.stdout.splitlines())
+    assert (whole["kinds"], whole["text"], whole["tokens"]) == (["mcp_call", "message"], "It is noon.", 10)
+    assert (streamed["text"], streamed["last"]) == ("Still noon.", "response.completed")
+    assert (failed["code"], failed["status"]) == ("model_not_found", 404)
 
 
 def test_the_ai_sdk_runs_its_own_tools_and_shows_the_services(base_url: str, model: Model, tmp_path: Path) -> None:

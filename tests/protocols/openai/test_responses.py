@@ -190,11 +190,13 @@ async def test_a_request_of_codex_is_answered() -> None:
 
     fields = {"instructions": "You are Codex.", "tool_choice": "auto", "parallel_tool_calls": False, "store": False}
     fields |= {"reasoning": {"effort": "low", "summary": "auto"}, "include": ["reasoning.encrypted_content"]}
-    body = {"stream": True, "prompt_cache_key": "1", "text": {"verbosity": "low"}, "tools": [ROLL | {"strict": False}]}
+    others = [{"type": "web_search"}, {"type": "custom", "name": "apply_patch"}, {"type": "namespace", "tools": []}]
+    body = {"stream": True, "prompt_cache_key": "1", "text": {"verbosity": "low"}, "tools": [*others, ROLL]}
     items = [said("developer", "Rules."), said("user", "Context."), said("user", "Roll")]
     async with played([asks(ROLLED)]) as (client, player):
         answer = await client.post(RESPONSES, json={"model": "toolchat", "input": items, **fields, **body})
-    assert events_of(answer.text)[-1]["response"]["output"][0]["name"] == "roll"
+    response = events_of(answer.text)[-1]["response"]
+    assert [each["name"] for part in ("output", "tools") for each in response[part]] == ["roll", "roll"]
     system, *rest = player.requests[0].body["messages"]
     assert system["content"].endswith("You are Codex.\n\nRules.")
     assert rest == [{"role": "user", "content": text} for text in ("Context.", "Roll")]

@@ -74,6 +74,9 @@ class Item(Wire):
         return self
 
 
+_KINDS = ("function", "mcp")
+
+
 class Tool(Wire):
     """A tool that the client runs itself, or the service's own tools as those of an MCP server.
 
@@ -91,7 +94,7 @@ class Tool(Wire):
     @model_validator(mode="before")
     @classmethod
     def _refuse_others(cls, value: object) -> object:
-        if isinstance(value, dict) and (kind := value.get("type")) not in ("function", "mcp"):
+        if isinstance(value, dict) and (kind := value.get("type")) not in _KINDS:
             raise ValueError(f"{str(kind)[:32]} is not supported; send tools of the type function")
         return value
 
@@ -151,6 +154,17 @@ class Reasoning(Wire):
     effort: str | None = None
 
 
+def _without_others(value: object) -> object:
+    """Leave out tools that OpenAI runs itself, such as ``web_search``, beside functions: agents always send both.
+
+    Without a function the client counts on such a tool, and gets an error.
+    """
+    kinds = [each.get("type") if isinstance(each, dict) else None for each in value] if isinstance(value, list) else []
+    if not isinstance(value, list) or "function" not in kinds:
+        return value
+    return [each for each, kind in zip(value, kinds, strict=True) if not isinstance(kind, str) or kind in _KINDS]
+
+
 def _as_items(value: object) -> object:
     return [{"role": "user", "content": value}] if isinstance(value, str) else value
 
@@ -173,7 +187,7 @@ class ResponsesRequest(Sampling):
     conversation: Annotated[str | None, BeforeValidator(_as_id)] = None
     stream: StrictBool | None = None
     store: StrictBool | None = None
-    tools: list[Tool] | None = Field(None, max_length=128)
+    tools: Annotated[list[Tool] | None, Field(max_length=128), BeforeValidator(_without_others)] = None
     tool_choice: Annotated[Choice | NamedFunction | None, BeforeValidator(refuse_other_choices)] = None
     max_output_tokens: int | None = Field(None, ge=1)
     max_tool_calls: int | None = Field(None, ge=1)

@@ -12,7 +12,7 @@ from app.offline.days import Days
 from app.offline.literals import Literal, NamedPlace
 from app.offline.text import Span, Text
 from app.offline.tools import OfferedTool, Parameter
-from app.offline.vocabulary import SYNONYMS, UNITS, concepts_of, stem
+from app.offline.vocabulary import FUNCTION_WORDS, SYNONYMS, UNITS, concepts_of, stem
 
 __all__ = ["Arguments", "named_arguments"]
 
@@ -132,6 +132,8 @@ class Arguments:
             return self._number(parameter, path, beside=step == "beside") if step in ("beside", "others") else None
         if role == "text" and step in ("quoted", "pieces"):
             return self._take(parameter, path) if step == "quoted" else self._piece(parameter, path)
+        if role == "other" and step == "pieces":
+            return self._name(parameter, path)
         if step != "others" or role == "text":
             return None
         special = {"choice": self._choice, "boolean": self._boolean, "array": self._array, "object": self._inner}
@@ -305,6 +307,17 @@ class Arguments:
         self._held |= {n: path for n, each in enumerate(self.literals) if start <= each.start < end}
         self.is_loose = True
         return self.text.raw[start:end]
+
+    def _name(self, parameter: Parameter, path: str) -> str | None:
+        """A name that is all that the question has besides the words of the tool: "find customer Ann"."""
+        written = self.text.raw[slice(*self.pieces[0])] if len(self.pieces) == 1 else ""
+        is_loose, words = self.is_loose, written.split()
+        says_nothing = FUNCTION_WORDS.issuperset(written.lower().split())
+        if says_nothing or len(words) > (4 if written.istitle() else 2) or not parameter.allows(written):
+            return None
+        value = self._piece(parameter, path)
+        self.is_loose = is_loose
+        return re.sub(r"(?i)^(?:(?:of|the|an?)\s+)+", "", value or "") or None
 
     def _read_rest(self) -> None:
         """What no argument holds: further values in a row with that of an argument, or literals that nothing takes."""

@@ -10,7 +10,7 @@ from app.offline.days import Days
 from app.offline.literals import Literal, find_literals
 from app.offline.reading import Reading, is_forbidden, names, read
 from app.offline.text import Span, Text
-from app.offline.tools import OfferedTool
+from app.offline.tools import OfferedTool, Parameter
 
 __all__ = ["Plan", "PlannedCall", "plan", "with_literals"]
 
@@ -90,12 +90,16 @@ def plan(text: Text, tools: Sequence[OfferedTool]) -> Plan:
 def _of_payload(text: Text, tools: Sequence[OfferedTool]) -> Plan | None:
     """The plan in which all behind a colon is the text for a tool; ``None`` if no tool takes one there."""
     payload = text.with_payload()
-    takers = [each for each in tools if any(one.role == "text" for one in each.parameters)]
+    takers = [each for each in tools if any(map(_takes_text, each.parameters))]
     if payload is None or any(named_arguments(each, text) for each in takers if each.find_name(text.readable)):
         return None
     planned, tail = _planned(payload, takers), payload.raw[slice(*payload.quotes[-1])]
     is_taken = all(tail in each.arguments.values.values() and not each.leftover for each in planned.readings)
     return planned if planned.readings and is_taken else None
+
+
+def _takes_text(parameter: Parameter) -> bool:
+    return parameter.role == "text" or (parameter.role == "other" and parameter.required)
 
 
 def _planned(text: Text, tools: Sequence[OfferedTool]) -> Plan:

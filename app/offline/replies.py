@@ -11,7 +11,7 @@ from app.offline.reading import Reading
 from app.offline.results import Result
 from app.offline.sentences import listed, say
 from app.offline.text import Text, is_chinese
-from app.offline.tools import OfferedTool, Parameter
+from app.offline.tools import SOMEBODY, SUCH_AS, OfferedTool, Parameter
 
 __all__ = ["proposal", "reply", "report"]
 
@@ -111,7 +111,10 @@ def _sample(parameter: Parameter) -> Any:
         return parameter.choices[0]
     if parameter.role == "pattern":
         return next(filter(parameter.allows, ("USD", "A1", "1", "2030-01-31", "19:30")), None)
-    sample = _SAMPLES.get(parameter.role)
+    described = SUCH_AS.search(str(parameter.schema.get("description", "")))
+    sample = described[1] if described else _SAMPLES.get(parameter.role)
+    if parameter.role == "other" and not described:
+        sample = "Ann" if SOMEBODY.search(parameter.about) else None
     return (
         sample if not isinstance(sample, int) or parameter.number(sample) is not None else parameter.limit("minimum", 1)
     )

@@ -14,7 +14,7 @@ from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 from toolchat.tool_calling.json_schema import alternatives
 from toolchat.tool_calling.text_normalization import normalize_name
 
-__all__ = ["OfferedTool", "Parameter", "terms_of", "words_of"]
+__all__ = ["SOMEBODY", "SUCH_AS", "OfferedTool", "Parameter", "terms_of", "words_of"]
 
 _DEEPEST = 3
 _TYPES = ("string", "integer", "number", "boolean", "array", "object")
@@ -35,7 +35,9 @@ _ROLES = {
     "id": r"\b(?:id|code|number|sku|isbn|uuid|symbol|no)\b|编号|单号|号码|代码",
 }
 _DESCRIBED = ("zone", "language", "place", "currency", "text")
-_SOMEBODY = re.compile(r"\b(?:name|receiver|recipient|sender|person|user|customer)\b|姓名|名字|收件人")
+SOMEBODY = re.compile(r"\b(?:name|receiver|recipient|sender|person|user|customer)\b|姓名|名字|收件人")
+SUCH_AS = re.compile(r"(?:\bsuch as|\be\.g\.|\bfor example,?|例如|比如)\s*([\w-]+(?: [A-Z][\w-]*)*)")
+"""An example in a description: a value, and no word for the tool."""
 _SIDES = {
     "source": r"\b(?:from|source|origin|departure)\b|源|出发",
     "target": r"\b(?:to|target|destination|arrival)\b|目标|目的",
@@ -135,6 +137,7 @@ class OfferedTool:
         self.name_words = [each for each in words if each not in FUNCTION_WORDS] or words
         description = normalize_name(definition.description[:1000])
         about = "\n".join(" ".join(map(str, (each.about, *each.choices))) for each in self.all_parameters())
+        about = SUCH_AS.sub("", about)
         self.han = "\n".join(re.findall("[㐀-鿿]{2,}", f"{words_of(self.name)} {description} {about}"))
         self.vocabulary: dict[str, int] = {}
         for weight, text in ((1, about.lower()), (2, description), (3, " ".join(self.name_words))):
@@ -207,7 +210,7 @@ def _role(kind: str, schema: Mapping[str, Any], words: str, about: str) -> str:
     role = role or next((role for role in _DESCRIBED if re.search(_ROLES[role], about)), "other")
     if role == "time" and re.search(r"iso[- ]8601", about):
         return "moment"
-    is_place = role == "other" and re.fullmatch("from|to|source|target", words) and not _SOMEBODY.search(about)
+    is_place = role == "other" and re.fullmatch("from|to|source|target", words) and not SOMEBODY.search(about)
     return "place" if is_place else role
 
 

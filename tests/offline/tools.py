@@ -149,6 +149,24 @@ def setAlarm(time: Annotated[str, "ISO-8601 date and time; or an ISO-8601 durati
     return ""
 
 
+def find_customer(name: Annotated[str, "Name of the customer, or a part of it"]) -> str:
+    """Find customers by name."""
+    return ""
+
+
+@tool(read_only=True)
+def check_stock(
+    product: Annotated[str, "Product, such as lamp"], warehouse: Literal["north", "south"] = "north"
+) -> str:
+    """How many pieces of a product are in stock."""
+    return ""
+
+
+def create_ticket(title: str, priority: Literal["low", "high"] = "low") -> str:
+    """Create a support ticket."""
+    return ""
+
+
 def _callback(marked: Any) -> FunctionToolCallback:
     return FunctionToolCallback.from_function(marked)
 
@@ -176,6 +194,7 @@ SETS: dict[str, tuple[Any, ...]] = {
     "all": (*BUILT_IN, *INVENTED),
     "built_in": BUILT_IN,
     "none": (),
+    "shop": (*BUILT_IN, *map(_callback, (find_customer, check_stock, create_ticket))),
     "time": (CLOCK,),
     "weather": (WEATHER,),
     "translate": (TRANSLATE,),

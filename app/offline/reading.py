@@ -36,7 +36,8 @@ _GAP = r"[\s\0,.:?!、。&]"
 _OPENING = re.compile(
     rf"(?:{_GAP}|\b(?:and|ok|okay|then|so|well|now|please|pls|can|could|would|you|do|how|what|does|is|i|me|the text"
     rf"|(?:the )?"
-    r"(?:word|phrase|sentence)s?(?: for)?|for|called|named|say about|about|whose name is)\b|请问|请|帮我|麻烦|把|将|一下|分别|最后|然后|刚才|能|可以|是|怎么"
+    r"(?:word|phrase|sentence)s?(?: for)?|for|called|named|say about|about|whose name is)\b"
+    r"|请问|请|帮我|麻烦|把|将|一下|分别|最后|然后|刚才|能|可以|是|怎么"
     r"|[和与及跟])+"
 )
 _CLOSING = re.compile(rf"(?:{_GAP}|\b(?:please|pls|for me|and|is)\b|分别|[吗呢的是和与及跟]|这个词|这句话)+")

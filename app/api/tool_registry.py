@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 from app.api.dynamic_tools import DynamicTools, ToolNames
@@ -20,7 +21,7 @@ _RETRY_AFTER = 5
 """Seconds after which a server that is unavailable may be back."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Entry:
     """A tool module with its tools."""
 
@@ -32,13 +33,14 @@ class Entry:
     advisors: tuple[Advisor, ...] = ()
     sources: tuple[DynamicTools, ...] = ()
 
+    @cached_property
     def tools(self) -> ToolSet:
-        """Return every function and method tool."""
+        """Every function and method tool; the same object for every question."""
         return ToolSet(self.functions + self.methods)
 
     def in_conversation(self) -> ToolSet:
         """Return every tool; of interchangeable ones the functions."""
-        return self.functions if self.module.interchangeable and self.functions else self.tools()
+        return self.functions if self.module.interchangeable and self.functions else self.tools
 
     def now(self, dynamic: Sequence[ToolCallback]) -> "Entry":
         """Return a copy with the dynamic tools of the moment added."""
@@ -73,9 +75,10 @@ class Snapshot:
             for entry in entries
         ]
         self.entries = {entry.module.name: entry for entry in present}
-        self.resolver = StaticToolCallbackResolver([tool for entry in present for tool in entry.tools()])
+        self.every_tool = ToolSet.unique([tool for entry in present for tool in entry.tools])
+        self.resolver = StaticToolCallbackResolver(self.every_tool)
         self.all_tools = ToolSet([tool for entry in present for tool in entry.in_conversation()])
-        self.owners = {tool.definition.name: entry for entry in present for tool in entry.tools()}
+        self.owners = {tool.definition.name: entry for entry in present for tool in entry.tools}
 
 
 class ToolRegistry:
@@ -89,7 +92,7 @@ class ToolRegistry:
     def __init__(self, entries: Iterable[Entry], reserved: Iterable[str] = ()) -> None:
         self._entries = tuple(entries)
         self._sources = [each for entry in self._entries for each in entry.sources]
-        fixed = {tool.definition.name for entry in self._entries for tool in entry.tools()}
+        fixed = {tool.definition.name for entry in self._entries for tool in entry.tools}
         self._names = ToolNames(fixed.union(reserved))
         self._versions = [each.version for each in self._sources]
         self._snapshot = Snapshot(self._entries, self._names)
@@ -161,9 +164,12 @@ class ToolRegistry:
         """
         if names is None:
             return self._now.all_tools, self.advisors
-        tools = [self._chosen(name) for name in dict.fromkeys(names)]
-        advisors = (each for tool in tools for each in self._now.owners[tool.definition.name].advisors)
-        return ToolSet(tools), list(dict.fromkeys(advisors))
+        chosen = tuple(dict.fromkeys(names))
+        for name in chosen:
+            if self._usable(name) is None:
+                raise ValidationFailed(f"tools: no tool has the name {name[:64]}; known: {self._known()}")
+        advisors = (each for name in chosen for each in self._now.owners[name].advisors)
+        return self._now.every_tool.subset(chosen), list(dict.fromkeys(advisors))
 
     def for_folder(self, name: str) -> tuple[ToolSet, Sequence[Advisor]]:
         """Return the tools and advisors of one module.
@@ -182,12 +188,6 @@ class ToolRegistry:
         """Return the store's keys under which tools keep state of a conversation."""
         prefixes = (prefix for entry in self._entries for prefix in entry.module.state_keys)
         return [f"{prefix}:{conversation}" for prefix in prefixes]
-
-    def _chosen(self, name: str) -> ToolCallback:
-        found = self._usable(name)
-        if found is None:
-            raise ValidationFailed(f"tools: no tool has the name {name[:64]}; known: {self._known()}")
-        return found
 
     def _usable(self, name: str) -> ToolCallback | None:
         """Return the tool of a name, or ``None`` also if the caller may not use it."""

@@ -193,7 +193,7 @@ class _Conversation:
 
     def _list_tools(self, _: str) -> None:
         for entry in self._service.registry.entries.values():
-            for tool in entry.tools():
+            for tool in entry.tools:
                 print_result(f"{tool.definition.name}: {tool.definition.description.splitlines()[0]}")
 
     def _save(self, file: str) -> None:

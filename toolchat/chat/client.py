@@ -260,9 +260,11 @@ class PromptSpec:
 
     def filter_tools(self, is_allowed: Callable[[str], bool]) -> "PromptSpec":
         """Keep only the tools whose names are allowed, and all client tools, which the client itself runs."""
-        tools = self.request.tools
-        allowed = tuple(tool for tool in tools if tool.metadata.run_by_caller or is_allowed(tool.definition.name))
-        return self if len(allowed) == len(tools) else self._with(tools=allowed)
+        tools = self.request.tool_set
+        allowed = [name for name, each in tools.metadata.items() if each.run_by_caller or is_allowed(name)]
+        if len(allowed) == len(tools):
+            return self
+        return PromptSpec(self.client, self.request.with_tools(tools.subset(tuple(allowed))), self.own_advisors)
 
     def tool_context(self, values: Mapping[str, Any] | None = None, *, value: object = None) -> "PromptSpec":
         """Pass values to the tools, hidden from the model, and one typed object for ``ToolContext[...].value``."""

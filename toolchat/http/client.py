@@ -109,7 +109,7 @@ class OutboundHttp:
             upstream: the name in errors.
             headers: additional headers.
             params: added to the URL's query.
-            data: the body; a mapping is sent as a form.
+            data: the body, whole or in pieces; a mapping is sent as a form.
 
         Raises:
             UpstreamUnavailable: no connection, or it was lost.

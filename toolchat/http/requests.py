@@ -2,7 +2,7 @@
 
 import re
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlencode, urlsplit
@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 __all__ = ["REPEATABLE", "Data", "Origin", "Params", "Request", "build_request"]
 
 Params = Mapping[str, str | int | float]
-Data = bytes | Mapping[str, str]
+Data = bytes | Sequence[bytes] | Mapping[str, str]
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _LINE = re.compile(rf"{_TOKEN.pattern}: [^\x00-\x08\x0a-\x1f\x7f]*")
@@ -60,19 +60,22 @@ def build_request(
         url: an absolute URL; a user and a password in it become an ``Authorization`` header.
         headers: additional headers; framing headers and ``Accept-Encoding`` are ignored, since they are set here.
         params: added to the URL's query.
-        data: the body; a mapping is sent as a form.
+        data: the body, whole or in pieces; a mapping is sent as a form.
 
     Raises:
         ValueError: the URL, the method or a header cannot be sent.
     """
     fields = tuple(headers.items()) if headers else ()
-    if not isinstance(data, bytes):
+    if isinstance(data, Mapping):
         data, fields = urlencode(data).encode(), (("Content-Type", "application/x-www-form-urlencoded"), *fields)
+    # A long body is copied once only, into the request.
+    pieces = (data,) if isinstance(data, bytes) else data
+    size = sum(map(len, pieces))
     origin, target, rest = _head(method, url, fields)
     if params:
         target += (b"&" if b"?" in target else b"?") + urlencode(params).encode()
-    length = b"Content-Length: %d\r\n" % len(data) if data or method not in _WITHOUT_BODY else b""
-    return Request(method, origin, b"%b%b%b\r\n%b" % (target, rest, length, data))
+    length = b"Content-Length: %d\r\n" % size if size or method not in _WITHOUT_BODY else b""
+    return Request(method, origin, b"".join((target, rest, length, b"\r\n", *pieces)))
 
 
 @lru_cache(maxsize=256)

@@ -220,13 +220,13 @@ class SerializedTools:
     def __init__(self, write: Callable[[ToolDefinition], dict[str, Any]]) -> None:
         """Set the function that writes one definition in the provider's format."""
         self._write = write
-        self._cache: OrderedDict[tuple[int, ...], tuple[tuple[ToolDefinition, ...], bytes]] = OrderedDict()
+        self._cache: OrderedDict[int, tuple[tuple[ToolDefinition, ...], bytes]] = OrderedDict()
 
     def serialize(self, tools: tuple[ToolDefinition, ...]) -> bytes:
         """Serialize the definitions as a JSON array."""
-        # Keyed by identity, since comparing schemas would cost more than serializing them. An entry keeps its
-        # definitions alive, so their ids cannot be reused for other objects.
-        key = tuple(map(id, tools))
+        # Keyed by identity, since comparing the tools would cost more for each of them than sending it. An entry keeps
+        # its set alive, so that its id cannot be reused for another one.
+        key = id(tools)
         cached = self._cache.get(key)
         if cached is None:
             cached = self._cache[key] = (tools, to_json([self._write(tool) for tool in tools]))

@@ -114,6 +114,9 @@ class ClientToolCallback(ToolCallback):
         raise ToolExecutionError("this tool is run by the client", kind="not-run")
 
 
+_MAX_SUBSETS = 64
+
+
 class ToolSet(tuple[ToolCallback, ...]):
     """Tools that are offered together, with what every question needs to know of them.
 
@@ -137,6 +140,18 @@ class ToolSet(tuple[ToolCallback, ...]):
     def by_name(self) -> Mapping[str, ToolCallback]:
         """The tools by their names."""
         return {tool.definition.name: tool for tool in self}
+
+    @cached_property
+    def _subsets(self) -> dict[tuple[str, ...], "ToolSet"]:
+        return {}
+
+    def subset(self, names: tuple[str, ...]) -> "ToolSet":
+        """The tools of these names, in their order; a call with the names of a recent one returns the same set."""
+        if names not in self._subsets:
+            if len(self._subsets) == _MAX_SUBSETS:
+                self._subsets.clear()
+            self._subsets[names] = ToolSet([self.by_name[name] for name in names])
+        return self._subsets[names]
 
     @cached_property
     def definitions(self) -> tuple[ToolDefinition, ...]:

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from collections import UserDict
+from collections.abc import Iterator
 from contextlib import aclosing
 from typing import Any
 
@@ -22,11 +24,13 @@ from tests.models.openai.playing import (
 )
 from tests.models.responding import begun, events_of, response_of
 from tests.players.openai_player import Answer, OpenAIPlayer, delta, message, sensible_model, sse, whole
+from toolchat.chat.client import ChatClient
 from toolchat.errors import ProviderRateLimited, UpstreamUnavailable
 from toolchat.http.client import OutboundHttp
 from toolchat.messages import AssistantMessage, SystemMessage, ToolCall, ToolResponse, ToolResponseMessage, Usage
 from toolchat.models.base import ChatOptions, Prompt, TextDelta
 from toolchat.models.openai.mapping import map_tool_call, write_messages
+from toolchat.tool_calling.callback import ClientToolCallback
 from toolchat.tool_calling.definition import ToolDefinition
 
 
@@ -90,6 +94,32 @@ async def test_a_tool_is_forced_only_where_it_is_offered(choice: str, tools: tup
         await events_of(model, Prompt((QUESTION,), tools, options))
     body = player.requests[0].body
     assert (body.get("tool_choice"), body.get("parallel_tool_calls")) == (sent, False if tools else None)
+
+
+class _CountedSchema(UserDict[str, Any]):
+    """A schema that counts how often it is read as a whole."""
+
+    reads = 0
+
+    def __iter__(self) -> Iterator[str]:
+        self.reads += 1
+        return super().__iter__()
+
+
+async def test_the_tools_of_a_limited_caller_are_serialized_once_for_all_questions() -> None:
+    schema = _CountedSchema(SCHEMA)
+    offered = ClientToolCallback(ToolDefinition("look_up", "Looks up", schema))
+    async with played([whole(message(content="晴"))] * 2) as (model, player):
+        client = ChatClient.create(model, tools=[offered, read_clock])
+        for _ in range(2):
+            await client.prompt("天气").filter_tools(lambda name: name != "read_clock").call().content()
+    assert [[each["function"]["name"] for each in one.body["tools"]] for one in player.requests] == [["look_up"]] * 2
+    assert schema.reads == 1
+
+
+def read_clock() -> str:
+    """Reads the clock."""
+    return "12:00"
 
 
 @pytest.mark.parametrize("prompt", [AT_ONCE, STREAMED], ids=["at once", "stream"])

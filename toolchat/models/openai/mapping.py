@@ -76,10 +76,10 @@ class ChatCompletionsWire:
             body |= map_tool_options(options, prompt.tools)
         return body
 
-    def written(self, prompt: Prompt) -> dict[str, bytes]:
+    def written(self, prompt: Prompt) -> dict[bytes, bytes]:
         """The parts of the request whose JSON is stored with the messages and the tools."""
-        messages = {"messages": write_messages(prompt.messages, prompt.tools)}
-        return messages | ({"tools": self.definitions.serialize(prompt.tools)} if prompt.tools else {})
+        messages = {b"messages": write_messages(prompt.messages, prompt.tools)}
+        return messages | ({b"tools": self.definitions.serialize(prompt.tools)} if prompt.tools else {})
 
 
 def write_messages(messages: Sequence[Message], tools: Sequence[ToolDefinition] = ()) -> bytes:

@@ -166,11 +166,14 @@ class OpenAICompatibleChatModel(ChatModel):
         if not turn.finished:
             raise UpstreamInvalid(f"{_UPSTREAM}'s answer was cut short", retryable=True)
 
-    def _body(self, wire: ChatCompletionsWire | ResponsesWire, prompt: Prompt) -> bytes:
+    def _body(self, wire: ChatCompletionsWire | ResponsesWire, prompt: Prompt) -> list[bytes]:
+        """The JSON of a request in pieces, those that are stored among them: joining them would copy all tools."""
         options = self._options.updated(prompt.options) if self._options else prompt.options
         data = to_json(wire.body(options.model or self.name, prompt, options) | self._extra_body)
-        parts = [b',"%b":%b' % (name.encode(), value) for name, value in wire.written(prompt).items()]
-        return b"%b%b}" % (data[:-1], b"".join(parts))
+        pieces = [data[:-1]]
+        for name, value in wire.written(prompt).items():
+            pieces += (b',"%b":' % name, value)
+        return [*pieces, b"}"]
 
 
 async def _emit_added(turn: OpenAITurn | ResponsesTurn, text: str, emit: EmitModelEvent) -> None:

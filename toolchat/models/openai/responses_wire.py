@@ -71,9 +71,9 @@ class ResponsesWire:
         body = {"model": model, "input": _map_input(prompt.messages, prompt.tools), "store": False}
         return body | {name: value for name, value in values.items() if value is not None}
 
-    def written(self, prompt: Prompt) -> dict[str, bytes]:
+    def written(self, prompt: Prompt) -> dict[bytes, bytes]:
         """See :meth:`ChatCompletionsWire.written`."""
-        return {"tools": self.definitions.serialize(prompt.tools)} if prompt.tools else {}
+        return {b"tools": self.definitions.serialize(prompt.tools)} if prompt.tools else {}
 
 
 def _refuse_missing(options: ChatOptions) -> None:

@@ -11,7 +11,8 @@ from mcp import Client, MCPError
 from pydantic import TypeAdapter, ValidationError
 
 from app.mcp_client.file import ServerEntry
-from app.mcp_client.foreign_tools import RemoteResult, read_result, sanitize_text
+from app.mcp_client.results import RemoteResult, read_result
+from app.mcp_client.sanitizing import sanitize_text
 from app.mcp_client.transports import TOO_LONG, Diagnostics, open_transport
 from app.observability import tracing
 from app.observability.semantic_conventions import mcp_attributes

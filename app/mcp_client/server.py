@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from app.access.principals import current_request_caller
 from app.mcp_client.client import Connection, ConnectionLost, ServerUnavailable, connect
 from app.mcp_client.file import ServerEntry
-from app.mcp_client.foreign_tools import RemoteResult, remote_tools, with_prefix
+from app.mcp_client.foreign_tools import remote_tools, with_prefix
+from app.mcp_client.results import RemoteResult
 from app.observability.observer import record_mcp_server_state
 from app.settings.tuning import Tuning
 from toolchat.errors import UpstreamUnavailable

@@ -22,7 +22,7 @@ from mcp_types.methods import validate_server_result
 from pydantic import ValidationError
 
 from app.mcp_client.file import ServerEntry
-from app.mcp_client.foreign_tools import sanitize_text
+from app.mcp_client.sanitizing import sanitize_text
 from app.observability import tracing
 
 __all__ = ["TOO_LONG", "Diagnostics", "open_transport"]

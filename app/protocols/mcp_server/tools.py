@@ -12,7 +12,8 @@ from app.api.dependencies import scoped_key
 from app.api.idempotency import IdempotencyAdvisor, IdempotentRequest
 from app.api.responses.active_request import ActiveRequest
 from app.api.service import ServiceState
-from app.mcp_client.foreign_tools import MCP_RESULT, RemoteToolCallback
+from app.mcp_client.foreign_tools import RemoteToolCallback
+from app.mcp_client.results import MCP_RESULT
 from app.protocols.mcp_server.calls import Call, Context, Result, takes_any_structure, text_block
 from app.protocols.mcp_server.consent import check_can_ask, require_consent
 from toolchat.chat.manual_execution import manual_request

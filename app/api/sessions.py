@@ -128,10 +128,7 @@ def conversation_prompt(
         advisors: advisors in addition to the memory's.
         context: values for tools and advisors in addition to the conversation's id.
     """
-    if isinstance(message, str):
-        prompt = service.chat.prompt(message)
-    else:
-        prompt = service.chat.prompt().messages(last_turn(message) if conversation else message)
+    prompt = service.chat.prompt(message if isinstance(message, str) or not conversation else last_turn(message))
     if conversation:
         advisors = (service.memory_advisor, *advisors)
     elif advisors:

@@ -204,11 +204,14 @@ class ChatClient:
         )
         return replace(client, default_tools=client.prompt().tools(*callbacks).request.tools)
 
-    def prompt(self, query: str = "") -> "PromptSpec":
-        """Start a request; without a text, add a conversation with :meth:`PromptSpec.messages`."""
-        messages: tuple[Message, ...] = (UserMessage(query),) if query else ()
-        if self.system_text:
-            messages = (SystemMessage(self.system_text), *messages)
+    def prompt(self, query: str | Sequence[Message] = "") -> "PromptSpec":
+        """Start a request with a question, or with a whole conversation that has its own instructions."""
+        if isinstance(query, str):
+            messages: tuple[Message, ...] = (UserMessage(query),) if query else ()
+            if self.system_text:
+                messages = (SystemMessage(self.system_text), *messages)
+        else:
+            messages = tuple(query)
         return PromptSpec(self, ChatRequest(messages, self.default_tools, self.default_context, self.default_options))
 
     def resume(self, paused: ChatResponse, approvals: Mapping[str, Approval]) -> "PromptSpec":

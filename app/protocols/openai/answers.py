@@ -20,11 +20,16 @@ from toolchat.messages import Usage, immutable
 from toolchat.models.base import ChatResponse, Progress, TextDelta
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallProgress, ToolCallStarted
 
-__all__ = ["OPEN_WEBUI", "Chunks", "Completion", "OpenAIFormat", "ResponseContext"]
+__all__ = ["OPEN_WEBUI", "Chunks", "Completion", "OpenAIFormat", "ResponseContext", "new_identifier"]
 
 OPEN_WEBUI = "open-webui"
 """The value of ``X-Toolchat-Progress`` and ``OPENAI_API_PROGRESS`` that requests Open WebUI's status events."""
 _DONE = b"data: [DONE]\n\n"
+
+
+def new_identifier() -> str:
+    """The part of a response's id behind its prefix: 24 hexadecimal digits."""
+    return f"{getrandbits(96):024x}"
 
 
 @immutable
@@ -40,7 +45,7 @@ class ResponseContext:
     include_usage: bool = False
     reports_progress: bool = False
     """Whether a stream reports tool calls in Open WebUI's events."""
-    identifier: str = field(default_factory=lambda: f"{getrandbits(96):024x}")
+    identifier: str = field(default_factory=new_identifier)
     created: int = field(default_factory=lambda: int(time.time()))
     started: float = field(default_factory=time.perf_counter)
 

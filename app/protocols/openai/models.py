@@ -32,7 +32,9 @@ CHOICES = ("none", "auto", "required")
 def model_documents(tools: ToolRegistry) -> list[dict[str, Any]]:
     """All models, without the tool modules that are unavailable or have no tool that the caller may use."""
     entries = tools.entries.items()
-    usable = [f"{_MODULE_PREFIX}{name}" for name, each in entries if not each.fault and _usable(each.in_conversation())]
+    usable = [
+        f"{_MODULE_PREFIX}{name}" for name, each in entries if not each.fault and _is_usable(each.in_conversation())
+    ]
     return [
         {"id": name, "object": "model", "created": _STARTED, "owned_by": "toolchat"}
         for name in (ALL_TOOLS, NO_TOOLS, *usable)
@@ -82,7 +84,7 @@ def model_prompt(
         names = {each.definition.name for each in own}
         ours = [tool for name, tool in tools.by_name.items() if name not in names]
         tools = ToolSet([*(each for each in ours if allowed is None or each.definition.name in allowed), *own])
-    if tool_choice not in (None, *CHOICES) and tool_choice not in _usable(tools):
+    if tool_choice not in (None, *CHOICES) and not _may_use(tools, tool_choice):
         raise BadRequest(f"tool_choice: no tool has the name {tool_choice[:64]}", "tool_choice")
     prompt = conversation_prompt(service, messages, conversation_id, tools=tools, advisors=advisors)
     named = {} if tool_choice in (None, "none", "auto") else {"tool_choice": tool_choice}
@@ -108,15 +110,19 @@ def _offered(tools: ToolRegistry, model: str) -> tuple[ToolSet, Sequence[Advisor
         raise model_not_found(model) from None
     except NotConfigured as error:
         raise model_not_found(model, error.detail) from error
-    if not _usable(offered):
+    if not _is_usable(offered):
         raise model_not_found(model)
     return offered, advisors
 
 
-def _usable(tools: ToolSet) -> set[str]:
-    """The names of the tools that the caller may use; those that the client runs itself are its own."""
-    may_use = current_caller.get().may_use
-    return {name for name, tool in tools.by_name.items() if tool.metadata.run_by_caller or may_use(name)}
+def _is_usable(tools: ToolSet) -> bool:
+    return any(_may_use(tools, name) for name in tools.by_name)
+
+
+def _may_use(tools: ToolSet, name: str) -> bool:
+    """Whether the caller may use the tool of a name; those that the client runs itself are its own."""
+    tool = tools.by_name.get(name)
+    return tool is not None and (tool.metadata.run_by_caller or current_caller.get().may_use(name))
 
 
 def model_not_found(model: str, reason: str = "") -> ModelNotFound:

@@ -7,7 +7,6 @@ from pydantic_core import to_json
 
 from app.access.hosts import header
 from app.api.body_limits import body_of
-from app.api.dependencies import reject_prefetch
 from app.api.fast_router import QuestionRoute, ReadRoute
 from app.api.parameters import require_json
 from app.api.responses import answer_prompt
@@ -90,7 +89,6 @@ async def chat_completions(request: Request) -> Response:
     conversation and reads only the last user message and what follows it; without the header the messages of the
     request are the conversation.
     """
-    reject_prefetch(request)
     require_json(request)
     service, sent = service_state(request), read_request(ChatCompletionRequest, await body_of(request))
     conversation_id, functions = conversation_by_header(request), sent.functions_of_client()
@@ -102,8 +100,8 @@ async def chat_completions(request: Request) -> Response:
         frozenset([name for name, _, _ in functions]),
         in_session=bool(conversation_id),
         include_usage=bool(sent.stream_options and sent.stream_options.include_usage),
-        reports_progress=OPEN_WEBUI
-        in (header(request.scope, b"x-toolchat-progress"), service.settings.openai_api_progress),
+        reports_progress=bool(sent.stream)
+        and OPEN_WEBUI in (header(request.scope, b"x-toolchat-progress"), service.settings.openai_api_progress),
     )
     return await answer_prompt(request, prompt, Chunks(context) if sent.stream else Completion(context))
 

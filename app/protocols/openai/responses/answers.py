@@ -1,7 +1,6 @@
 """Answers as OpenAI's Responses: a document, or a stream of semantic events."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -10,7 +9,7 @@ from pydantic_core import to_json
 from app.api.responses.active_request import ActiveRequest
 from app.api.responses.event_stream import StreamFormat, StreamWriter
 from app.api.responses.formats import BufferedFormat
-from app.protocols.openai.answers import OpenAIFormat, ResponseContext
+from app.protocols.openai.answers import OpenAIFormat, ResponseContext, new_identifier
 from app.protocols.openai.errors import error_document
 from app.protocols.openai.partial_turns import save_turn
 from app.protocols.openai.responses.output import Event, Output
@@ -48,17 +47,19 @@ class Answer:
         approvals: Mapping[str, str],
         background: str = "",
     ) -> None:
-        client_tools = frozenset([each.name or "" for each in sent.tools or () if each.name])
-        self.context = ResponseContext(sent.model, client_tools, in_session=bool(sent.conversation))
-        if background:
-            self.context = replace(self.context, identifier=background)
+        client_tools = frozenset([each.name for each in sent.tools or () if each.name])
+        identifier = background or new_identifier()
+        self.context = ResponseContext(
+            sent.model, client_tools, in_session=bool(sent.conversation), identifier=identifier
+        )
         self.output = Output(self.context.identifier, approvals, streamed=bool(sent.stream))
         self.status = "in_progress"
         self.body = b""
         """The complete response as JSON."""
         self._sent, self._items, self._previous, self._store = sent, items, previous, store
         self._service_tools = sent.service_tools
-        self._echo = _echo(sent) | {"background": bool(background or sent.background)}
+        self._echo = _echo(sent)
+        self._echo["background"] = bool(background or sent.background)
 
     async def finish(self, active: ActiveRequest, response: ChatResponse) -> ChatResponse:
         """Complete the output, and store the response unless the client forbids it."""

@@ -7,6 +7,7 @@ from pydantic_core import to_json
 
 from app.access.hosts import header
 from app.api.body_limits import body_of
+from app.api.dependencies import reject_prefetch
 from app.api.fast_router import QuestionRoute, ReadRoute
 from app.api.parameters import require_json
 from app.api.responses import answer_prompt
@@ -89,6 +90,7 @@ async def chat_completions(request: Request) -> Response:
     conversation and reads only the last user message and what follows it; without the header the messages of the
     request are the conversation.
     """
+    reject_prefetch(request)
     require_json(request)
     service, sent = service_state(request), read_request(ChatCompletionRequest, await body_of(request))
     conversation_id, functions = conversation_by_header(request), sent.functions_of_client()

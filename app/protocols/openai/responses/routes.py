@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic_core import to_json
 
 from app.api.body_limits import body_of
-from app.api.dependencies import require_same_site
+from app.api.dependencies import reject_prefetch, require_same_site
 from app.api.fast_router import QuestionRoute, ReadRoute
 from app.api.parameters import require_json
 from app.api.responses import answer_prompt
@@ -61,6 +61,7 @@ async def create(request: Request) -> Response:
     also call the functions of the request; those calls are returned as `function_call` items. The response is stored,
     to be continued by `previous_response_id`, unless `store` is false. `conversation` names a session of the service.
     """
+    reject_prefetch(request)
     require_json(request)
     service, body = service_state(request), await body_of(request)
     sent = read_request(ResponsesRequest, body)

@@ -4,9 +4,7 @@ import codecs
 import json
 import os
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -20,29 +18,61 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    TypeAdapter,
     ValidationError,
+    ValidationInfo,
     model_validator,
 )
 from pydantic_core import from_json
 from pydantic_settings import SettingsConfigDict
 
-from app.settings.base import EnvironmentSettings, describe_faults
+from app.settings.base import EnvironmentSettings, Fault, describe_faults
 from app.settings.typos import suggest
 from toolchat.errors import ConfigurationError
 
-__all__ = ["McpServersSettings", "ServerEntry", "ServerFile", "read_file"]
+__all__ = ["McpServersSettings", "ServerEntry", "read_file"]
 
 MAX_FILE_BYTES = 1024 * 1024
 _KEY = "mcpServers"
-_SERVER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _CREDENTIAL_HEADERS = {"authorization", "x-api-key", "proxy-authorization", "x-approval-token"}
 """Headers in which clients send keys of this service."""
 _TRANSPORT_HEADERS = re.compile(
     r"(?i)host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|accept(-.*)?|content-.*|mcp-.*"
 )
 """Headers of the connection or of the protocol, which the HTTP client and the SDK set themselves."""
+
+
+class _Environment:
+    """The variables of ``.env`` and of the environment, which takes precedence."""
+
+    def __init__(self) -> None:
+        in_file = dotenv_values(".env") if Path(".env").is_file() else {}
+        self._values = {name: value for name, value in in_file.items() if value is not None} | os.environ
+        self.names: set[str] = set()
+        """The variables that have been asked for."""
+
+    def substitute(self, text: str) -> str:
+        """Replace the variables in a text."""
+        return _VARIABLE.sub(self._value, text)
+
+    def _value(self, match: re.Match[str]) -> str:
+        name, default = match.groups()
+        self.names.add(name)
+        if value := self._values.get(name) or default:
+            return value
+        if default is None:
+            is_empty = f"is empty; write ${{{name}:-}} if it may be"
+            raise ValueError(f"the variable {name} {is_empty if name in self._values else 'is not set'}")
+        return ""
+
+
+def _substitute(value: Any, info: ValidationInfo) -> Any:
+    return info.context.substitute(value) if isinstance(value, str) and info.context else value
+
+
+_WITH_VARIABLES = BeforeValidator(_substitute)
+_Text = Annotated[str, _WITH_VARIABLES]
 
 
 def _supported_transport(value: Any) -> Any:
@@ -60,36 +90,45 @@ def _http_url(value: str) -> str:
     return value
 
 
-def _header_values(headers: Mapping[str, str]) -> Mapping[str, str]:
-    for name, value in headers.items():
-        _check_header_name(name)
-        if not (value.isascii() and value.isprintable()):
-            raise ValueError(f"{name} must be printable ASCII without line breaks")
-    return headers
-
-
-def _check_header_name(name: str) -> None:
-    if not _TOKEN.fullmatch(name):
-        raise ValueError(f"{name[:64]!r} is not a valid header name")
-    if _TRANSPORT_HEADERS.fullmatch(name):
-        raise ValueError(f"{name} is set by the service itself")
-
-
 def _as_mapping(value: Any) -> Any:
     """Accept a list of header names as a mapping of each name to itself."""
     return {name: name for name in value} if isinstance(value, list) else value
 
 
-def _forwarded_names(headers: Mapping[str, str]) -> Mapping[str, str]:
-    for source, sent in headers.items():
-        _check_header_name(source)
-        _check_header_name(sent)
-        if source.lower() in _CREDENTIAL_HEADERS:
-            raise ValueError(
-                f"{source} carries keys of this service, which are never forwarded; let clients send another header, "
-                f'and write {{"X-Their-Token": "Authorization"}}'
-            )
-    return {source.lower(): sent for source, sent in headers.items()}
+def _must(is_valid: Callable[[str], object], message: str) -> AfterValidator:
+    def check(value: str) -> str:
+        if not is_valid(value):
+            raise ValueError(message)
+        return value
+
+    return AfterValidator(check)
+
+
+_ServerName = Annotated[
+    str,
+    _must(
+        re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}").fullmatch,
+        "a name must be 1–32 letters, digits, _ or -, starting with a letter or a digit",
+    ),
+]
+_HeaderName = Annotated[
+    str,
+    _must(re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+").fullmatch, "is not a valid header name"),
+    _must(lambda name: not _TRANSPORT_HEADERS.fullmatch(name), "is set by the service itself"),
+]
+_HeaderValue = Annotated[
+    _Text,
+    _must(lambda value: value.isascii() and value.isprintable(), "must be printable ASCII without line breaks"),
+]
+_ForwardedName = Annotated[
+    _HeaderName,
+    AfterValidator(str.lower),
+    _must(
+        lambda name: name not in _CREDENTIAL_HEADERS,
+        "carries keys of this service, which are never forwarded; let clients send another header, "
+        'and write {"X-Their-Token": "Authorization"}',
+    ),
+]
 
 
 class ServerEntry(BaseModel):
@@ -100,27 +139,28 @@ class ServerEntry(BaseModel):
     type: Annotated[
         Literal["stdio", "http", "streamable-http", "streamableHttp"] | None,
         BeforeValidator(_supported_transport),
+        _WITH_VARIABLES,
         Field(validation_alias=AliasChoices("type", "transport")),
     ] = None
     """Accepted because MCP hosts write it; ``url`` or ``command`` already decides."""
-    url: Annotated[str, AfterValidator(_http_url)] | None = None
-    headers: Annotated[Mapping[str, str], AfterValidator(_header_values)] = {}
-    command: Annotated[str, Field(min_length=1)] | None = None
-    args: tuple[str, ...] = ()
-    env: Mapping[str, str] = {}
-    cwd: str | None = None
-    include: tuple[str, ...] = ("*",)
+    url: Annotated[_Text, AfterValidator(_http_url)] | None = None
+    headers: Mapping[_HeaderName, _HeaderValue] = {}
+    command: Annotated[_Text, Field(min_length=1)] | None = None
+    args: tuple[_Text, ...] = ()
+    env: Mapping[str, _Text] = {}
+    cwd: _Text | None = None
+    include: tuple[_Text, ...] = ("*",)
     """Patterns (``fnmatch``) of the tools' own names, before any prefix."""
-    exclude: tuple[str, ...] = ()
-    prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,32}$")] = ""
+    exclude: tuple[_Text, ...] = ()
+    prefix: Annotated[_Text, Field(pattern=r"^[A-Za-z0-9_-]{0,32}$")] = ""
     """Is put before the names of all its tools, followed by ``_``."""
-    requires_approval: bool | tuple[str, ...] | None = None
+    requires_approval: Annotated[bool | tuple[_Text, ...] | None, _WITH_VARIABLES] = None
     """All tools, no tool, or patterns of names; ``None``: the tools that the server marks as destructive."""
-    timeout: Annotated[float, Field(gt=0, le=600)] | None = None
+    timeout: Annotated[float | None, Field(gt=0, le=600), _WITH_VARIABLES] = None
     """Seconds per call; ``None``: ``TOOL_TIMEOUT``."""
-    forward_headers: Annotated[Mapping[str, str], BeforeValidator(_as_mapping), AfterValidator(_forwarded_names)] = {}
+    forward_headers: Annotated[Mapping[_ForwardedName, _HeaderName], BeforeValidator(_as_mapping)] = {}
     """Headers of the current caller, in lower case, and the names under which they are sent to the server."""
-    disabled: bool = False
+    disabled: Annotated[bool, _WITH_VARIABLES] = False
 
     @model_validator(mode="after")
     def _check_transport(self) -> Self:
@@ -150,130 +190,82 @@ class ServerEntry(BaseModel):
         """Select the received headers that are forwarded, under the names that the server expects."""
         if not self.forward_headers:
             return {}
-        decoded = ((name.decode("latin-1").lower(), value) for name, value in received)
-        found = {name: value.decode("latin-1") for name, value in decoded if name in self.forward_headers}
-        return {self.forward_headers[name]: value for name, value in found.items()}
+        found = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in received}
+        return {sent: found[name] for name, sent in self.forward_headers.items() if name in found}
 
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-@dataclass(frozen=True, slots=True)
-class ServerFile:
-    """The contents of the file."""
-
-    servers: Mapping[str, ServerEntry]
-    """The enabled servers by name, in the order of the file."""
-    variables: frozenset[str] = frozenset()
-    """The environment variables that the file refers to."""
+_SERVERS = TypeAdapter(Mapping[_ServerName, ServerEntry])
 
 
-def read_file(path: Path) -> ServerFile:
-    """Read the file; ``${VAR}`` and ``${VAR:-default}`` in its strings are replaced from the environment or ``.env``.
+def read_file(path: Path) -> tuple[dict[str, ServerEntry], frozenset[str]]:
+    """Read the enabled servers, in the order of the file, and the names of the variables that it refers to.
+
+    ``${VAR}`` and ``${VAR:-default}`` in its strings are replaced from the environment or ``.env``.
 
     Raises:
         ConfigurationError: the file is invalid; one line per fault, with the key but never the value: it may be secret.
     """
-    values = _values(path)
     environment = _Environment()
-    entries, faults = {}, []
-    for name, value in values.items():
-        try:
-            entries[name] = _entry(name, value, environment)
-        except _FaultError as fault:
-            faults += [f"MCP_SERVERS_FILE: {path}: {_KEY}.{name[:64]}{line}" for line in fault.lines]
-    if faults:
-        raise ConfigurationError("\n".join(faults))
-    servers = {name: entry for name, entry in entries.items() if not entry.disabled}
-    return ServerFile(servers, frozenset(environment.names))
-
-
-class _FaultError(Exception):
-    def __init__(self, *lines: str) -> None:
-        super().__init__(*lines)
-        self.lines = lines
-
-
-class _Environment:
-    """The variables of ``.env`` and of the environment, which takes precedence."""
-
-    def __init__(self) -> None:
-        in_file = dotenv_values(".env") if Path(".env").is_file() else {}
-        self._values = {name: value for name, value in in_file.items() if value is not None} | os.environ
-        self.names: set[str] = set()
-
-    def substitute(self, value: Any, key: str) -> Any:
-        """Replace the variables in a value, including the strings within lists and objects."""
-        if isinstance(value, str):
-            return _VARIABLE.sub(lambda match: self._value(match, key), value)
-        if isinstance(value, list):
-            return [self.substitute(each, f"{key}.{index}") for index, each in enumerate(value)]
-        if isinstance(value, dict):
-            return {name: self.substitute(each, f"{key}.{name}") for name, each in value.items()}
-        return value
-
-    def _value(self, match: re.Match[str], key: str) -> str:
-        name, default = match.groups()
-        self.names.add(name)
-        value = self._values.get(name) or default
-        if value is None:
-            raise _FaultError(f"{key}: the variable {name} is not set")
-        return value
-
-
-def _values(path: Path) -> Mapping[str, Any]:
-    def invalid(reason: str) -> ConfigurationError:
-        return ConfigurationError(f"MCP_SERVERS_FILE: {path}: {reason}")
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if repeated := [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]:
-            raise invalid(f"{repeated[0][:64]}: duplicate key in one object")
-        return dict(pairs)
-
-    content = _content(path, invalid).removeprefix(codecs.BOM_UTF8)
     try:
-        from_json(content)  # for its errors, which name line and column
-        document = json.loads(content, object_pairs_hook=unique)
+        servers = _SERVERS.validate_python(_enabled_entries(_content(path)), context=environment)
+    except ValidationError as error:
+        faults = [f"{_KEY}.{fault.place[:200]}: {_sentence(fault)}" for fault in describe_faults(error)]
     except ValueError as error:
-        raise invalid(f"is not valid JSON: {error}") from None
-    servers = document.get(_KEY) if isinstance(document, dict) else None
-    if not isinstance(servers, dict):
-        raise invalid(f'must be an object with "{_KEY}", an object of servers by name')
-    for key in document:
-        if key != _KEY:
-            raise invalid(f"{key[:64]}: unknown key; did you mean {_KEY}?")
-    return servers
+        faults = [str(error)]
+    else:
+        enabled = {name: entry for name, entry in servers.items() if not entry.disabled}
+        return enabled, frozenset(environment.names)
+    raise ConfigurationError("\n".join(f"MCP_SERVERS_FILE: {path}: {fault}" for fault in faults))
 
 
-def _content(path: Path, invalid: Callable[[str], ConfigurationError]) -> bytes:
+def _content(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise invalid(f"cannot be read: {error.strerror}") from None
+        raise ValueError(f"cannot be read: {error.strerror}") from None
     if len(content) > MAX_FILE_BYTES:
-        raise invalid(f"is longer than {MAX_FILE_BYTES} bytes")
-    return content
+        raise ValueError(f"is longer than {MAX_FILE_BYTES} bytes")
+    return content.removeprefix(codecs.BOM_UTF8)
 
 
-def _entry(name: str, value: Any, environment: _Environment) -> ServerEntry:
-    if not _SERVER_NAME.fullmatch(name):
-        raise _FaultError(": a name must be 1–32 letters, digits, _ or -, starting with a letter or a digit")
-    if isinstance(value, dict) and value.get("disabled") is True:  # checked first: its variables need not be set
-        return ServerEntry(command="none", disabled=True)
+def _enabled_entries(content: bytes) -> dict[str, Any]:
+    """The entries as they are in the file, without those that are disabled: their variables need not be set."""
     try:
-        return ServerEntry.model_validate(environment.substitute(value, ""))
-    except ValidationError as error:
-        raise _FaultError(*_lines(error)) from None
+        from_json(content)  # for its errors, which name line and column
+    except ValueError as error:
+        raise ValueError(f"is not valid JSON: {error}") from None
+    document = json.loads(content, object_pairs_hook=_unique_keys)
+    servers = document.get(_KEY) if isinstance(document, dict) else None
+    if not isinstance(servers, dict):
+        raise ValueError(f'must be an object with "{_KEY}", an object of servers by name')  # noqa: TRY004 - not an argument
+    for key in document.keys() - {_KEY}:
+        raise ValueError(f"{key[:64]}: unknown key; did you mean {_KEY}?")
+    return {
+        name: entry
+        for name, entry in servers.items()
+        if not (isinstance(entry, dict) and entry.get("disabled") is True)
+    }
 
 
-def _lines(error: ValidationError) -> Iterator[str]:
-    for place, message, kind in describe_faults(error):
-        if kind == "extra_forbidden":
-            suggestion = suggest(place, ServerEntry.model_fields)
-            message = "unknown key" + (f"; did you mean {suggestion}?" if suggestion else "")
-        yield f".{place[:200]}: {message}" if place else f": {message}"
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in values:
+            raise ValueError(f"{key[:64]}: duplicate key in one object")
+        values[key] = value
+    return values
+
+
+def _sentence(fault: Fault) -> str:
+    if fault.kind != "extra_forbidden":
+        return fault.message
+    suggestion = suggest(fault.place.rpartition(".")[2], ServerEntry.model_fields)
+    return "unknown key" + (f"; did you mean {suggestion}?" if suggestion else "")
 
 
 class McpServersSettings(EnvironmentSettings):

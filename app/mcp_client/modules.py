@@ -5,14 +5,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.mcp_client.file import McpServersSettings
+from app.mcp_client.file import McpServersSettings, ServerEntry, read_file
 from app.settings.base import read_settings
 from app.settings.tuning import Tuning
 from toolchat.chat.tool_module import Components, ToolModule
 from toolchat.errors import UpstreamUnavailable
 
 if TYPE_CHECKING:
-    from app.mcp_client.file import ServerEntry
     from app.mcp_client.server import RemoteServer
 
 __all__ = ["McpServers", "read_mcp_servers"]
@@ -41,15 +40,12 @@ def read_mcp_servers(tuning: Tuning) -> McpServers:
     settings = read_settings(McpServersSettings)
     if settings.file is None:
         return McpServers()
-    from app.mcp_client.file import read_file  # imported late: most services have no such file
-
-    file = read_file(settings.file)
-    modules = (_module(_ServerModule(name, entry, tuning)) for name, entry in file.servers.items())
-    return McpServers(tuple(modules), file.variables)
+    servers, variables = read_file(settings.file)
+    return McpServers(tuple(_module(name, entry, tuning) for name, entry in servers.items()), variables)
 
 
-def _module(server: "_ServerModule") -> ToolModule:
-    name = server.name
+def _module(name: str, entry: ServerEntry, tuning: Tuning) -> ToolModule:
+    server = _ServerModule(name, entry, tuning)
     return ToolModule(
         name=f"mcp-{name}",
         title=f"MCP {name}",
@@ -63,18 +59,18 @@ def _module(server: "_ServerModule") -> ToolModule:
 class _ServerModule:
     """The resources of a server's tool module; the server itself exists only while the service runs."""
 
-    def __init__(self, name: str, entry: "ServerEntry", tuning: Tuning) -> None:
-        self.name, self._entry, self._tuning = name, entry, tuning
+    def __init__(self, name: str, entry: ServerEntry, tuning: Tuning) -> None:
+        self._name, self._entry, self._tuning = name, entry, tuning
         self._server: RemoteServer | None = None
 
     @asynccontextmanager
     async def open(self, _: Components) -> AsyncGenerator[Sequence[object], None]:
         from app.mcp_client.server import RemoteServer  # imported late, because it imports the SDK
 
-        async with RemoteServer(self.name, self._entry, self._tuning).running() as self._server:
+        async with RemoteServer(self._name, self._entry, self._tuning).running() as self._server:
             yield (self._server,)
 
     async def check(self, _: Components) -> str:
         if self._server is None:
-            raise UpstreamUnavailable(f"the server {self.name} is not running")
+            raise UpstreamUnavailable(f"the server {self._name} is not running")
         return await self._server.check()

@@ -55,10 +55,14 @@ def test_each_server_is_a_tool_module_in_the_order_of_the_file(monkeypatch: pyte
         ({"url": "ftp://example.com"}, ".url: must be a URL that starts with http:// or https://"),
         ({"url": "https://me:SECRET@example.com"}, ".url: must have no user or password; put them into headers"),
         ({**WEB, "headers": {"A": "${NOT_SET}"}}, ".headers.A: the variable NOT_SET is not set"),
-        ({**PROCESS, "args": ["a", "${NOT_SET}"]}, ".args.1: the variable NOT_SET is not set"),
-        ({**WEB, "headers": {"A": "SECRET\n"}}, ".headers: A must be printable ASCII without line breaks"),
-        ({**WEB, "headers": {"Host": "SECRET"}}, ".headers: Host is set by the service itself"),
-        ({**WEB, "headers": {"Mcp-Session-Id": "1"}}, ".headers: Mcp-Session-Id is set by the service itself"),
+        ({**PROCESS, "args": ["a", "${NOT_SET}"]}, ".args[1]: the variable NOT_SET is not set"),
+        (
+            {**WEB, "headers": {"A": "${EMPTY}"}},
+            ".headers.A: the variable EMPTY is empty; write ${EMPTY:-} if it may be",
+        ),
+        ({**WEB, "headers": {"A": "SECRET\n"}}, ".headers.A: must be printable ASCII without line breaks"),
+        ({**WEB, "headers": {"Host": "SECRET"}}, ".headers.Host: is set by the service itself"),
+        ({**WEB, "headers": {"Mcp-Session-Id": "1"}}, ".headers.Mcp-Session-Id: is set by the service itself"),
         ({**WEB, "headers": {"A": 5}}, ".headers.A: Input should be a valid string"),
         ({**WEB, "exlude": ["*"]}, ".exlude: unknown key; did you mean exclude?"),
         ({**WEB, "alwaysAllow": []}, ".alwaysAllow: unknown key"),
@@ -70,6 +74,7 @@ def test_each_server_is_a_tool_module_in_the_order_of_the_file(monkeypatch: pyte
 def test_a_mistake_is_reported_in_one_line_with_file_and_key_but_no_value(
     entry: Any, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("EMPTY", "")
     told = refusal(monkeypatch, json.dumps({"mcpServers": {"far": entry}}))
     assert told == f"MCP_SERVERS_FILE: mcp.json: mcpServers.far{line}"
 
@@ -77,7 +82,7 @@ def test_a_mistake_is_reported_in_one_line_with_file_and_key_but_no_value(
 @pytest.mark.parametrize("header", ["Authorization", "x-api-key", "Proxy-Authorization", "X-Approval-Token"])
 def test_keys_of_this_service_cannot_be_forwarded(header: str, monkeypatch: pytest.MonkeyPatch) -> None:
     told = refusal(monkeypatch, json.dumps({"mcpServers": {"far": {**WEB, "forward_headers": [header]}}}))
-    assert f"forward_headers: {header} carries keys of this service, which are never forwarded" in told
+    assert f"forward_headers.{header}: carries keys of this service, which are never forwarded" in told
     assert "\n" not in told
 
 
@@ -89,7 +94,7 @@ def test_keys_of_this_service_cannot_be_forwarded(header: str, monkeypatch: pyte
         ('{"servers": {}}', 'must be an object with "mcpServers", an object of servers by name'),
         ('{"mcpServers": {}, "inputs": []}', "inputs: unknown key; did you mean mcpServers?"),
         (
-            '{"mcpServers": {"a b": {}}}',
+            '{"mcpServers": {"a b": {"command": "x"}}}',
             "mcpServers.a b: a name must be 1–32 letters, digits, _ or -, starting with a letter or a digit",
         ),
         (
@@ -116,7 +121,7 @@ def test_a_missing_file_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_variable_of_the_file_may_come_from_dotenv_without_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     Path(".env").write_text("GITHUB_TOKEN=abc\nNOBODYS_VARIABLE=x\n", encoding="utf-8")
-    servers = {"far": {**WEB, "headers": {"A": "Bearer ${GITHUB_TOKEN}", "B": "${NONE:-else}"}}}
+    servers = {"far": {**WEB, "headers": {"A": "Bearer ${GITHUB_TOKEN}", "B": "${NONE:-else}", "C": "${NONE:-}"}}}
     warnings = read(monkeypatch, json.dumps({"mcpServers": servers})).warnings
     assert [each.split(":")[0] for each in warnings] == ["NOBODYS_VARIABLE"]
 

@@ -12,7 +12,6 @@ from functools import cache, partial
 from threading import Thread
 from typing import Any, Self, TextIO
 
-import anyio
 import httpx2
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -230,14 +229,19 @@ async def _http_streams(
     entry: ServerEntry, forwarded: Mapping[str, str], diagnostics: Diagnostics
 ) -> AsyncGenerator[Any, None]:
     verify = _tls_context() if str(entry.url).startswith("https:") else False
-    transport = _BoundedTransport(verify, diagnostics)
+    hooks: dict[str, list[Callable[..., Any]]] = {
+        "request": [_prepare_request],
+        "response": [partial(_check_response, diagnostics)],
+    }
     replaced = {name.lower() for name in forwarded}
     own = {name: value for name, value in entry.headers.items() if name.lower() not in replaced}
     headers = {**own, **forwarded, "accept-encoding": "identity"}
     # No read timeout: every call has a limit of its own, and so has the length of its response.
     timeout = httpx2.Timeout(None, connect=CONNECT_SECONDS)
     async with (
-        httpx2.AsyncClient(transport=transport, headers=headers, timeout=timeout, trust_env=False) as client,
+        httpx2.AsyncClient(
+            verify=verify, headers=headers, timeout=timeout, trust_env=False, event_hooks=hooks
+        ) as client,
         streamable_http_client(str(entry.url), http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES) as streams,
     ):
         yield streams
@@ -249,45 +253,27 @@ def _tls_context() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-class _BoundedTransport(httpx2.AsyncBaseTransport):
-    """Bounds the length of responses and remembers the last status that refused a request."""
-
-    def __init__(self, verify: ssl.SSLContext | bool, diagnostics: Diagnostics) -> None:
-        self._transport = httpx2.AsyncHTTPTransport(verify=verify)
-        self._diagnostics = diagnostics
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        if tracing.observer is not None and request.method == "POST":
-            tracing.observer.inject(request.headers)  # the SDK adds it to the body's _meta only
-        if request.method == "DELETE":
-            with anyio.fail_after(SESSION_END_TIMEOUT):
-                return await self._transport.handle_async_request(request)
-        response = await self._transport.handle_async_request(request)
-        if response.has_redirect_location:
-            # The SDK would quote the address in its error, which models and users read.
-            location = response.headers.pop("location")
-            _log.warning("an MCP server's redirect is not followed", extra={"url": str(request.url), "to": location})
-            await response.aclose()
-            response = httpx2.Response(response.status_code, request=request)
-        if request.method == "POST":  # an older server answers the GET for its notifications with 405
-            refused = response.status_code in _REFUSALS or response.status_code >= 500 or response.is_redirect
-            self._diagnostics.status = response.status_code if refused else None
-        is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
-        if not is_stream or response.headers.get("content-encoding", "identity") != "identity":
-            # A compressed body was not requested and can expand a thousandfold: none of it is read.
-            limit = MAX_MESSAGE_BYTES if "content-encoding" not in response.headers else 0
-            response.stream = _BoundedStream(response.stream, limit)
-        return response
-
-    async def aclose(self) -> None:
-        await self._transport.aclose()
+async def _prepare_request(request: httpx2.Request) -> None:
+    if tracing.observer is not None and request.method == "POST":
+        tracing.observer.inject(request.headers)  # the SDK adds it to the body's _meta only
+    if request.method == "DELETE":
+        request.extensions["timeout"] = httpx2.Timeout(SESSION_END_TIMEOUT).as_dict()
 
 
-class _TooLongError(httpx2.StreamError):
-    """The SDK answers an error of this type to the one request, and the connection lives on."""
-
-    def __init__(self) -> None:
-        super().__init__(TOO_LONG)
+async def _check_response(diagnostics: Diagnostics, response: httpx2.Response) -> None:
+    """Bound the length of a response, and remember the last status that refused a request."""
+    if response.has_redirect_location:
+        # The SDK would quote the address in its error, which models and users read.
+        fields = {"url": str(response.request.url), "to": response.headers.pop("location")}
+        _log.warning("an MCP server's redirect is not followed", extra=fields)
+    if response.request.method == "POST":  # an older server answers the GET for its notifications with 405
+        refused = response.status_code in _REFUSALS or response.status_code >= 500 or response.is_redirect
+        diagnostics.status = response.status_code if refused else None
+    is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+    if not is_stream or response.headers.get("content-encoding", "identity") != "identity":
+        # A compressed body was not requested and can expand a thousandfold: none of it is read.
+        limit = MAX_MESSAGE_BYTES if "content-encoding" not in response.headers else 0
+        response.stream = _BoundedStream(response.stream, limit)
 
 
 class _BoundedStream(httpx2.AsyncByteStream):
@@ -299,7 +285,8 @@ class _BoundedStream(httpx2.AsyncByteStream):
         async for piece in self._stream:
             self._left -= len(piece)
             if self._left < 0:
-                raise _TooLongError
+                # The SDK answers an error of this type to the one request, and the connection lives on.
+                raise httpx2.StreamError(TOO_LONG)
             yield piece
 
     async def aclose(self) -> None:

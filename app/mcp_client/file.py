@@ -26,7 +26,7 @@ from pydantic import (
 from pydantic_core import from_json
 from pydantic_settings import SettingsConfigDict
 
-from app.settings.base import EnvironmentSettings, Fault, describe_faults
+from app.settings.base import EnvironmentSettings, describe_faults
 from app.settings.typos import suggest
 from toolchat.errors import ConfigurationError
 
@@ -213,7 +213,7 @@ def read_file(path: Path) -> tuple[dict[str, ServerEntry], frozenset[str]]:
     try:
         servers = _SERVERS.validate_python(_enabled_entries(_content(path)), context=environment)
     except ValidationError as error:
-        faults = [f"{_KEY}.{fault.place[:200]}: {_sentence(fault)}" for fault in describe_faults(error)]
+        faults = [f"{_KEY}.{place[:200]}: {_sentence(place, *fault)}" for place, *fault in describe_faults(error)]
     except ValueError as error:
         faults = [str(error)]
     else:
@@ -261,10 +261,10 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return values
 
 
-def _sentence(fault: Fault) -> str:
-    if fault.kind != "extra_forbidden":
-        return fault.message
-    suggestion = suggest(fault.place.rpartition(".")[2], ServerEntry.model_fields)
+def _sentence(place: str, message: str, kind: str) -> str:
+    if kind != "extra_forbidden":
+        return message
+    suggestion = suggest(place.rpartition(".")[2], ServerEntry.model_fields)
     return "unknown key" + (f"; did you mean {suggestion}?" if suggestion else "")
 
 

@@ -73,7 +73,7 @@ def visit(shared_page: Page, open_page: OpenPage, offline: httpx.AsyncClient, st
     async def visited(
         url: object,
         *,
-        place: str = "",
+        place: str = "?view=compare",
         width: int = 1280,
         faults: str = "",
         ready: str = "#ask:enabled",

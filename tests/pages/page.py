@@ -64,7 +64,7 @@ class Played(NamedTuple):
 
 @asynccontextmanager
 async def played(
-    visit: Visit, script: Callable[[PlayedRequest], Answer], place: str = "", **options: Any
+    visit: Visit, script: Callable[[PlayedRequest], Answer], place: str = "?view=compare", **options: Any
 ) -> AsyncGenerator[Played, None]:
     """Open the page of a service whose model follows a script."""
     client, player = visit.stage

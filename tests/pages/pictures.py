@@ -32,14 +32,21 @@ async def _compared(page: Page) -> None:
     await expect(page.locator("#panes .figures")).to_have_count(3)
 
 
-async def _talked(page: Page) -> None:
-    await say(page, "How do you say “Where is the station?” in Chinese?")
+async def _talk(page: Page, earlier: str, *questions: str) -> None:
+    await say(page, earlier)
     await expect(page.locator(".turn .figures")).to_have_count(1)
-    await page.get_by_role("button", name="New conversation").click()
-    await say(page, "What time is it in Paris and in Tokyo?")
-    await expect(page.locator(".turn .figures")).to_have_count(1)
-    await say(page, "And what is the weather in Oslo tomorrow?")
-    await expect(page.locator(".turn .figures")).to_have_count(2)
+    await page.locator("#new-conversation").click()
+    for number, question in enumerate(questions, start=1):
+        await say(page, question)
+        await expect(page.locator(".turn .figures")).to_have_count(number)
+
+
+_ENGLISH = (
+    "How do you say “Where is the station?” in Chinese?",
+    "What time is it in Paris and in Tokyo?",
+    "And what is the weather in Oslo tomorrow?",
+)
+_CHINESE = ("“车站在哪里？”用英语怎么说？", "巴黎和东京现在几点？", "奥斯陆明天天气怎么样？")
 
 
 async def _ran(page: Page) -> None:
@@ -55,20 +62,22 @@ class Picture(NamedTuple):
     place: str
     height: int
     show: Callable[[Page], Coroutine[None, None, None]]
+    locale: str = "en-US"
 
 
 PICTURES = {
     "swagger-ui": Picture("docs", 1250, _swagger),
     "playground": Picture("playground/?view=compare", 1140, _compared),
-    "playground-conversation": Picture("playground/?view=conversation", 1080, _talked),
+    "playground-conversation": Picture("playground/", 1080, lambda page: _talk(page, *_ENGLISH)),
+    "playground-conversation.zh-CN": Picture("playground/", 1080, lambda page: _talk(page, *_CHINESE), "zh-CN"),
     "playground-tools": Picture("playground/?view=tools&tool=getWeatherFunction", 860, _ran),
 }
 
 
 async def take(browser: Browser, url: str, folder: Path) -> None:
     """Take every picture of a demo service, each in a browser of its own."""
-    for name, (place, height, show) in PICTURES.items():
-        context = await browser.new_context(viewport={"width": 1280, "height": height}, locale="en-US")
+    for name, (place, height, show, locale) in PICTURES.items():
+        context = await browser.new_context(viewport={"width": 1280, "height": height}, locale=locale)
         page = await context.new_page()
         await page.goto(f"{url}/{place}")
         await show(page)

@@ -151,7 +151,9 @@ async def test_a_forbidden_request_is_explained(
     file.write_text(f'[[keys]]\nname = "alice"\nsha256 = "{digest_of(KEY)}"\n{entry}\n')
     async with (
         service(API_KEYS_FILE=str(file)) as client,
-        visit(client.base_url, place=f"#key={KEY}", faults="Failed to load resource", locale=locale) as page,
+        visit(
+            client.base_url, place=f"?view=compare#key={KEY}", faults="Failed to load resource", locale=locale
+        ) as page,
     ):
         for _ in range(2):
             await page.locator("#question").press("Control+Enter")

@@ -45,9 +45,9 @@ EVENTS = [
 TABS = (
     ("ArrowRight", "Conversation"),
     ("ArrowRight", "Tools"),
-    ("ArrowRight", "Compare"),
-    ("End", "Tools"),
-    ("ArrowLeft", "Conversation"),
+    ("End", "Compare"),
+    ("ArrowLeft", "Tools"),
+    ("Home", "Conversation"),
 )
 
 

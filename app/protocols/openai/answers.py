@@ -3,9 +3,8 @@
 import time
 from collections.abc import Mapping
 from dataclasses import field
-from functools import partial
 from random import getrandbits
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic_core import to_json
 
@@ -56,13 +55,13 @@ class OpenAIFormat(AnswerFormat):
     negotiated = False
 
     def __init__(self, context: ResponseContext) -> None:
-        self._context = context
+        self.context = context
 
     def headers(self, active: ActiveRequest, response: ChatResponse | None = None) -> dict[str, str]:
         """See :meth:`AnswerFormat.headers`; the session id is hidden if the client did not name the conversation."""
         headers = super().headers(active, response)
-        headers["openai-processing-ms"] = str(round((time.perf_counter() - self._context.started) * 1000))
-        if not self._context.in_session:
+        headers["openai-processing-ms"] = str(round((time.perf_counter() - self.context.started) * 1000))
+        if not self.context.in_session:
             headers.pop("X-Session-ID", None)
         if usage := active.reservation.usage:
             headers |= limit_headers(usage)
@@ -74,7 +73,7 @@ class _ChatFormat(OpenAIFormat):
 
     async def finish(self, active: ActiveRequest, response: ChatResponse) -> ChatResponse:
         """See :meth:`AnswerFormat.finish`."""
-        names = self._context.client_tools
+        names = self.context.client_tools
         return await save_turn(active.service.store, response, names) if names else response
 
 
@@ -82,11 +81,10 @@ class Completion(_ChatFormat, BufferedFormat):
     """A chat completion: the text, the calls that the client must run, and the usage."""
 
     media_type = "application/json"
-    documentation: ClassVar = {"schema": {"type": "object"}}
 
     def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:
         """See :meth:`BufferedFormat.render`."""
-        context = self._context
+        context = self.context
         calls = _client_calls(response, context.client_tools)
         choice = {
             "index": 0,
@@ -110,11 +108,10 @@ class Chunks(_ChatFormat, StreamFormat):
 
     media_type = "text/event-stream"
     parameters = "; charset=utf-8"
-    documentation: ClassVar = {"schema": {"type": "string"}}
 
-    def __init__(self, context: ResponseContext) -> None:
-        super().__init__(context)
-        self.writer = partial(ChunkWriter, context)
+    def writer(self, active: ActiveRequest) -> StreamWriter:
+        """See :attr:`StreamFormat.writer`."""
+        return ChunkWriter(self.context, active)
 
 
 class ChunkWriter(StreamWriter):

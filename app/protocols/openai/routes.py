@@ -1,21 +1,17 @@
 """The routes of OpenAI's API: ``GET /v1/models`` and ``POST /v1/chat/completions``; Responses have their own file."""
 
-from typing import Any
-
 from fastapi import APIRouter, Request, Response
-from pydantic_core import to_json
 
 from app.access.hosts import header
 from app.api.body_limits import body_of
 from app.api.dependencies import reject_prefetch
-from app.api.fast_router import QuestionRoute, ReadRoute
 from app.api.parameters import require_json
 from app.api.responses import answer_prompt
 from app.api.responses.active_request import IN_CHAT_PAGE
 from app.api.service import Service, service_state
 from app.api.sessions import SESSION_HEADER, conversation_by_header
 from app.protocols.openai.answers import OPEN_WEBUI, Chunks, Completion, ResponseContext
-from app.protocols.openai.documentation import ANSWER_RESPONSES, DOCUMENT_RESPONSES, TAG
+from app.protocols.openai.documentation import add_question, documents_router, json_response
 from app.protocols.openai.models import model_documents, model_not_found, model_prompt
 from app.protocols.openai.partial_turns import restore_turns
 from app.protocols.openai.requests import ChatCompletionRequest
@@ -51,34 +47,28 @@ _REQUEST = {
     "example": {"model": "toolchat", "messages": [{"role": "user", "content": "What time is it in London?"}]},
 }
 
-_REQUEST_BODY: dict[str, Any] = {
-    "requestBody": {"required": True, "content": {"application/json": {"schema": _REQUEST}}},
-    "parameters": [
-        SESSION_HEADER,
-        {
-            "name": "X-Toolchat-Progress",
-            "in": "header",
-            "required": False,
-            "description": "`open-webui`: a stream reports tool calls in status events of Open WebUI",
-            "schema": {"type": "string", "example": "open-webui"},
-        },
-    ],
+_PROGRESS_HEADER = {
+    "name": "X-Toolchat-Progress",
+    "in": "header",
+    "required": False,
+    "description": "`open-webui`: a stream reports tool calls in status events of Open WebUI",
+    "schema": {"type": "string", "example": "open-webui"},
 }
-router = APIRouter(tags=[TAG], route_class=ReadRoute)
+router = documents_router()
 
 
-@router.get("/v1/models", response_class=Response, responses=DOCUMENT_RESPONSES, summary="Models, in OpenAI's format")
+@router.get("/v1/models", summary="Models, in OpenAI's format")
 async def models(service: Service) -> Response:
     """List the service as models: with all tools, with none, and with those of one tool module."""
-    return _json({"object": "list", "data": model_documents(service.tools)})
+    return json_response({"object": "list", "data": model_documents(service.tools)})
 
 
-@router.get("/v1/models/{model}", response_class=Response, responses=DOCUMENT_RESPONSES, summary="One of the models")
+@router.get("/v1/models/{model}", summary="One of the models")
 async def one_model(service: Service, model: str) -> Response:
     """Show one model."""
     for document in model_documents(service.tools):
         if document["id"] == model:
-            return _json(document)
+            return json_response(document)
     raise model_not_found(model)
 
 
@@ -121,18 +111,5 @@ def add_routes(added: APIRouter) -> None:
     for api in _UNSUPPORTED:
         for path in (f"/v1/{api}", f"/v1/{api}/{{rest:path}}"):
             added.add_api_route(path, unsupported, methods=["GET", "POST", "DELETE"], include_in_schema=False)
-    added.add_api_route(
-        "/v1/chat/completions",
-        chat_completions,
-        methods=["POST"],
-        tags=[TAG],
-        summary="Chat completions, in OpenAI's format",
-        response_class=Response,
-        responses=ANSWER_RESPONSES,
-        route_class_override=QuestionRoute,
-        openapi_extra=_REQUEST_BODY,
-    )
-
-
-def _json(document: dict[str, Any]) -> Response:
-    return Response(to_json(document), media_type="application/json")
+    path, summary = "/v1/chat/completions", "Chat completions, in OpenAI's format"
+    add_question(added, path, chat_completions, summary, _REQUEST, SESSION_HEADER, _PROGRESS_HEADER)

@@ -1,8 +1,7 @@
 """Answers as OpenAI's Responses: a document, or a stream of semantic events."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from pydantic_core import to_json
 
@@ -26,8 +25,8 @@ __all__ = ["Answer", "ResponseDocument", "ResponseEvents"]
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
-class Answer:
-    """The answer to one request, while it grows.
+class Answer(OpenAIFormat):
+    """The answer to one request, while it grows; its two formats differ in when they send it.
 
     Args:
         sent: the request.
@@ -49,10 +48,9 @@ class Answer:
     ) -> None:
         client_tools = frozenset([each.name for each in sent.tools or () if each.name])
         identifier = background or new_identifier()
-        self.context = ResponseContext(
-            sent.model, client_tools, in_session=bool(sent.conversation), identifier=identifier
-        )
-        self.output = Output(self.context.identifier, approvals, streamed=bool(sent.stream))
+        context = ResponseContext(sent.model, client_tools, in_session=bool(sent.conversation), identifier=identifier)
+        super().__init__(context)
+        self.output = Output(identifier, approvals, streamed=bool(sent.stream))
         self.status = "in_progress"
         self.body = b""
         """The complete response as JSON."""
@@ -157,39 +155,25 @@ def _usage(usage: Usage) -> dict[str, Any]:
     }
 
 
-class _ResponseFormat(OpenAIFormat):
-    """What both formats share."""
-
-    def __init__(self, answer: Answer) -> None:
-        super().__init__(answer.context)
-        self._answer = answer
-
-    async def finish(self, active: ActiveRequest, response: ChatResponse) -> ChatResponse:
-        """See :meth:`AnswerFormat.finish`."""
-        return await self._answer.finish(active, response)
-
-
-class ResponseDocument(_ResponseFormat, BufferedFormat):
+class ResponseDocument(Answer, BufferedFormat):
     """A response: the calls of the service's tools, the text, the calls that the client must run, and the usage."""
 
     media_type = "application/json"
-    documentation: ClassVar = {"schema": {"type": "object"}}
 
     def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:  # noqa: ARG002
         """See :meth:`BufferedFormat.render`."""
-        return self._answer.body
+        return self.body
 
 
-class ResponseEvents(_ResponseFormat, StreamFormat):
+class ResponseEvents(Answer, StreamFormat):
     """Server-sent events with one change of the response each."""
 
     media_type = "text/event-stream"
     parameters = "; charset=utf-8"
-    documentation: ClassVar = {"schema": {"type": "string"}}
 
-    def __init__(self, answer: Answer) -> None:
-        super().__init__(answer)
-        self.writer = partial(EventWriter, answer)
+    def writer(self, active: ActiveRequest) -> StreamWriter:
+        """See :attr:`StreamFormat.writer`."""
+        return EventWriter(self, active)
 
 
 class EventWriter(StreamWriter):

@@ -3,11 +3,12 @@
 from typing import Any
 
 from fastapi import Request, Response
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
 from app.access.principals import current_request_caller
 from app.api.background.records import BackgroundQuestion
 from app.api.background.routes import accept, stream, supervisor
+from app.protocols.openai.documentation import json_response
 from app.protocols.openai.errors import BadRequest
 from app.protocols.openai.responses.answers import Answer
 from app.protocols.openai.responses.requests import ResponsesRequest
@@ -32,7 +33,7 @@ async def accept_response(request: Request, sent: ResponsesRequest, body: bytes,
     question = await accept(request, "/v1/responses", again, identifier=answer.context.identifier, shown=document)
     if sent.stream:
         return stream_response(request, question)
-    return Response(to_json(document), media_type="application/json")
+    return json_response(document)
 
 
 async def find_question(request: Request, identifier: str) -> BackgroundQuestion | None:

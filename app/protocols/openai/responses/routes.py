@@ -4,21 +4,19 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic_core import to_json
 
 from app.api.body_limits import body_of
 from app.api.dependencies import reject_prefetch, require_same_site
-from app.api.fast_router import QuestionRoute, ReadRoute
 from app.api.parameters import require_json
 from app.api.responses import answer_prompt
 from app.api.responses.active_request import BACKGROUND, IN_CHAT_PAGE
 from app.api.service import Service, ServiceState, service_state
 from app.api.sessions import conversation_of
-from app.protocols.openai.documentation import ANSWER_RESPONSES, DOCUMENT_RESPONSES, TAG
+from app.protocols.openai.documentation import add_question, documents_router, json_response
 from app.protocols.openai.errors import BadRequest
 from app.protocols.openai.models import model_prompt
 from app.protocols.openai.partial_turns import restore_turns
-from app.protocols.openai.responses.answers import Answer, ResponseDocument, ResponseEvents
+from app.protocols.openai.responses.answers import ResponseDocument, ResponseEvents
 from app.protocols.openai.responses.background import (
     accept_response,
     cancel_question,
@@ -49,9 +47,8 @@ _REQUEST = {
     },
     "example": {"model": "toolchat", "input": "What time is it in London?"},
 }
-_REQUEST_BODY = {"requestBody": {"required": True, "content": {"application/json": {"schema": _REQUEST}}}}
 
-router = APIRouter(tags=[TAG], route_class=ReadRoute)
+router = documents_router()
 
 
 async def create(request: Request) -> Response:
@@ -68,11 +65,12 @@ async def create(request: Request) -> Response:
     _require_one_history(sent)
     store = _responses(service)
     earlier, items, previous = await store.complete(sent)
-    decided = decisions(items)
+    decided, form = decisions(items), ResponseEvents if sent.stream else ResponseDocument
     if decided is None:
         # Whoever lists the service's tools decides by items; all others read how to decide.
         request.scope["state"][IN_CHAT_PAGE] = sent.service_tools is None
-        answer = Answer(sent, items, previous, store, {}, request.scope["state"].get(BACKGROUND, ("",))[0])
+        background = request.scope["state"].get(BACKGROUND, ("",))[0]
+        answer = form(sent, items, previous, store, {}, background)
         prompt, taken = await _prompt(service, sent, earlier, items), None
         if sent.background:
             return await accept_response(request, sent, body, answer)
@@ -80,16 +78,12 @@ async def create(request: Request) -> Response:
         identifier, approvals = decided
         taken = await service.approvals.find(identifier, approvals)
         _require_decisions(approvals, taken.calls)
-        answer = Answer(sent, items, previous, store, {call: f"mcpr_{identifier}/{call}" for call in approvals})
+        answer = form(sent, items, previous, store, {call: f"mcpr_{identifier}/{call}" for call in approvals})
         prompt = taken.prompt(service.chat, approvals)
-    return await answer_prompt(
-        request, prompt, ResponseEvents(answer) if sent.stream else ResponseDocument(answer), taken=taken
-    )
+    return await answer_prompt(request, prompt, answer, taken=taken)
 
 
-@router.get(
-    "/v1/responses/{identifier}", response_class=Response, responses=DOCUMENT_RESPONSES, summary="A stored response"
-)
+@router.get("/v1/responses/{identifier}", summary="A stored response")
 async def show(
     request: Request, service: Service, identifier: str, *, stream: bool = False, starting_after: int = -1
 ) -> Response:
@@ -103,23 +97,19 @@ async def show(
             raise BadRequest("stream: only responses in the background can be streamed again", "stream")
         return stream_response(request, question, starting_after)
     if question is not None and question.state != "completed":
-        return _json(document_of(question))
-    return _json((await _responses(service).find(identifier))["response"])
+        return json_response(document_of(question))
+    return json_response((await _responses(service).find(identifier))["response"])
 
 
-@router.delete(
-    "/v1/responses/{identifier}", response_class=Response, responses=DOCUMENT_RESPONSES, summary="Delete a response"
-)
+@router.delete("/v1/responses/{identifier}", summary="Delete a response")
 async def delete(service: Service, identifier: str) -> Response:
     """Delete a stored response; responses that continue it begin after it from now on."""
     await _responses(service).delete(identifier)
-    return _json({"id": identifier, "object": "response", "deleted": True})
+    return json_response({"id": identifier, "object": "response", "deleted": True})
 
 
 @router.post(
     "/v1/responses/{identifier}/cancel",
-    response_class=Response,
-    responses=DOCUMENT_RESPONSES,
     dependencies=[Depends(require_same_site)],
     summary="Cancel a response",
 )
@@ -130,17 +120,15 @@ async def cancel(request: Request, service: Service, identifier: str) -> Respons
     """
     question = await find_question(request, identifier)
     if question is not None and question.state != "completed":
-        return _json(document_of(await cancel_question(request, question)))
+        return json_response(document_of(await cancel_question(request, question)))
     record = await _responses(service).find(identifier)
     if record["response"]["background"]:
-        return _json(record["response"])
+        return json_response(record["response"])
     raise BadRequest("only responses in the background can be cancelled; close the connection of a running one")
 
 
 @router.get(
     "/v1/responses/{identifier}/input_items",
-    response_class=Response,
-    responses=DOCUMENT_RESPONSES,
     summary="The input of a stored response",
 )
 async def input_items(
@@ -158,23 +146,13 @@ async def input_items(
     page = shown[begin : begin + limit]
     ids = [each["id"] for each in page] or [""]
     has_more = begin + limit < len(shown)
-    return _json({"object": "list", "data": page, "first_id": ids[0], "last_id": ids[-1], "has_more": has_more})
+    return json_response({"object": "list", "data": page, "first_id": ids[0], "last_id": ids[-1], "has_more": has_more})
 
 
 def add_routes(added: APIRouter) -> None:
     """Add the routes of Responses."""
     added.include_router(router)
-    added.add_api_route(
-        "/v1/responses",
-        create,
-        methods=["POST"],
-        tags=[TAG],
-        summary="Responses, in OpenAI's format",
-        response_class=Response,
-        responses=ANSWER_RESPONSES,
-        route_class_override=QuestionRoute,
-        openapi_extra=_REQUEST_BODY,
-    )
+    add_question(added, "/v1/responses", create, "Responses, in OpenAI's format", _REQUEST)
 
 
 def _responses(service: ServiceState) -> ResponseStore:
@@ -227,7 +205,3 @@ def _shown(item: dict[str, Any], identifier: str) -> dict[str, Any]:
     if item.get("role") == "assistant":
         shown["content"] = [{"annotations": [], **each} for each in shown["content"]]
     return shown
-
-
-def _json(document: dict[str, Any]) -> Response:
-    return Response(to_json(document), media_type="application/json")

@@ -64,6 +64,6 @@ class CuttingProxy:
 
 def _hurried(piece: bytes) -> bytes:
     head, end, body = piece.partition(b"\r\n\r\n")
-    if b"text/event-stream" not in head:
+    if not end or b"text/event-stream" not in head:
         return piece
     return head + end + b"%x\r\n%b\r\n" % (len(_SOON), _SOON) + body

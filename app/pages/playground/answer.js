@@ -85,6 +85,7 @@ export class AnswerView {
     else if (event === "error") this.#fail(data);
     else if (event === "cancelled") this.#stopped();
     else if (event === "restarted") this.prose.finish(""), this.calls.clear();
+    else if (event === "reconnecting") say(this.status, event);
     else if (event === "waiting") titled(this.status, "", reasonOf(data));
     else if (event === "done") this.#finish(data);
     if (event === "delta") this.status.replaceChildren();

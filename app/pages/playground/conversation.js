@@ -2,11 +2,11 @@
 
 import { AnswerView } from "./answer.js";
 import { Conversations } from "./conversations.js";
-import { address, announce, find, limitLength, make } from "./elements.js";
-import { shownTurns } from "./history.js";
+import { PageEnd, address, announce, find, limitLength, make, onEnter } from "./elements.js";
+import { storedTurns } from "./history.js";
 import { Problem, documentOf, problemElement } from "./problem.js";
 import { remembered } from "./remembered.js";
-import { settle } from "./running.js";
+import { lose, settle } from "./running.js";
 import { posted, readJson } from "./sse.js";
 import { showStarters } from "./starters.js";
 import { say, text } from "./texts.js";
@@ -23,8 +23,10 @@ export class Conversation {
     this.tools = new ToolChoice(folders);
     limitLength(this.message, find("message-limit"), longest);
     this.turns = [];
+    this.end = new PageEnd(find("conversation"));
     find("planning").hidden = !plans;
-    this.list = new Conversations((id) => this.open(id), (id) => this.forget(id), (error) => this.#showProblem(error));
+    const open = (id) => { this.message.focus(); this.open(id); };
+    this.list = new Conversations(open, (id) => this.forget(id), (error) => this.#showProblem(error));
     this.#listen();
     showStarters(starters, ({ question, plan }) => this.#askAtOnce(question, plan || this.plan.checked));
     foldTodo();
@@ -37,18 +39,12 @@ export class Conversation {
     const opening = (this.opening = {});
     if (session) await this.#restoreTurns(session, opening);
     if (opening !== this.opening) return;
-    if ((await settle(session)) === "completed") return opening === this.opening ? this.open(session) : undefined;
+    const hasEnded = ["completed", "not-found"].includes(await settle(session));
     if (opening !== this.opening) return;
-    const pending = remembered.find(session)?.pending;
-    if (pending) {
-      this.#drop(this.turns.length - (pending.replaced ?? 0));
-      const view = this.#addQuestion(session, pending);
-      if (pending.running) view.run(pending.running);
-      else if (pending.approval) view.wait(pending.approval);
-      else view.after.append(say(make("p", "muted"), "notAnswered"));
-      this.plan.checked = pending.plan;
-      this.#offer();
-    }
+    if (hasEnded) return this.open(session);
+    const { pending, at } = remembered.find(session) ?? {};
+    this.at = at;
+    if (pending) this.#restoreQuestion(session, pending);
     find("send").disabled = false;
   }
 
@@ -58,7 +54,6 @@ export class Conversation {
     remembered.session = id;
     this.list.show();
     find("send").disabled = true;
-    this.message.focus();
     await this.restore();
   }
 
@@ -94,6 +89,13 @@ export class Conversation {
     return this.view?.running || find("send").disabled;
   }
 
+  /** Shows what another tab has asked in this conversation. */
+  #join() {
+    const { at, pending } = remembered.find(remembered.session) ?? {};
+    const isShown = !pending || pending.running || pending.approval;
+    if (at && at !== this.at && isShown && !this.#busy) this.open(remembered.session);
+  }
+
   #clear() {
     const { view } = this;
     this.turns = [];
@@ -108,17 +110,10 @@ export class Conversation {
   #listen() {
     find("talk-form").addEventListener("submit", (event) => { event.preventDefault(); this.send(); });
     find("stop").addEventListener("click", () => this.view?.stop());
+    addEventListener("storage", () => this.#join()); // of other tabs alone
     find("edit-cancel").addEventListener("click", () => this.#edit());
-    this.message.addEventListener("keydown", (event) => {
-      if (event.key === "Escape" && this.editing !== undefined) this.#edit();
-      // Enter that ends the writing of Chinese characters is not meant for the form.
-      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-      event.preventDefault();
-      this.send();
-    });
-    // Whoever scrolls up to read is left there; else the page follows the answer.
-    this.follows = true;
-    addEventListener("scroll", () => { this.follows = innerHeight + scrollY > document.documentElement.scrollHeight - 80; });
+    this.message.addEventListener("keydown", ({ key }) => { if (key === "Escape" && this.editing !== undefined) this.#edit(); });
+    onEnter(this.message, () => this.send());
   }
 
   /** Asks in place of the turns from a place on; the service forgets those of them that it knows. */
@@ -127,9 +122,9 @@ export class Conversation {
     const before = remembered.find(remembered.session)?.pending?.replaced ?? 0;
     const replaced = this.turns.slice(from).filter((turn) => turn.answered).length || (from < this.turns.length ? before : 0);
     this.#drop(from);
-    this.follows = true;
-    const sessionId = remembered.begin(question);
-    remembered.update(sessionId, { pending: { question, plan, replaced } });
+    this.end.follows = true;
+    const { id: sessionId, at } = remembered.begin({ question, plan, replaced });
+    this.at = at;
     const view = this.#addQuestion(sessionId, { question, plan });
     this.#offer();
     const tools = plan ? undefined : this.tools.chosen;
@@ -154,7 +149,7 @@ export class Conversation {
       onEvent: (event, data) => { if (event === "todo" && view === this.view) showTodo(data); },
       onHeaders: () => remembered.run(session, view.question?.href),
       onRunning: (running) => this.#onRunning(session, view, running),
-      onShown: () => this.#follow(),
+      onShown: () => this.end.follow(),
     });
     this.#addTurn({ question, plan, view, element: view.element, answered: false });
     return view;
@@ -165,7 +160,7 @@ export class Conversation {
     this.#showRunning(running);
     if (!running) this.#rememberEnd(session, this.turns.at(-1));
     this.#offer();
-    this.#follow();
+    this.end.follow();
   }
 
   #showRunning(running) {
@@ -182,28 +177,31 @@ export class Conversation {
   }
 
   async #restoreTurns(session, opening) {
-    const known = remembered.find(session);
-    const path = encodeURIComponent(session);
     try {
-      const kept = known?.answered ? (await readJson(address(`/chat/${path}`))).messages : [];
-      const todo = this.plans ? await readJson(address(`/todo/${path}`)) : EMPTY;
+      const stored = await storedTurns(session);
+      const todo = this.plans ? await readJson(address(`/todo/${encodeURIComponent(session)}`)) : EMPTY;
       if (opening !== this.opening) return;
-      for (const turn of shownTurns(kept)) this.#addTurn({ ...turn, plan: false, answered: true });
+      for (const turn of stored) this.#addTurn(turn);
       this.#offer();
       showTodo(todo);
     } catch (error) {
       if (opening !== this.opening) return;
-      if (error instanceof Problem && error.document.code === "not-found") this.#lost(session, known);
+      if (error instanceof Problem && error.document.code === "not-found") find("turns").append(lose(session));
       else this.#showProblem(error);
     }
   }
 
-  /** The service keeps it no longer; a question that has no answer can still be asked again, as a new conversation. */
-  #lost(session, known) {
-    const { name = "", pending } = known ?? {};
-    if (pending) remembered.update(session, { answered: false, pending: { question: pending.question, plan: pending.plan } });
-    else remembered.forget(session);
-    find("turns").append(say(make("p", "notice gone"), "gone", { name }));
+  /** Shows the question that has no answer yet, and goes on with it. */
+  #restoreQuestion(session, { question, plan, replaced, running, approval, problem }) {
+    const hasAnswer = !running && !approval && !problem && this.turns.at(-1)?.question === question;
+    if (hasAnswer) return remembered.update(session, { pending: undefined }); // it came while nobody read it
+    this.#drop(this.turns.length - (replaced ?? 0));
+    const view = this.#addQuestion(session, { question, plan });
+    if (running) view.run(running);
+    else if (approval) view.wait(approval);
+    else view.after.append(problem ? problemElement(problem) : say(make("p", "muted"), "notAnswered"));
+    this.plan.checked = plan;
+    this.#offer();
   }
 
   #addTurn(known) {
@@ -211,7 +209,7 @@ export class Conversation {
     this.turns.push(turn);
     find("turns").append(...turn.parts);
     find("talk-empty").hidden = true;
-    this.#follow();
+    this.end.follow();
   }
 
   #drop(from) {
@@ -238,10 +236,6 @@ export class Conversation {
       for (const part of parts) part.classList.toggle("replaced", at !== undefined && each >= at);
     }
     this.message.focus();
-  }
-
-  #follow() {
-    if (this.follows && !find("conversation").hidden) scrollTo(0, document.documentElement.scrollHeight);
   }
 
   #showProblem(error) {

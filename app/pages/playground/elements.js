@@ -70,6 +70,28 @@ export function limitLength(field, shown, longest) {
   });
 }
 
+/** Acts on Enter; Shift and Enter begin a line, and Enter that ends the writing of Chinese characters does not count. */
+export function onEnter(field, action) {
+  field.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    action();
+  });
+}
+
+/** The end of the page, which it follows unless its reader has scrolled up. */
+export class PageEnd {
+  constructor(section) {
+    this.section = section;
+    this.follows = true;
+    addEventListener("scroll", () => { this.follows = innerHeight + scrollY > document.documentElement.scrollHeight - 80; });
+  }
+
+  follow() {
+    if (this.follows && !this.section.hidden) scrollTo(0, document.documentElement.scrollHeight);
+  }
+}
+
 /** Tells users of a screen reader, once, when something has ended. */
 export function announce(key, values = {}) {
   find("announcer").textContent = text(key, key, values);

@@ -2,8 +2,10 @@
 
 import { figures } from "./answer.js";
 import { callElement } from "./calls.js";
-import { make } from "./elements.js";
+import { address, make } from "./elements.js";
 import { Prose } from "./prose.js";
+import { remembered } from "./remembered.js";
+import { readJson } from "./sse.js";
 
 /** The messages of each turn: a question, and what followed it. */
 function turnsOf(messages) {
@@ -23,7 +25,12 @@ function shownTurn(turn) {
   prose.finish(answer);
   const shown = make("div", "calls", ...(ended?.tool_calls ?? []).map((call) => callElement(call, false)));
   const element = make("div", "answer", shown, prose.element, make("div", "after", ...(ended ? [figures(ended)] : [])));
-  return { question: turn.find((each) => each.role === "user")?.text ?? "", answer, element };
+  return { question: turn.find((each) => each.role === "user")?.text ?? "", answer, element, plan: false, answered: true };
 }
 
-export const shownTurns = (messages) => turnsOf(messages).map(shownTurn);
+/** The turns of a session that the service has answered before. */
+export async function storedTurns(session) {
+  if (!remembered.find(session)?.answered) return [];
+  const { messages } = await readJson(address(`/chat/${encodeURIComponent(session)}`));
+  return turnsOf(messages).map(shownTurn);
+}

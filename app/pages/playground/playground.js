@@ -62,11 +62,6 @@ function showModel(label) {
   find("model").hidden = false;
 }
 
-/** Whether the service keeps todo lists. */
-function hasTodo(folders, openapi) {
-  return "/todo/chat" in openapi.paths && folders.some(({ name, registered }) => name === "todo" && registered);
-}
-
 /** Shows the calls of an answer to another client that the address names, to be decided here. */
 async function showApproval(token) {
   const identifier = new URLSearchParams(location.search).get("approval");
@@ -88,7 +83,8 @@ async function show() {
   const compare = new Compare(folders, openapi, longest);
   find("ask").disabled = false;
   const registered = compare.folders.filter((folder) => folder.registered);
-  const planned = hasTodo(folders, openapi) ? [openapi.paths["/todo/chat"].get] : [];
+  const hasTodo = folders.some(({ name, registered }) => name === "todo" && registered);
+  const planned = hasTodo ? [openapi.paths["/todo/chat"].get] : [];
   new Tools(folders);
   const conversation = new Conversation(planned.length > 0, () => [
     ...registered.map((folder) => ({ question: compare.questions(folder)[0], plan: false })),

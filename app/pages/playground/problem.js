@@ -16,24 +16,19 @@ export const documentOf = (error) => (error instanceof Problem ? error.document 
 export async function problemOf(response) {
   try {
     const document = await response.json();
-    if (typeof document.code === "string") return { ...document, ...standing(document, response.headers) };
+    const retry_after = Number(response.headers.get("retry-after")) || undefined;
+    if (typeof document.code === "string") return { ...document, retry_after };
   } catch { /* a proxy's page: the status is all there is to say */ }
   return { code: "unexpected-answer", detail: `HTTP ${response.status}` };
 }
 
-/** What the headers say of when to ask again, and of the limit that was reached. */
-function standing(document, headers) {
-  const policies = headers.get("ratelimit-policy") ?? "";
-  const limits = new Map([...policies.matchAll(/"([^"]+)";q=(\d+)/g)].map(([, name, limit]) => [name, limit]));
-  return { retry_after: Number(headers.get("retry-after")) || undefined, limit: limits.get(document["violated-policies"]?.[0]) };
-}
-
 /** What has happened and what to do about it, in paragraphs. */
 export function wordsOf(document) {
-  const { code, detail, limit, retry_after: wait } = document;
+  const { code, detail, retry_after: wait } = document;
   const quota = `quota.${document["violated-policies"]?.[0]}`, instead = `instead.${code}`, advice = `advice.${code}`;
   const words = [];
-  if (limit && text(quota, "")) words.push(say(make("p"), quota, { limit }));
+  // The limit is at the beginning of the service's own words, which are in English.
+  if (text(quota, "")) words.push(say(make("p"), quota, { limit: parseInt(detail) }));
   else if (text(instead, "")) words.push(say(make("p"), instead));
   else if (detail) words.push(make("p", "", detail));
   if (text(advice, "")) words.push(say(make("p"), advice));

@@ -3,7 +3,7 @@
  * A conversation has the `id` of its session, a `name` (the user's, at first the question that it began with), the time
  * `at` when it was last asked something, `answered` once the service knows the session, and while a question has no
  * answer `pending`: `question`, `plan`, `replaced` (how many turns it replaces), `running` (its address in the
- * background), and the `approval` that it waits for. */
+ * background), the `approval` that it waits for, and the `problem` because of which it has none. */
 
 import { newKey } from "./elements.js";
 
@@ -54,12 +54,12 @@ export const remembered = {
     if (added.length) write([...read(), ...added]);
   },
 
-  /** The session that the next question belongs to: the one that is shown, or a new one. */
-  begin(question) {
-    remembered.session ||= newKey();
-    const known = remembered.find(remembered.session);
-    remembered.update(remembered.session, { name: known?.name || nameOf(question), at: Date.now() });
-    return remembered.session;
+  /** A question is asked in the conversation that is shown, or in a new one, which is given. */
+  begin(pending) {
+    const id = (remembered.session ||= newKey());
+    const name = remembered.find(id)?.name || nameOf(pending.question);
+    remembered.update(id, { name, at: Date.now(), pending });
+    return remembered.find(id);
   },
 
   /** A conversation, with its approval only for as long as the service keeps it. */
@@ -82,13 +82,13 @@ export const remembered = {
   },
 
   /** A question has its answer, one that waits for an approval, or none; where it is `running`, none yet. */
-  end(id, answer, running) {
+  end(id, answer, running, problem) {
     const pending = remembered.find(id)?.pending;
     if (!pending) return; // it was deleted in another tab
     const { approval } = answer ?? {};
     if (answer && !approval) return remembered.update(id, { pending: undefined, answered: true });
     const waiting = approval && { ...approval, expires_at: Date.now() + approval.expires_in * 1000 };
-    remembered.update(id, { pending: { ...pending, approval: waiting, running } });
+    remembered.update(id, { pending: { ...pending, approval: waiting, running, problem } });
   },
 
   rename(id, name) {

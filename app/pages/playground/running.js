@@ -1,16 +1,28 @@
 /** Questions in the background: whether they have their answers. */
 
+import { make } from "./elements.js";
 import { documentOf } from "./problem.js";
 import { remembered } from "./remembered.js";
 import { readJson } from "./sse.js";
+import { say } from "./texts.js";
 
 /** Finds out how the question of a session has ended, if it runs no longer; gives its state. */
 export async function settle(session) {
   const { running } = remembered.find(session)?.pending ?? {};
   if (!running) return undefined;
-  const { status, answer } = await readJson(running).catch((error) => ({ status: documentOf(error).code }));
-  if (["completed", "failed", "cancelled", "not-found"].includes(status)) remembered.end(session, answer);
+  const { status, answer, error } = await readJson(running).catch((fault) => ({ status: documentOf(fault).code }));
+  if (["completed", "failed", "cancelled", "not-found"].includes(status)) remembered.end(session, answer, undefined, error);
+  // The record of a question is stored for minutes: the conversation may have its answer.
+  if (status === "not-found") remembered.update(session, { answered: true });
   return status;
+}
+
+/** Says that the service stores a session no longer. A question without an answer can be asked again, in a new one. */
+export function lose(session) {
+  const { name = "", pending } = remembered.find(session) ?? {};
+  if (pending) remembered.update(session, { answered: false, pending: { question: pending.question, plan: pending.plan } });
+  else remembered.forget(session);
+  return say(make("p", "notice gone"), "gone", { name });
 }
 
 // Those of other conversations than the shown one, for the list.

@@ -37,12 +37,17 @@ export async function* ask(url, init, onHeaders) {
     try {
       const again = { signal: init.signal, headers: last ? { "Last-Event-ID": last } : {} };
       for await (const { id, ...event } of place ? read(place, again, begun) : read(url, init, begun)) {
+        // An error without an id is not the question's: its events could not be read.
+        if (place && event.event === "error" && !id) throw new Problem(event.data);
         [last, losses] = [id ?? last, 0];
         yield event;
       }
       return;
     } catch (error) {
-      if (!place || error.document?.code !== "connection-lost" || ++losses > MOST_LOSSES) throw error;
+      // A service that restarts, or a proxy before it, may also answer with a problem that passes.
+      const isPassing = error.document && (error.document.retryable ?? true);
+      if (!place || init.signal?.aborted || !isPassing || ++losses > MOST_LOSSES) throw error;
+      yield { event: "reconnecting" };
       await new Promise((resolve) => setTimeout(resolve, 1000 * losses));
     }
   }

@@ -317,7 +317,7 @@ class Arguments:
             return None
         value = self._piece(parameter, path)
         self.is_loose = is_loose
-        return re.sub(r"(?i)^(?:(?:of|the|an?)\s+)+", "", value or "") or None
+        return re.sub(r"(?i)^(?:(?:of|the|an?|to|for|from|by|with)\s+)+", "", value or "") or None
 
     def _read_rest(self) -> None:
         """What no argument holds: further values in a row with that of an argument, or literals that nothing takes."""

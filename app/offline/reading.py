@@ -44,7 +44,7 @@ _CLOSING = re.compile(rf"(?:{_GAP}|\b(?:please|pls|for me|and|is)\b|分别|[吗�
 _PRONOUN = re.compile(
     rf"(?:{_GAP}|\b(?:th[ie]s|that|it|these|those|them|the|following|text|something|above|here|us|sentence|word"
     rf"|answer|result|for|into|to"
-    r"|in|my|your|previous|last|translat(?:ion|or)|an?|some|i|need|want|me|please|this)\b|这个?|那个?|它"
+    r"|in|my|your|previous|last|question|translat(?:ion|or)|an?|some|i|need|want|me|please|this)\b|这个?|那个?|它"
     r"|[以下上]面?|内容|结果|回答|句子"
     r"|句话|文字|段话|成|的|最后|刚才)+"
 )

@@ -36,7 +36,7 @@ _ROLES = {
 }
 _DESCRIBED = ("zone", "language", "place", "currency", "text")
 SOMEBODY = re.compile(r"\b(?:name|receiver|recipient|sender|person|user|customer)\b|姓名|名字|收件人")
-SUCH_AS = re.compile(r"(?:\bsuch as|\be\.g\.|\bfor example,?|例如|比如)\s*([\w-]+(?: [A-Z][\w-]*)*)")
+SUCH_AS = re.compile(r"(?:\bsuch as|\be\.g\.|\bfor example,?|例如|比如)\s*([\w/+-]+(?: [A-Z][\w-]*)*)")
 """An example in a description: a value, and no word for the tool."""
 _SIDES = {
     "source": r"\b(?:from|source|origin|departure)\b|源|出发",

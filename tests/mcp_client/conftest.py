@@ -1,16 +1,14 @@
 """A service with two hostile MCP servers, shared by the tests of a module, and a model that calls the named tool."""
 
 from collections.abc import AsyncGenerator
-from functools import partial
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.mcp_client.playing import described, hostile, written
+from tests.mcp_client.playing import hostile, reaches, written
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
 from tests.serving import service
-from tests.waiting import until
 
 
 def obedient(request: PlayedRequest) -> Answer:
@@ -40,9 +38,6 @@ async def client(
         twin=hostile(timeout=0.3, requires_approval=["echo"]),
     )
     async with service(MCP_SERVERS_FILE=file, OPENAI_BASE_URL=model.base_url) as client:
-        await until(partial(_are_there, client))
+        await reaches(client, "registered", "first")
+        await reaches(client, "registered", "twin")
         yield client
-
-
-async def _are_there(client: httpx.AsyncClient) -> bool:
-    return all([(await described(client, name))["registered"] for name in ("first", "twin")])

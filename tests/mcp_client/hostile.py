@@ -50,6 +50,7 @@ TOOLS = [
     tool("nowhere", schema={"type": "object", "properties": {"p": {"$ref": "http://127.0.0.1:9/schema"}}}),
     tool("circle", schema=referring("x", x={"$ref": "#/$defs/y"}, y={"$ref": "#/$defs/x"})),
     tool("laughs", schema=laughing()),
+    tool("union", schema={"type": "object", "properties": {"p": {"$ref": "#", "allOf": 5}}}),
     tool("tree", schema={"type": "object", "properties": {"kids": {"type": "array", "items": {"$ref": "#"}}}}),
     tool("odd", schema={"type": "object", "properties": {"p": True, "q": {"type": "string", "description": 5}}}),
     tool("list", schema={"type": "array"}),

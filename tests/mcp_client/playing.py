@@ -7,7 +7,9 @@ from typing import Any
 
 import httpx
 
-__all__ = ["HOSTILE", "described", "hostile", "ran", "run", "tools_of", "written"]
+from tests.waiting import until
+
+__all__ = ["HOSTILE", "described", "hostile", "ran", "reaches", "run", "state", "tools_of", "written"]
 
 HOSTILE = Path(__file__).with_name("hostile.py")
 
@@ -41,6 +43,21 @@ async def described(client: httpx.AsyncClient, server: str) -> dict[str, Any]:
     """The folder of a server in ``/tools``."""
     folders: list[dict[str, Any]] = (await client.get("/tools")).json()
     return next(each for each in folders if each["name"] == f"mcp-{server}")
+
+
+async def state(client: httpx.AsyncClient, server: str = "far") -> str:
+    """``registered``, or the reason why a server is unavailable."""
+    folder = await described(client, server)
+    return "registered" if folder["registered"] else str(folder["reason"])
+
+
+async def reaches(client: httpx.AsyncClient, wanted: str, server: str = "far") -> None:
+    """Wait until the state of a server begins with a text."""
+
+    async def is_reached() -> bool:
+        return (await state(client, server)).startswith(wanted)
+
+    await until(is_reached)
 
 
 async def tools_of(client: httpx.AsyncClient, server: str) -> dict[str, dict[str, Any]]:

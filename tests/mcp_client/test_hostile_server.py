@@ -8,17 +8,13 @@ import httpx
 import pytest
 
 from tests.chat.played import JSON
-from tests.mcp_client.playing import described, ran, run, tools_of
+from tests.mcp_client.playing import ran, reaches, run, tools_of
 from tests.players.openai_player import OpenAIPlayer
 from tests.waiting import until
 
 TOO_LONG = ": it is longer than 4 MiB"
-UNUSABLE = {"huge", "deep", "nowhere", "circle", "list", "sense"}
+UNUSABLE = {"huge", "deep", "nowhere", "circle", "list", "sense", "union"}
 LONGEST_NAME = "a_name_with____" + "z" * 40 + "_503ccd64"
-
-
-async def is_there(client: httpx.AsyncClient, server: str) -> bool:
-    return bool((await described(client, server))["registered"])
 
 
 async def cancelled(client: httpx.AsyncClient, server: str = "") -> int:
@@ -194,13 +190,10 @@ async def test_a_lost_process_is_unavailable_until_it_is_restarted(
     ended, result = await ran(client, tool)
     assert (ended, json.loads(result)["error"]["message"]) == (kind, told)
 
-    async def is_away() -> bool:
-        return not await is_there(client, "first")
-
-    await until(is_away)
+    await reaches(client, reason, "first")
     for refused in (await run(client, "reads"), await client.get("/mcp/first/chat-tool-function")):
         assert (refused.status_code, refused.json()["code"]) == (503, "tool-server-away")
         assert refused.json()["detail"] == f"MCP first: {reason}"
     assert (await ran(client, "twin_reads"))[0] == "ok"
-    await until(lambda: is_there(client, "first"))
+    await reaches(client, "registered", "first")
     assert (await ran(client, "reads"))[0] == "ok"

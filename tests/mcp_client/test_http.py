@@ -15,11 +15,9 @@ from starlette.responses import Response
 from app.settings.tuning import Tuning
 from tests.access.principals import as_, principals
 from tests.mcp_client.player import McpPlayer
-from tests.mcp_client.playing import described, hostile, ran, run, tools_of, written
+from tests.mcp_client.playing import hostile, ran, reaches, run, state, tools_of, written
 from tests.observability.reading import figures_of
-from tests.ports import silent_port
 from tests.serving import service, serving
-from tests.waiting import until
 
 Opened = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
 QUICK = Tuning(tool_list_refresh=0.1)
@@ -44,11 +42,6 @@ def opened(player: McpPlayer, tmp_path: Path) -> Opened:
                 yield client
 
     return open_
-
-
-async def state(client: httpx.AsyncClient) -> str:
-    folder = await described(client, "far")
-    return "registered" if folder["registered"] else folder["reason"]
 
 
 async def test_the_headers_of_the_file_are_sent_with_every_request(player: McpPlayer, opened: Opened) -> None:
@@ -108,43 +101,32 @@ async def test_a_header_that_cannot_be_forwarded_fails_the_call(player: McpPlaye
     assert player.calls() == []
 
 
-@pytest.mark.parametrize("status", [401, 503])
+@pytest.mark.parametrize("status", [401, 404, 405, 503])
 async def test_a_server_that_refuses_at_startup_is_connected_later(
     status: int, player: McpPlayer, opened: Opened
 ) -> None:
     player.status = status
+    sse = ": the url must be that of streamable HTTP, which often ends in /mcp; SSE is not supported"
     async with opened() as client:
-        assert await state(client) == f"it answers with status {status}"
+        assert await state(client) == f"it answers with status {status}{sse if status in (404, 405) else ''}"
         refused = await client.get("/mcp/far/chat-tool-function")
         assert (refused.status_code, refused.json()["code"]) == (503, "tool-server-away")
         assert "Retry-After" in refused.headers
         assert "SECRET" not in refused.text
         player.status = 200
-        await until(lambda: _is(client, "registered"))
+        await reaches(client, "registered")
         assert await ran(client, "look") == ("ok", "seen")
-
-
-@pytest.mark.parametrize("status", [404, 405])
-async def test_a_server_that_speaks_sse_only_is_said_to(status: int, player: McpPlayer, opened: Opened) -> None:
-    player.status = status
-    async with opened() as client:
-        told = "the url must be that of streamable HTTP, which often ends in /mcp; SSE is not supported"
-        assert await state(client) == f"it answers with status {status}: {told}"
-
-
-async def _is(client: httpx.AsyncClient, wanted: str) -> bool:
-    return await state(client) == wanted
 
 
 async def test_an_unavailable_server_is_noticed_without_a_call(player: McpPlayer, opened: Opened) -> None:
     async with opened(tuning=QUICK) as client:
         assert await _is_up(client) == 1
         player.status = 500
-        await until(lambda: _is(client, "it answers with status 500"))
+        await reaches(client, "it answers with status 500")
         assert [*await tools_of(client, "far")] == ["look"]
         assert await _is_up(client) == 0
         player.status = 200
-        await until(lambda: _is(client, "registered"))
+        await reaches(client, "registered")
         assert await _is_up(client) == 1
 
 
@@ -193,18 +175,6 @@ async def test_the_address_of_a_redirect_is_for_the_log_only(
     assert "http" not in result
     (logged,) = [each for each in caplog.records if "redirect" in each.message]
     assert vars(logged)["to"] == "http://inside.example/secret"
-
-
-async def test_a_closed_port_makes_the_server_unavailable(tmp_path: Path) -> None:
-    with silent_port() as port:
-        file = written(tmp_path, far={"url": f"http://127.0.0.1:{port}/mcp"}, none={"command": str(tmp_path / "none")})
-        async with service(MCP_SERVERS_FILE=file, CHAT_PROVIDER="offline") as client:
-            assert await state(client) == "it cannot be reached (ConnectError)"
-            none = await described(client, "none")
-            assert none["reason"] == "its command cannot be started (FileNotFoundError)"
-            ready = (await client.get("/health/ready")).json()
-    assert ready["status"] == "ok"
-    assert ready["tools"]["mcp-far"] is False
 
 
 async def test_the_startup_waits_for_a_silent_server_until_its_timeout(tmp_path: Path) -> None:

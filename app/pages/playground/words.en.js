@@ -54,7 +54,7 @@ export const ENGLISH = {
   noArguments: "This tool takes no arguments.", curl: "Copy as curl", reset: "Reset",
   required: "required", optional: "optional", choose: "Choose…", unset: "not given",
   "hint.default": "default {value}", "hint.example": "such as {value}", "hint.zone": "in your time zone, {value}",
-  runDone: "{name}: {outcome}", runStopped: "{name}: stopped", running: "Running…", toolFailed: "The tool was not run",
+  runDone: "{name}: {outcome}", running: "Running…", toolFailed: "The tool was not run",
   progressOf: "{done} of {of}", answeredOnce: "This run was answered before; nothing was run again.", progressDone: "{done} done", at: "Run at {time}",
   "advice.idempotency-conflict": "A run with this key is still going on. Wait for it, then run again.",
   keyTitle: "This service asks for a key", keyText: "It is kept for this tab alone, until the tab is closed.",

@@ -54,7 +54,7 @@ export const CHINESE = {
   noArguments: "这个工具没有参数。", curl: "复制为 curl", reset: "重置",
   required: "必填", optional: "可不填", choose: "请选择…", unset: "不填",
   "hint.default": "默认 {value}", "hint.example": "例如 {value}", "hint.zone": "你的时区：{value}",
-  runDone: "{name}：{outcome}", runStopped: "{name}：已停止", running: "正在运行…", toolFailed: "工具没有运行",
+  runDone: "{name}：{outcome}", running: "正在运行…", toolFailed: "工具没有运行",
   progressOf: "{done}/{of}", answeredOnce: "这次运行先前已有结果，没有再次运行。", progressDone: "已完成 {done}", at: "运行于 {time}",
   "advice.idempotency-conflict": "带这个键的运行还没有结束。请等它结束后再运行。",
   keyTitle: "这个服务需要密钥", keyText: "密钥只保存在这个标签页里，关闭后即消失。",

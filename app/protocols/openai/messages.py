@@ -101,8 +101,10 @@ def require_text(sent: Sequence[Sent], messages: str) -> None:
     index = len(sent) - 1
     while index > 0 and sent[index].role in SYSTEM_ROLES:
         index -= 1
-    parts = sent[index].content if index >= 0 and sent[index].role == "user" else None
-    for number, part in enumerate(parts if isinstance(parts, list) else ()):
+    parts = sent[index].content if index >= 0 else None
+    if not isinstance(parts, list) or sent[index].role != "user":
+        return
+    for number, part in enumerate(parts):
         if part.plain() is None:
             param = f"{messages}[{index}].content[{number}]"
             raise BadRequest(f"{param}: {part.type[:32]} is not supported; the models accept text only", param)

@@ -156,11 +156,11 @@ _NOT_OPTIONS = frozenset(("model", "messages", "stream", "stream_options", "tool
 
 
 def _message(sent: WireMessage, text: str) -> Message:
-    if sent.role == "user":
+    if (role := sent.role) == "user":
         return UserMessage(text)
-    if sent.role == "tool":
+    if role == "tool":
         return ToolResponseMessage((ToolResponse(sent.tool_call_id or "", "", text),))
-    if sent.role != "assistant":
+    if role != "assistant":
         return SystemMessage(text)
     # DeepSeek rejects a turn whose calls come back without their reasoning.
     extra = {"reasoning_content": sent.reasoning_content} if sent.reasoning_content else {}

@@ -54,15 +54,15 @@ class Answer(OpenAIFormat):
         self.status = "in_progress"
         self.body = b""
         """The complete response as JSON."""
-        self._sent, self._items, self._previous, self._store = sent, items, previous, store
+        self._items, self._previous, self._store = items, previous, store
+        self._is_stored = sent.store is not False
         self._service_tools = sent.service_tools
-        self._echo = _echo(sent)
-        self._echo["background"] = bool(background or sent.background)
+        self._echo = _PLAIN_ECHO if sent.model_fields_set.isdisjoint(_ECHOED) else _echo(sent)
+        self._is_background = bool(background or sent.background)
 
     async def finish(self, active: ActiveRequest, response: ChatResponse) -> ChatResponse:
         """Complete the output, and store the response unless the client forbids it."""
-        is_stored = self._sent.store is not False
-        if is_stored and self.context.client_tools:
+        if self._is_stored and self.context.client_tools:
             response = await save_turn(
                 active.service.store, response, self.context.client_tools, self.context.identifier
             )
@@ -71,7 +71,7 @@ class Answer(OpenAIFormat):
         self.status = "incomplete" if reason else "completed"
         details = {"reason": reason} if reason else None
         self.body = self.document(incomplete_details=details, usage=_usage(response.usage))
-        if is_stored:
+        if self._is_stored:
             await self._store.save(f"resp_{self.context.identifier}", self.body, self._items, self._previous)
         return response
 
@@ -104,28 +104,27 @@ class Answer(OpenAIFormat):
     def document(self, **changed: Any) -> bytes:
         """The response so far as JSON."""
         context = self.context
-        return to_json(
-            {
-                "id": f"resp_{context.identifier}",
-                "object": "response",
-                "created_at": context.created,
-                "status": self.status,
-                "error": None,
-                "incomplete_details": None,
-                "model": context.model,
-                "output": self.output.items,
-                "usage": None,
-                **self._echo,
-                **changed,
-            },
-            inf_nan_mode="strings",
-        )
+        own = {
+            "id": f"resp_{context.identifier}",
+            "object": "response",
+            "created_at": context.created,
+            "status": self.status,
+            "background": self._is_background,
+            "error": None,
+            "incomplete_details": None,
+            "model": context.model,
+            "output": self.output.items,
+            "store": self._is_stored,
+            "usage": None,
+            **changed,
+        }
+        return b"%b,%b" % (to_json(own, inf_nan_mode="strings")[:-1], self._echo)
 
 
-def _echo(sent: ResponsesRequest) -> dict[str, Any]:
-    """The fields of a request that its response repeats."""
+def _echo(sent: ResponsesRequest) -> bytes:
+    """The fields of a request that its response repeats, as the end of a JSON object."""
     choice, form = sent.tool_choice or "auto", sent.text.format if sent.text else None
-    return {
+    fields = {
         "conversation": {"id": sent.conversation} if sent.conversation else None,
         "instructions": sent.instructions,
         "max_output_tokens": sent.max_output_tokens,
@@ -134,7 +133,6 @@ def _echo(sent: ResponsesRequest) -> dict[str, Any]:
         "parallel_tool_calls": sent.parallel_tool_calls is not False,
         "previous_response_id": sent.previous_response_id,
         "reasoning": {"effort": sent.reasoning.effort if sent.reasoning else None, "summary": None},
-        "store": sent.store is not False,
         "temperature": sent.temperature,
         "text": {"format": form.model_dump(by_alias=True, exclude_none=True) if form else {"type": "text"}},
         "tool_choice": choice if isinstance(choice, str) else choice.model_dump(),
@@ -142,6 +140,12 @@ def _echo(sent: ResponsesRequest) -> dict[str, Any]:
         "top_p": sent.top_p,
         "truncation": "disabled",
     }
+    return to_json(fields, inf_nan_mode="strings")[1:]
+
+
+_ECHOED = frozenset(ResponsesRequest.model_fields) - {"model", "input", "store", "stream", "background"}
+_PLAIN_ECHO = _echo(ResponsesRequest(model="", input=[]))
+"""For the usual request, which sets none of these fields."""
 
 
 def _usage(usage: Usage) -> dict[str, Any]:

@@ -47,9 +47,11 @@ class Output:
             item = {"type": "message", "status": "in_progress", "role": "assistant", "content": []}
             self.message = self._add("msg", item)
             self._emit_item("added", self.message)
-            self._emit("content_part.added", self.message, {"content_index": 0, "part": _part("")})
+            if self._streamed:
+                self._emit("content_part.added", self.message, {"content_index": 0, "part": _part("")})
         self.append(text)
-        self._emit("output_text.delta", self.message, {"content_index": 0, "delta": text, "logprobs": []})
+        if self._streamed:
+            self._emit("output_text.delta", self.message, {"content_index": 0, "delta": text, "logprobs": []})
 
     def append(self, text: str) -> None:
         """Add text to the open message, for a caller that writes the event itself."""
@@ -63,9 +65,10 @@ class Output:
         text = "".join(self._texts)
         part = _part(text)
         self.items[index] |= {"status": status, "content": [part]}
-        self._emit("output_text.done", index, {"content_index": 0, "text": text, "logprobs": []})
-        self._emit("content_part.done", index, {"content_index": 0, "part": part})
-        self._emit_item("done", index)
+        if self._streamed:
+            self._emit("output_text.done", index, {"content_index": 0, "text": text, "logprobs": []})
+            self._emit("content_part.done", index, {"content_index": 0, "part": part})
+            self._emit_item("done", index)
         self.message, self._texts = None, []
 
     def start_call(self, call: ToolCall) -> None:

@@ -44,7 +44,13 @@ async def ship() -> str:
     return await run("ship")
 
 
-module = ToolModule(functions=(look, ship))
+@tool(retries=1)
+async def pay() -> str:
+    """Pay an invoice, under its number."""
+    return await run("pay")
+
+
+module = ToolModule(functions=(look, ship, pay))
 '''
 
 
@@ -82,7 +88,7 @@ def variables(folder: Path, player: OpenAIPlayer) -> dict[str, str]:
 
 async def accept(url: str, session: str = "trip") -> str:
     async with client_of(url) as client:
-        body = {"userInput": "Go", "sessionId": session, "tools": ["look", "ship"]}
+        body = {"userInput": "Go", "sessionId": session, "tools": ["look", "ship", "pay"]}
         reply = await client.post("/chat", json=body, headers=ASYNC)
         assert reply.status_code == 202, reply.text
         path: str = reply.headers["location"]
@@ -91,9 +97,13 @@ async def accept(url: str, session: str = "trip") -> str:
 
 @pytest.mark.parametrize(
     ("tool", "answer", "ran"),
-    [("look", "look done", ["look", "look"]), ("ship", "outcome-unknown", ["ship"])],
+    [
+        ("look", "look done", ["look", "look"]),
+        ("pay", "pay done", ["pay", "pay"]),
+        ("ship", "outcome-unknown", ["ship"]),
+    ],
 )
-async def test_a_call_that_was_killed_runs_again_only_if_it_reads(
+async def test_a_call_that_was_killed_runs_again_only_if_it_may_run_twice(
     tool: str, answer: str, ran: list[str], folder: Path
 ) -> None:
     async with OpenAIPlayer(calling(tool)) as player:

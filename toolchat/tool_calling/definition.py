@@ -84,6 +84,11 @@ class ToolMetadata:
         """Whether a call is known to change nothing: the tool says so, or its results are cached."""
         return self.read_only or self.cache_seconds is not None
 
+    @property
+    def may_run_twice(self) -> bool:
+        """Whether a call may be repeated if its outcome is unknown: it only reads, or retries are allowed."""
+        return self.is_read_only or self.retries > 0
+
     only_reads = is_read_only  # deprecated alias, removed in 0.3
 
     def updated(self, other: "ToolMetadata") -> "ToolMetadata":

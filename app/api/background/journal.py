@@ -31,8 +31,8 @@ class JournalAdvisor(Advisor):
     """Replays what earlier tries of a turn have done, and records what this one does.
 
     It is the innermost advisor: the loop, the memory and all other advisors run again as they did, and get the same
-    answers of the model and the same results. A call that had begun and has no result runs again only if its tool only
-    reads.
+    answers of the model and the same results. A call that had begun and has no result runs again only if its tool may
+    run twice.
 
     Args:
         earlier: the entries of earlier tries, in order.
@@ -56,14 +56,14 @@ class JournalAdvisor(Advisor):
         self._begin, self._has_begun = begin, False
         self._save = save
         self._calls: dict[str, int] = {}
-        self._readers: set[str] = set()
+        self._repeatable: set[str] = set()
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
         """See :meth:`Advisor.advise`."""
         if not self._has_begun:
             self._has_begun = True
             await self._begin()
-        self._readers = {tool.definition.name for tool in request.tools if tool.metadata.is_read_only}
+        self._repeatable = {tool.definition.name for tool in request.tools if tool.metadata.may_run_twice}
         if self._answers:
             response = ChatResponse(*_ANSWER.validate_python(self._answers.pop(0)))
             if response.message.text:
@@ -81,7 +81,7 @@ class JournalAdvisor(Advisor):
             return _replayed(*stored)
         if key in self._begun:
             raise _UNKNOWN
-        if call.name not in self._readers:
+        if call.name not in self._repeatable:
             await self._record("begun", key)
         try:
             result = await proceed(call, context)

@@ -73,8 +73,10 @@ async def test_a_lost_connection_is_taken_up_behind_the_last_event(visit: Visit)
         await page.get_by_role("button", name="Ask again").click()
         await expect(page.locator(ANSWERS)).to_have_text("Once")
         assert len(player.requests) == 1
+        await page.context.set_offline(True)
         await page.get_by_role("button", name="Stop").click()
-        await expect(page.locator(STOPPED)).to_have_text("Stopped.")
+        await expect(page.locator(STOPPED)).to_contain_text("Stopped.")
+        await expect(page.locator(".problem")).to_contain_text("The connection to the service was lost.")
 
 
 async def test_an_answer_is_there_after_the_record_of_its_question_has_expired(visit: Visit) -> None:

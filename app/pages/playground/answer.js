@@ -59,9 +59,17 @@ export class AnswerView {
 
   /** Ends the request; the service ends its work when the connection closes, or when it is told to. */
   stop() {
-    if (this.running && this.question) readJson(this.question, { method: "DELETE" }).catch(() => {});
+    if (this.running && this.question) this.#cancel(this.question);
     this.question = null;
     this.leave();
+  }
+
+  async #cancel(question) {
+    try {
+      await readJson(question, { method: "DELETE" });
+    } catch (error) {
+      if (documentOf(error).code !== "not-found") this.#fail(documentOf(error)); // it goes on
+    }
   }
 
   /** Ends the request; an answer in the background goes on. */

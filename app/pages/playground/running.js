@@ -25,7 +25,9 @@ export function lose(session) {
   return say(make("p", "notice gone"), "gone", { name });
 }
 
-// Those of other conversations than the shown one, for the list.
-setInterval(() => {
-  for (const { id } of remembered.conversations) if (id !== remembered.session) settle(id);
+// Those of other conversations than the shown one, for the list; but nobody is asked for a key again and again.
+const watch = setInterval(async () => {
+  for (const { id } of remembered.conversations) {
+    if (id !== remembered.session && (await settle(id)) === "unauthorized") clearInterval(watch);
+  }
 }, 3000);

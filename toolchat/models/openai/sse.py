@@ -31,6 +31,7 @@ class SseDecoder:
         self._upstream = upstream
         self._max_bytes = max_event_bytes
         self._line = bytearray()
+        """The beginning of a line."""
         self._after_cr = False
         self._at_start = True
         self._event = ""
@@ -50,10 +51,13 @@ class SseDecoder:
         self._after_cr = chunk.endswith(b"\r")
         if b"\r" in chunk:
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        *lines, rest = chunk.split(b"\n")
+        lines = chunk.split(b"\n")
+        rest = lines.pop()
         events = self._take_lines(lines) if lines else []
-        self._line += rest
-        self._check_size()
+        if rest:
+            self._line += rest
+        if len(self._line) + self._size > self._max_bytes:
+            raise UpstreamInvalid(f"{self._upstream} sent an event of more than {self._max_bytes} bytes")
         return events
 
     def finish(self) -> list[ServerSentEvent]:
@@ -63,10 +67,6 @@ class SseDecoder:
             UpstreamInvalid: it is not UTF-8.
         """
         return self._take_lines([b"", b""])
-
-    def _check_size(self) -> None:
-        if len(self._line) + self._size > self._max_bytes:
-            raise UpstreamInvalid(f"{self._upstream} sent an event of more than {self._max_bytes} bytes")
 
     def _take_lines(self, lines: list[bytes]) -> list[ServerSentEvent]:
         """Take complete lines; the first one ends the line that has begun before."""
@@ -78,24 +78,20 @@ class SseDecoder:
         events: list[ServerSentEvent] = []
         for line in lines:
             if line:
-                name, _, value = line.partition(b":")
-                if name in (b"data", b"event"):
-                    self._take_field(name, value.removeprefix(b" "))
+                field, _, value = line.partition(b":")
+                if field == b"data":
+                    self._size += len(line)
+                    self._data.append(self._text(value))
+                elif field == b"event":
+                    self._event = self._text(value)
             elif self._data or self._event:
                 if self._data:
                     events.append(ServerSentEvent("\n".join(self._data), self._event or "message"))
                 self._data, self._event, self._size = [], "", 0
         return events
 
-    def _take_field(self, name: bytes, value: bytes) -> None:
+    def _text(self, value: bytes) -> str:
         try:
-            text = value.decode()
+            return value.removeprefix(b" ").decode()
         except UnicodeDecodeError:
             raise UpstreamInvalid(f"{self._upstream} sent bytes that are not UTF-8", retryable=True) from None
-        self._size += len(value) + 1
-        if self._size > self._max_bytes:
-            self._check_size()
-        if name == b"data":
-            self._data.append(text)
-        else:
-            self._event = text

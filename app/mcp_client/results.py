@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from app.mcp_client.sanitizing import sanitize_text
 from toolchat.tool_calling.errors import ToolExecutionError
-from toolchat.tool_calling.results import DONE, ToolAnswer
+from toolchat.tool_calling.results import DONE, ToolAnswer, json_or_text
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
@@ -79,14 +79,6 @@ def _says_the_same(texts: Sequence[str], content: Sequence[Any], structured: Any
     texts = [each.strip() for each in texts]
     whole = "\n".join(texts)
     said = [content, whole, texts, *texts]
-    said += [_parsed(whole), [_parsed(each) for each in texts], *map(_parsed, texts)]
+    said += [json_or_text(whole), [json_or_text(each) for each in texts], *map(json_or_text, texts)]
     forms = [structured, *(structured.values() if isinstance(structured, dict) and len(structured) == 1 else ())]
     return bool(texts) and any((each.strip() if isinstance(each, str) else each) in said for each in forms)
-
-
-def _parsed(text: str) -> Any:
-    """A text's JSON value, or else the text."""
-    try:
-        return from_json(text)
-    except ValueError:
-        return text

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Coroutine
 from typing import Any, Literal
 
-from pydantic_core import from_json
-
 from toolchat.messages import ToolCall, ToolResponse, immutable
+from toolchat.tool_calling.results import json_or_text
 
 __all__ = [
     "EmitToolCall",
@@ -117,7 +116,4 @@ async def discard_event(event: object) -> None:
 
 def parse_arguments(call: ToolCall) -> Any:
     """Parse a call's arguments; text that is not valid JSON is returned as it is."""
-    try:
-        return from_json(call.arguments, allow_inf_nan=False) if call.arguments.strip() else {}
-    except ValueError:
-        return call.arguments
+    return json_or_text(call.arguments) if call.arguments.strip() else {}

@@ -20,6 +20,7 @@ __all__ = [
     "ToolCallResultConverter",
     "ToolResultError",
     "convert_result",
+    "json_or_text",
     "json_text",
     "quoted_result",
     "shorten",
@@ -200,6 +201,14 @@ def truncate(text: str, limit: int) -> str:
         return text
     head, tail = limit * 3 // 4, limit // 8
     return f"{text[:head]}\n[... {len(text) - head - tail} characters left out ...]\n{text[-tail:]}"
+
+
+def json_or_text(text: str) -> Any:
+    """Parse JSON; text that is not valid JSON is returned as it is."""
+    try:
+        return from_json(text, allow_inf_nan=False)
+    except ValueError:
+        return text
 
 
 def _is_json(text: str) -> bool:

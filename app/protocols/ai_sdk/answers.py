@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from fastapi import Response
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from app.api.problems import error_headers
 from app.api.responses.active_request import ActiveRequest
@@ -15,6 +15,7 @@ from toolchat.chat.request import ChatEvent, Notice
 from toolchat.errors import ToolchatError
 from toolchat.models.base import ChatResponse, Progress, TextDelta
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted, parse_arguments
+from toolchat.tool_calling.results import json_or_text
 
 __all__ = ["MessageStream", "error_response"]
 
@@ -167,17 +168,9 @@ def _input(identifier: str, name: str, arguments: object) -> bytes:
 def _outcome(event: ToolCallFinished) -> dict[str, Any]:
     if event.error_kind == "rejected":
         return {"type": "tool-output-denied"}
-    result = _parsed(event.result)
+    result = json_or_text(event.result) if event.result.startswith(("{", "[")) else event.result
     if event.outcome == "ok":
         return {"type": "tool-output-available", "output": result}
     error = result.get("error") if isinstance(result, dict) else None
     text = error.get("message") if isinstance(error, dict) else None
     return {"type": "tool-output-error", "errorText": text if isinstance(text, str) else event.result}
-
-
-def _parsed(text: str) -> Any:
-    """Parse a result that is a JSON object or array; other results stay text."""
-    try:
-        return from_json(text, allow_inf_nan=False) if text[:1] in ("{", "[") else text
-    except ValueError:
-        return text

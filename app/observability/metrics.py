@@ -1,6 +1,7 @@
 """All metrics: names, descriptions and labels, by ``prometheus_client``."""
 
 from collections import defaultdict
+from functools import partial
 from typing import Any, TypeVar
 
 from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics
@@ -23,6 +24,7 @@ _QUESTION = ("route", "form")
 _MODEL = ("provider", "model")
 
 disable_created_metrics()
+_durations = partial(Histogram, buckets=_SECONDS)
 
 INFO = Gauge(
     "toolchat_info", "Version, chat model and Python", ("version", "chat_model", "python"), multiprocess_mode="livemax"
@@ -32,17 +34,11 @@ REQUESTS = Counter("toolchat_requests_total", "HTTP requests", ("route", "outcom
 QUESTIONS = Counter(
     "toolchat_questions_total", "Chat requests and tool runs", ("route", "variant", "form", "outcome", "principal")
 )
-QUESTION_SECONDS = Histogram(
-    "toolchat_question_duration_seconds",
-    "Duration of a chat request, to the end of its response",
-    _QUESTION,
-    buckets=_SECONDS,
+QUESTION_SECONDS = _durations(
+    "toolchat_question_duration_seconds", "Duration of a chat request, to the end of its response", _QUESTION
 )
-FIRST_BYTE_SECONDS = Histogram(
-    "toolchat_question_first_byte_seconds",
-    "Duration of a chat request, to the first byte of its response",
-    _QUESTION,
-    buckets=_SECONDS,
+FIRST_BYTE_SECONDS = _durations(
+    "toolchat_question_first_byte_seconds", "Duration of a chat request, to the first byte of its response", _QUESTION
 )
 OVERHEAD_SECONDS = Histogram(
     "toolchat_question_overhead_seconds",
@@ -58,22 +54,16 @@ QUOTAS_ALONE = Gauge(
     multiprocess_mode="livemax",
 )
 QUOTAS_REFUSED = Counter("toolchat_quotas_refused_total", "Chat requests refused by a quota")
-WAIT_SECONDS = Histogram(
-    "toolchat_wait_seconds",
-    "Waiting time for a quota, a rate limit of an upstream, or a lock",
-    ("what",),
-    buckets=_SECONDS,
+WAIT_SECONDS = _durations(
+    "toolchat_wait_seconds", "Waiting time for a quota, a rate limit of an upstream, or a lock", ("what",)
 )
 
 MODEL_TURNS = Counter("toolchat_model_turns_total", "Model calls, including retries", (*_MODEL, "outcome"))
-MODEL_SECONDS = Histogram(
-    "toolchat_model_turn_duration_seconds",
-    "Duration of a model call, including retries and back-pressure",
-    _MODEL,
-    buckets=_SECONDS,
+MODEL_SECONDS = _durations(
+    "toolchat_model_turn_duration_seconds", "Duration of a model call, including retries and back-pressure", _MODEL
 )
-MODEL_FIRST_SECONDS = Histogram(
-    "toolchat_model_first_chunk_seconds", "Time to the first chunk of a streamed model call", _MODEL, buckets=_SECONDS
+MODEL_FIRST_SECONDS = _durations(
+    "toolchat_model_first_chunk_seconds", "Time to the first chunk of a streamed model call", _MODEL
 )
 MODEL_TOKENS = Histogram(
     "toolchat_model_turn_tokens",
@@ -88,7 +78,7 @@ MODEL_FALLBACKS = Counter(
 )
 
 TOOL_CALLS = Counter("toolchat_tool_calls_total", "Tool calls", ("tool", "outcome", "error_kind", "cached", "repaired"))
-TOOL_SECONDS = Histogram("toolchat_tool_call_duration_seconds", "Duration of a tool call", ("tool",), buckets=_SECONDS)
+TOOL_SECONDS = _durations("toolchat_tool_call_duration_seconds", "Duration of a tool call", ("tool",))
 TOOL_RETRIES = Counter("toolchat_tool_retries_total", "Retries of tool calls", ("tool",))
 
 UPSTREAM_REQUESTS = Counter(

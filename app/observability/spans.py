@@ -4,7 +4,8 @@ Every span is OpenTelemetry's current span while its work runs, so that spans wh
 children. A request whose trace is not sampled has one span, which is not recorded but propagated.
 """
 
-from collections.abc import Coroutine, Generator, Iterable, Mapping, MutableMapping, Sequence
+from collections import defaultdict
+from collections.abc import Coroutine, Generator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from contextvars import Context as Variables
 from contextvars import ContextVar
@@ -14,7 +15,6 @@ from typing import Any, Self
 
 from opentelemetry import propagate
 from opentelemetry.context import Context, attach, detach, get_current
-from opentelemetry.propagators.textmap import Getter
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import (
     Span,
@@ -45,7 +45,6 @@ _MIN_WAIT = 0.001
 """Seconds; a shorter wait gets no span."""
 _UNKNOWN_TOOL = "unknown-tool"
 _UNOBSERVED_TOOL = ToolRun()
-_Headers = Iterable[tuple[bytes, bytes]]
 _conversation: ContextVar[str] = ContextVar("traced_conversation", default="")
 
 
@@ -79,7 +78,10 @@ class TracingObserver(ServiceObserver):
         """
         context = get_current()
         if not get_current_span(context).get_span_context().is_valid:
-            context = propagate.extract(scope["headers"], context, _HEADERS)
+            headers: defaultdict[str, list[str]] = defaultdict(list)
+            for name, value in scope["headers"]:
+                headers[name.decode("latin-1")].append(value.decode("latin-1"))
+            context = propagate.extract(headers, context)
         span = self._tracer.start_span(scope["method"], context, SpanKind.SERVER)
         if span.is_recording():
             span.set_attributes(conventions.request_attributes(scope, path))
@@ -343,20 +345,6 @@ class _TracedRequest(_PropagatedRequest):
 
     def __exit__(self, _: object, error: BaseException | None, trace: TracebackType | None) -> None:
         _end(self._span, _kind_of(error) or (str(self._status) if self._status >= 400 else ""), error)
-
-
-class _HeadersGetter(Getter[_Headers]):
-    """Reads the headers of an ASGI scope for a propagator."""
-
-    def get(self, carrier: _Headers, key: str) -> list[str] | None:
-        name = key.encode()
-        return [value.decode("latin-1") for each, value in carrier if each == name] or None
-
-    def keys(self, carrier: _Headers) -> list[str]:
-        return [name.decode("latin-1") for name, _ in carrier]
-
-
-_HEADERS = _HeadersGetter()
 
 
 def _kind_of(error: BaseException | None) -> str:

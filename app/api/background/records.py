@@ -20,7 +20,7 @@ MAX_AGE = 3600
 """Seconds in which a question is answered, counted from its acceptance; then it has failed."""
 RESULT_TTL = 600
 """Seconds for which an answer is kept."""
-_POLL_SECONDS = 0.1
+_FIRST_POLL, _POLL_SECONDS = 0.01, 0.1
 
 State = Literal["queued", "running", "completed", "failed", "cancelled"]
 Event = tuple[str, str]
@@ -140,6 +140,7 @@ class BackgroundRecords:
         """
         attempt, last = max(after[0], 1), after[1] if after[0] else -1
         piece = number = 0
+        pause = _FIRST_POLL  # most answers come soon; those that take long are polled less often
         while True:
             value = await self._store.get(self._piece(question, attempt, piece))
             if value is not None:
@@ -155,7 +156,8 @@ class BackgroundRecords:
             if now.tries > attempt:
                 attempt, last, piece, number = now.tries, -1, 0, 0
             else:
-                await asyncio.sleep(_POLL_SECONDS)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _POLL_SECONDS)
 
     @staticmethod
     def _piece(question: BackgroundQuestion, attempt: int, number: int) -> str:

@@ -92,15 +92,13 @@ class Completion(_ChatFormat, BufferedFormat):
             "logprobs": None,
             "finish_reason": _finish_reason(response, has_calls=bool(calls)),
         }
-        document = {
-            "id": f"chatcmpl-{context.identifier}",
-            "object": "chat.completion",
-            "created": context.created,
-            "model": context.model,
-            "choices": [choice],
-            "usage": _usage(response.usage),
-        }
-        return to_json(document | ({"approval": active.pending} if active.pending else {}))
+        approval = b',"approval":%b' % to_json(active.pending) if active.pending else b""
+        return b'%b,"choices":[%b],"usage":%b%b}' % (
+            _head("chat.completion", context),
+            to_json(choice),
+            _usage(response.usage),
+            approval,
+        )
 
 
 class Chunks(_ChatFormat, StreamFormat):
@@ -122,14 +120,7 @@ class ChunkWriter(StreamWriter):
         self._context = context
         self._status = ToolStatus() if context.reports_progress else None
         self._has_role = self._has_text = False
-        head = {
-            "id": f"chatcmpl-{context.identifier}",
-            "object": "chat.completion.chunk",
-            "created": context.created,
-            "model": context.model,
-        }
-        # Without the closing brace: each chunk appends its own fields.
-        self._head = b"data: %b," % to_json(head)[:-1]
+        self._head = b"data: %b," % _head("chat.completion.chunk", context)
         self._tail = b',"usage":null}\n\n' if context.include_usage else b"}\n\n"
 
     def event(self, event: ChatEvent) -> bytes:
@@ -154,7 +145,7 @@ class ChunkWriter(StreamWriter):
         pieces.append(self._chunk(self._delta({}), reason, approval))
         # OpenAI sends usage in a chunk of its own without choices, after the last one, and null in all others.
         if self._context.include_usage:
-            pieces.append(b'%b"choices":[],"usage":%b}\n\n' % (self._head, to_json(_usage(response.usage))))
+            pieces.append(b'%b"choices":[],"usage":%b}\n\n' % (self._head, _usage(response.usage)))
         return b"".join((*pieces, _DONE))
 
     def on_error(self, error: ToolchatError) -> bytes:
@@ -239,12 +230,22 @@ def _finish_reason(response: ChatResponse, *, has_calls: bool) -> str:
     return "tool_calls" if has_calls else "stop"
 
 
-def _usage(usage: Usage) -> dict[str, Any]:
+def _head(kind: str, context: ResponseContext) -> bytes:
+    """The begin of a document, without the closing brace: what follows is the answer's own."""
+    created, model = context.created, to_json(context.model)
+    head = b'{"id":"chatcmpl-%b","object":"%b","created":%d,"model":%b'
+    return head % (context.identifier.encode(), kind.encode(), created, model)
+
+
+def _usage(usage: Usage) -> bytes:
     """The tokens of all model calls together."""
-    return {
-        "prompt_tokens": usage.input_tokens,
-        "completion_tokens": usage.output_tokens,
-        "total_tokens": usage.total_tokens,
-        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
-        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
-    }
+    return (
+        b'{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,'
+        b'"prompt_tokens_details":{"cached_tokens":%d},"completion_tokens_details":{"reasoning_tokens":%d}}'
+    ) % (
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.total_tokens,
+        usage.cached_tokens,
+        usage.reasoning_tokens,
+    )

@@ -10,9 +10,11 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from threading import Thread
-from typing import Any, Self, TextIO
+from typing import Any, TextIO
 
 import httpx2
+from anyio import EndOfStream
+from anyio.abc import ObjectReceiveStream
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
@@ -81,7 +83,7 @@ async def open_transport(
         yield CheckedStream(read, server, diagnostics, on_end), write
 
 
-class CheckedStream:
+class CheckedStream(ObjectReceiveStream[SessionMessage]):
     """The stream of messages from a server, without unreadable lines and without malformed tools.
 
     The SDK rejects a whole list of tools because of one malformed tool, and would wait on after a process has exited.
@@ -96,25 +98,19 @@ class CheckedStream:
         self._unreadable = 0
         self._warned: set[str] = set()
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
+    @property
+    def last_context(self) -> Any:
+        """The context variables of the last message's sender, which the SDK restores."""
+        return getattr(self._stream, "last_context", None)
 
-    async def __aenter__(self) -> Self:
-        await self._stream.__aenter__()
-        return self
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
-    async def __aexit__(self, *error: Any) -> bool | None:
-        suppress: bool | None = await self._stream.__aexit__(*error)
-        return suppress
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage:
+    async def receive(self) -> SessionMessage:
         try:
-            while not isinstance(received := await anext(self._stream), SessionMessage):
+            while not isinstance(received := await self._stream.receive(), SessionMessage):
                 self._note_unreadable(received)
-        except StopAsyncIteration:
+        except EndOfStream:
             self._on_end()
             raise
         self._has_message, self._diagnostics.unreadable_line = True, ""
@@ -129,7 +125,7 @@ class CheckedStream:
         self._unreadable += 1
         self._diagnostics.is_too_long = len(line) > MAX_MESSAGE_BYTES
         if self._unreadable > MAX_UNREADABLE_LINES or self._diagnostics.is_too_long:
-            raise StopAsyncIteration
+            raise EndOfStream
 
     def _drop_malformed_tools(self, result: dict[str, Any]) -> None:
         tools = result.get("tools")

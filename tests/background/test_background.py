@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -165,3 +166,15 @@ async def test_one_client_has_a_limit_of_unfinished_questions(client: httpx.Asyn
     player.follow(sensible_model())
     for path, key in [*((each, "alice") for each in paths), (other, "bob")]:
         assert (await client.delete(path, headers={"X-API-Key": key})).status_code == 204
+
+
+async def test_the_limit_counts_the_questions_of_all_processes(player: OpenAIPlayer, tmp_path: Path) -> None:
+    player.follow(lambda _: SILENT)
+    variables = {"OPENAI_BASE_URL": player.base_url, "STATE_URL": f"sqlite:///{tmp_path}/state.db"}
+    async with service(**variables) as one, service(**variables) as other:
+        await asyncio.gather(*(accepted(one) for _ in range(100)))
+
+        async def is_refused() -> bool:
+            return (await other.post("/chat", json={"userInput": "one more"}, headers=ASYNC)).status_code == 503
+
+        await until(is_refused)

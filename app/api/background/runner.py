@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import secrets
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from contextvars import Context
@@ -23,11 +24,13 @@ __all__ = ["BackgroundRunner"]
 
 _log = logging.getLogger(__name__)
 _MAX_UNFINISHED, _MAX_OF_A_CLIENT, _MAX_RUNNING = 1000, 100, 64
-"""Limits of one process: accepted questions, those of one client, and those that run at the same time."""
+"""Limits: unfinished questions of all processes, those of one client, and those that run at once in a process."""
 _ALIVE_SECONDS = 5.0
 _LIST_TTL = 24 * MAX_AGE
 _FIRST_PAUSE, _MAX_PAUSE = 0.2, 15.0
 _NAMES = TypeAdapter(list[str])
+_CLIENTS = TypeAdapter(dict[str, str])
+"""A list of questions: the client of each by its identifier."""
 
 
 class BackgroundRunner:
@@ -52,7 +55,9 @@ class BackgroundRunner:
         self._slots = asyncio.Semaphore(_MAX_RUNNING)
         self._writing = asyncio.Lock()
         self._unfinished: dict[str, str] = {}
-        """The client of each question by its identifier; of one that was taken over, nobody's."""
+        """The client of each question by its identifier."""
+        self._elsewhere: Counter[str] = Counter()
+        """How many unfinished questions of each client the other processes had at the last sweep."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_registered = False
 
@@ -73,8 +78,9 @@ class BackgroundRunner:
             StoreUnavailable: the question may not have been stored.
         """
         client = question.principal.owner or question.address
-        of_client = sum(each == client for each in self._unfinished.values())
-        if len(self._unfinished) >= _MAX_UNFINISHED or of_client >= _MAX_OF_A_CLIENT:
+        unfinished = self._elsewhere + Counter(self._unfinished.values())
+        of_client = unfinished[client]
+        if unfinished.total() >= _MAX_UNFINISHED or of_client >= _MAX_OF_A_CLIENT:
             whose = " of this client" if of_client >= _MAX_OF_A_CLIENT else ""
             raise Overloaded(f"too many background questions{whose} are unfinished", retry_after=5)
         self._unfinished[question.identifier] = client
@@ -104,10 +110,16 @@ class BackgroundRunner:
         self._is_registered = self._name in names
         if self._unfinished and not self._is_registered:
             await self._register()
+        elsewhere: Counter[str] = Counter()
         for name in names:
-            if name != self._name and await self._store.get(_alive(name)) is None:
+            if name == self._name:
+                continue
+            if await self._store.get(_alive(name)) is None:
                 with suppress(SessionBusy, LockLost):  # another process does it
                     await self._take_over(name)
+            else:
+                elsewhere.update((await self._listed(name)).values())
+        self._elsewhere = elsewhere
 
     async def aclose(self) -> None:
         """Stop; other processes carry on with the unfinished questions at once."""
@@ -133,8 +145,9 @@ class BackgroundRunner:
             names = set(_names(lock.value))
             if name not in names:
                 return
-            found = [each for each in _names(await self._store.get(_list(name))) if each not in self._unfinished]
-            self._unfinished |= dict.fromkeys(found, "")
+            listed = await self._listed(name)
+            found = [each for each in listed if each not in self._unfinished]
+            self._unfinished = listed | self._unfinished
             await self._save_list()  # before the other list is deleted
             await self._store.put(_alive(self._name), b"1", ttl=_ALIVE_SECONDS)
             names = names - {name} | {self._name}
@@ -147,7 +160,13 @@ class BackgroundRunner:
     async def _save_list(self) -> None:
         """Store the list of the unfinished questions; one write at a time, so that the newest list is the last."""
         async with self._writing:
-            await self._store.put(_list(self._name), to_json(list(self._unfinished)), ttl=_LIST_TTL)
+            await self._store.put(_list(self._name), to_json(self._unfinished), ttl=_LIST_TTL)
+
+    async def _listed(self, process: str) -> dict[str, str]:
+        """The unfinished questions of a process."""
+        value = await self._store.get(_list(process))
+        with decoding("a list of background questions cannot be read"):
+            return _CLIENTS.validate_json(value) if value else {}
 
     def _start(self, identifiers: Iterable[str]) -> None:
         for identifier in identifiers:
@@ -185,7 +204,7 @@ class BackgroundRunner:
 
 
 def _names(value: bytes | None) -> list[str]:
-    with decoding("a list of background questions cannot be read"):
+    with decoding("the list of processes with background questions cannot be read"):
         return _NAMES.validate_json(value) if value else []
 
 

@@ -198,7 +198,8 @@ class LocalQuotas:
             self._used(each.name).settle(each, str(question), tokens)
 
     def _used(self, name: str) -> NameUsage:
-        used = self._names.setdefault(name, NameUsage())
+        if (used := self._names.get(name)) is None:
+            used = self._names[name] = NameUsage()
         self._names.move_to_end(name)
         if len(self._names) > _MAX_NAMES:
             self._names.popitem(last=False)

@@ -29,8 +29,8 @@ _ALIVE_SECONDS = 5.0
 _LIST_TTL = 24 * MAX_AGE
 _FIRST_PAUSE, _MAX_PAUSE = 0.2, 15.0
 _NAMES = TypeAdapter(list[str])
-_CLIENTS = TypeAdapter(dict[str, str])
-"""A list of questions: the client of each by its identifier."""
+_CLIENTS: TypeAdapter[dict[str, str] | list[str]] = TypeAdapter(dict[str, str] | list[str])
+"""A list of questions: the client of each by its identifier; earlier builds stored the identifiers only."""
 
 
 class BackgroundRunner:
@@ -166,7 +166,8 @@ class BackgroundRunner:
         """The unfinished questions of a process."""
         value = await self._store.get(_list(process))
         with decoding("a list of background questions cannot be read"):
-            return _CLIENTS.validate_json(value) if value else {}
+            listed = _CLIENTS.validate_json(value) if value else {}
+        return listed if isinstance(listed, dict) else dict.fromkeys(listed, "")
 
     def _start(self, identifiers: Iterable[str]) -> None:
         for identifier in identifiers:

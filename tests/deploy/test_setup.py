@@ -113,7 +113,7 @@ def test_a_long_installation_shows_every_few_seconds_what_pip_does(checkout: Pat
     slow = "#!/bin/sh\n[ $2 = pip ] || exit 0\necho Collecting fastapi\nsleep 4\necho Collecting uvicorn\n"
     (checkout / ".venv/bin/python").write_text(slow)
     lines = _make("run", folder=checkout).stdout.splitlines()
-    assert lines[1:-1] == ["  3 s: Collecting fastapi"]
+    assert [re.sub(r"\d s", "N s", each) for each in lines[1:-1]] == ["  N s: Collecting fastapi"]
     assert re.fullmatch(r"Installed in \d+ s\.", lines[-1])
 
 

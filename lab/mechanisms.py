@@ -191,7 +191,7 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
         ("check of certificates", "ssl.create_default_context()", "ssl._create_unverified_context()",
          "upstream-with-a-foreign-certificate"),
     ],
-    "toolchat/http/responses.py": [
+    "toolchat/http/response_parser.py": [
         ("refusal of redirects", "if 300 <= self.status < 400 and self.status != 304:", "if False:",
          "upstream-redirects"),
         ("size of an upstream's response", "if size > max_bytes:", "if size > 30 * max_bytes:",

@@ -19,8 +19,8 @@ from app.observability import metrics
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.client import ChatClient, PromptSpec
-from toolchat.chat.records import from_records, to_records
 from toolchat.chat.request import Approval, ChatRequest, Emit
+from toolchat.chat.session_records import from_records, to_records
 from toolchat.errors import CannotPause, DependencyMissing, StoreUnavailable, ValidationFailed
 from toolchat.messages import AssistantMessage, Usage, sendable
 from toolchat.models.base import ChatOptions, ChatResponse

@@ -24,7 +24,7 @@ from app.api.service import Service, ServiceState, service_state
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.client import PromptSpec
 from toolchat.chat.memory import REPLACED_TURNS, Turn
-from toolchat.chat.records import parse_turn_summary, to_records
+from toolchat.chat.session_records import parse_turn_summary, to_records
 from toolchat.errors import NotFound, SessionBusy, StoreUnavailable, ValidationFailed
 from toolchat.messages import Message, SystemMessage, UserMessage, immutable
 from toolchat.tool_calling.context import CONVERSATION_ID

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic_core import from_json, to_json
 
 from toolchat.chat.memory import ChatMemory, MemoryWindow, Turn
-from toolchat.chat.records import from_records, to_records
+from toolchat.chat.session_records import from_records, to_records
 from toolchat.errors import SessionBusy, StoreUnavailable
 from toolchat.messages import (
     AssistantMessage,

@@ -11,7 +11,7 @@ from tests.http.test_framing import CHUNKED, encoded, sized
 from tests.http.upstream import Peer, answering, asked, outbound, playing
 from tests.waiting import until
 from toolchat.errors import UpstreamError, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
-from toolchat.http.responses import MAX_BODY_BYTES
+from toolchat.http.response_parser import MAX_BODY_BYTES
 
 NONSENSE = {
     "no HTTP": b"<html>hello</html>",

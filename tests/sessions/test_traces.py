@@ -19,7 +19,7 @@ from tests.sessions.conversing import EVENTS, JSON, ask, conversation, faults, s
 from tests.sessions.deciding import approve, lit, waiting
 from tests.sessions.replicas import needs_redis
 from toolchat.chat.memory import ChatMemory, MemoryAdvisor
-from toolchat.chat.records import from_records, parse_turn_summary
+from toolchat.chat.session_records import from_records, parse_turn_summary
 from toolchat.messages import AssistantMessage, ToolCall
 from toolchat.state.locks import Locks
 from toolchat.state.sqlite import SqliteStateStore

@@ -11,8 +11,8 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
-from toolchat.chat.records import dump_turn, load_turn, turn_summary
 from toolchat.chat.request import ChatRequest, Emit
+from toolchat.chat.session_records import dump_turn, load_turn, turn_summary
 from toolchat.errors import SessionBusy
 from toolchat.messages import (
     AssistantMessage,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from aiohappyeyeballs import AddrInfoType, start_connection
 
 from toolchat.errors import Overloaded
-from toolchat.http.responses import Response
+from toolchat.http.response_parser import Response
 
 if TYPE_CHECKING:
     import ssl

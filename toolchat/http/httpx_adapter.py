@@ -10,7 +10,7 @@ import httpx
 from toolchat.errors import UpstreamInvalid, UpstreamTimeout
 from toolchat.http.pool import Pool
 from toolchat.http.requests import build_request
-from toolchat.http.responses import MAX_BODY_BYTES, Response
+from toolchat.http.response_parser import MAX_BODY_BYTES, Response
 
 __all__ = ["open_client"]
 

@@ -13,7 +13,7 @@ from toolchat import instruments
 from toolchat.errors import UpstreamError, UpstreamTimeout, UpstreamUnavailable
 from toolchat.http.connections import BUSY, Connection, Lookup, connect, exhaustion_error, resolve
 from toolchat.http.requests import REPEATABLE, Origin, Request
-from toolchat.http.responses import Response
+from toolchat.http.response_parser import Response
 
 __all__ = ["Pool"]
 

@@ -18,7 +18,7 @@ from pydantic_core import from_json, to_json
 
 from app.api.dependencies import scoped_key
 from app.protocols.openai.messages import turn_starts
-from toolchat.chat.records import dump_turn, load_turn
+from toolchat.chat.session_records import dump_turn, load_turn
 from toolchat.errors import StoreUnavailable
 from toolchat.messages import AssistantMessage, Message, ToolResponse, ToolResponseMessage
 from toolchat.models.base import ChatResponse

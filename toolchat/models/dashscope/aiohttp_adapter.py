@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from toolchat.errors import UpstreamInvalid
 from toolchat.http.client import OutboundHttp
-from toolchat.http.responses import Response
+from toolchat.http.response_parser import Response
 
 __all__ = ["Answer", "ClientSession"]
 

@@ -13,7 +13,7 @@ from pydantic_core import from_json, to_json
 
 from toolchat.errors import ToolchatError, UpstreamError, UpstreamInvalid
 from toolchat.http.client import OutboundHttp
-from toolchat.http.responses import Response
+from toolchat.http.response_parser import Response
 from toolchat.models.base import ChatModel, ChatOptions, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
 from toolchat.models.openai.mapping import ChatCompletionsWire
 from toolchat.models.openai.responses_wire import ResponsesTurn, ResponsesWire

@@ -76,6 +76,8 @@ async def test_its_events_can_be_read_again_and_continued_behind_any_of_them(cli
     assert (names[0], names[-1]) == ("tool_call_started", "done")
     blocks = whole_stream.strip().split("\n\n")
     third = blocks[2].split("\n")[0].removeprefix("id: ")
+    made_up = f"{third.split('.')[0]}.9999.0"
+    assert events_of((await client.get(path, headers=EVENTS | {"Last-Event-ID": made_up})).text)[1:] == []
     for again in (path, "/chat/stream?query=again"):  # a browser reconnects to where it was connected
         rest = (await client.get(again, headers=EVENTS | {"Last-Event-ID": third})).text
         assert rest.strip().split("\n\n") == blocks[3:]

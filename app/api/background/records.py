@@ -151,7 +151,8 @@ class BackgroundRecords:
                     number += 1
                 continue
             now = self.load(await self._store.get(question.key))
-            if now is None or (now.is_finished and attempt >= now.tries and piece >= now.chunks):
+            # A try that was never made, as in a made-up id of an event, has no pieces.
+            if now is None or (now.is_finished and (attempt, piece) >= (now.tries, now.chunks)):
                 return
             if now.tries > attempt:
                 attempt, last, piece, number = now.tries, -1, 0, 0

@@ -122,7 +122,7 @@ def test_the_index_leads_to_every_page_and_both_readmes_to_the_index() -> None:
 
 def test_the_site_has_every_page_in_its_navigation() -> None:
     shown = re.findall(r"^ +- (?:.*: )?(\S+\.md)$", (ROOT / "docs" / "site" / "mkdocs.yml").read_text(), re.MULTILINE)
-    assert {f"docs/{page.name}" if page.parent.name == "docs" else page.name for page in PAGES} <= set(shown)
+    assert {str(page.relative_to(ROOT)) for page in PAGES} <= set(shown)
     assert [name for name in shown if not (ROOT / name).exists()] == []
 
 

@@ -63,7 +63,8 @@ def test_the_commands_do_what_the_page_says(shop: Path) -> None:
     ):
         question = {"query": "What is the status of order A-1042?"}
         answers = [client.get("/chat", params=question, headers={"X-API-Key": each}) for each in (*secrets, "wrong")]
-    assert [each.status_code for each in answers] == [200, 200, 401]
+        metrics = client.get("/metrics", headers={"X-API-Key": secrets[0]})
+    assert [each.status_code for each in (*answers, metrics)] == [200, 200, 401, 403]
     assert "shipped on 20 November" in answers[0].text
 
 

@@ -33,15 +33,15 @@ exit codes: 0 success; 1 a failure; 2 invalid configuration or command line; 3 a
   python -m app ask --background "What time is it in Tokyo?"
   python -m app ask --tool switchLight --approve switchLight "Light on"
 
-The answer goes to standard output, tool calls go to standard error. In a terminal, a tool that requires approval is
-prompted for: y, n, n REASON, or edit. Without a terminal the exit code is 3.""",
+The answer goes to standard output, tool calls go to standard error. If a tool requires approval, the terminal asks
+first: y, n, n REASON, or edit. Without a terminal the call does not run, and the exit code is 3.""",
     "chat": """
   python -m app chat
   python -m app chat --demo --tool getCityTimeFunction
 
 Commands: /tools, /new, /save FILE, /help, /quit. The arrow keys recall earlier questions; Ctrl-C stops an answer.""",
     "tools": """
-  python -m app tools
+  python -m app tools list
   python -m app tools run getCityTimeFunction timeZoneId=Asia/Tokyo
   python -m app tools run --demo getWeatherFunction city=Paris days=2""",
     "tools run": """
@@ -78,8 +78,8 @@ The key is shown only once, on standard error; its entry for API_KEYS_FILE goes 
   python -m app state stats
   python -m app state vacuum
 
-The state is where STATE_URL says; a running service can go on. An export contains conversations. An import stores the
-records whose key has none yet.""",
+The commands work on the store that STATE_URL names, also while the service runs. An export contains conversations. An
+import adds missing records and overwrites none.""",
 }
 """Epilogs of the help texts, by command."""
 
@@ -91,7 +91,9 @@ _SERVER_OPTIONS = {
     "workers": ("number of worker processes (SERVER_WORKERS)", (_SERVE,)),
 }
 """Options that take precedence over a variable, each with its help and the commands that have it."""
-_SUBCOMMANDS = {"tools": ("run",), "keys": ("new",), "state": ("export", "import", "stats", "vacuum")}
+_SUBCOMMANDS = {"tools": ("list", "run"), "keys": ("new",), "state": ("export", "import", "stats", "vacuum")}
+_GUESSES = {"start": "serve", "run": "serve or tools run"}
+"""Words that users try instead of a command whose name is not similar."""
 _OPTION = re.compile(r"(?<![\w-])--[a-z]+")
 
 
@@ -111,7 +113,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         word for before, word in zip(["", *typed], typed, strict=False)
         if not word.startswith("-") and before.removeprefix("--") not in _SERVER_OPTIONS
     ]  # fmt: skip
-    _refuse_unknown(parser, "command", words[:1], commands)
+    nested = [f"{name} {each}" for name, below in _SUBCOMMANDS.items() for each in below]
+    _refuse_unknown(parser, "command", words[:1], commands, [*commands, *nested, "--help", "--version"])
     command = commands[words[0]] if words else parser
     _refuse_server_options(parser, typed, command.get_default("run"))
     if words[:1] and words[0] in _SUBCOMMANDS:
@@ -134,12 +137,20 @@ def _refuse_server_options(parser: argparse.ArgumentParser, typed: Sequence[str]
             parser.error(f"--{name} is an option of {commands} only")
 
 
-def _refuse_unknown(parser: argparse.ArgumentParser, kind: str, words: Sequence[str], known: Collection[str]) -> None:
+def _refuse_unknown(
+    parser: argparse.ArgumentParser,
+    kind: str,
+    words: Sequence[str],
+    known: Collection[str],
+    elsewhere: Collection[str] = ("--help",),
+) -> None:
+    """Exit if a word is unknown, and suggest a similar known one, or what has this word in its name elsewhere."""
     for word in words:
         if word not in known:
             from app.settings.typos import suggest
 
-            similar = suggest(word, known)
+            namesakes = (name for name in elsewhere if word in re.split(r"\W", name))
+            similar = _GUESSES.get(word) or suggest(word, known) or next(namesakes, None)
             others = f"known: {', '.join(known)}" if kind == "command" else "--help lists all"
             parser.error(f"there is no {kind} {word}; {f'did you mean {similar}?' if similar else others}")
 
@@ -167,7 +178,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
     command("check", "app.cli.check:check", "send one request to each configured upstream")
     command("mcp", "app.cli.mcp_stdio:serve_stdio", "serve MCP over standard input and output")
     _add_keys(command("keys", "app.cli.keys:create_key", "create an API key"))
-    _add_state(command("state", "app.cli.state:stats", "export, import or count what is stored"))
+    _add_state(command("state", "app.cli.state:stats", "export, import, count or compact the stored data"))
     return parser, commands.choices
 
 
@@ -188,9 +199,9 @@ def _add_server_options(parser: argparse.ArgumentParser, run: str, default: obje
 def _add_ask(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="?", help="the question; - reads it from standard input, as a pipe does")
     parser.add_argument("--json", action="store_true", help="print the whole answer as JSON")
-    text = "leave the question to the running service, and print its id"
+    text = "let the running service answer, and print the question's id"
     parser.add_argument("--background", action="store_true", help=text)
-    parser.add_argument("--follow", default="", metavar="ID", help="print the answer to a question in the background")
+    parser.add_argument("--follow", default="", metavar="ID", help="print the answer to the background question ID")
     _add_dialogue(parser)
 
 
@@ -205,7 +216,9 @@ def _add_dialogue(parser: argparse.ArgumentParser) -> None:
 
 def _add_tools(parser: argparse.ArgumentParser) -> None:
     _add_demo(parser)
-    run = parser.add_subparsers(title="commands", metavar="run").add_parser("run", help="run one tool without a model")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    _add_demo(commands.add_parser("list", help="list the tools (the default)"), default=argparse.SUPPRESS)
+    run = commands.add_parser("run", help="run one tool without a model")
     _describe(run, "tools run", "Run one tool as a model's call would, without a model.", "app.cli.tools:run_tool")
     run.add_argument("name", help="name of the tool, as listed by python -m app tools")
     run.add_argument("arguments", nargs="*", metavar="key=value", help="or key:=JSON, or one JSON object with all")
@@ -220,7 +233,7 @@ def _add_new_tool(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_tenant(parser: argparse.ArgumentParser) -> None:
-    text = "tenant for which tools run, as the header X-Tenant-ID names it"
+    text = "tenant for which tools run, like the header X-Tenant-ID"
     parser.add_argument("--tenant", type=_tenant, default="", metavar="NAME", help=text)
 
 
@@ -235,12 +248,12 @@ def _add_keys(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_state(parser: argparse.ArgumentParser) -> None:
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(title="commands", required=True)
     for name, function, text in (
         ("export", "export", "write all records to standard output, one JSON object a line"),
         ("import", "import_", "store the records of standard input"),
-        ("stats", "stats", "show how many records of each kind are stored"),
-        ("vacuum", "vacuum", "give the unused space of the file back to the disk"),
+        ("stats", "stats", "show the number of records of each kind"),
+        ("vacuum", "vacuum", "return the unused space of the file to the disk"),
     ):
         commands.add_parser(name, help=text).set_defaults(run=f"app.cli.state:{function}")
 

@@ -51,7 +51,7 @@ def test_ask_reports_an_upstream_failure_in_one_line(tmp_path: Path) -> None:
 
 
 def test_tools_lists_registered_modules_and_the_reasons_for_others(tmp_path: Path) -> None:
-    done = run("tools", cwd=tmp_path, TIME_ENABLED="0")
+    done = run("tools", "list", cwd=tmp_path, TIME_ENABLED="0")
     assert done.returncode == 0
     lines = [line for line in done.stdout.splitlines() if not line.startswith(" ")]
     assert lines == [

@@ -25,6 +25,9 @@ def test_every_command_has_help_with_examples_that_it_understands(tmp_path: Path
     ("typed", "told"),
     [
         (["sevre"], "there is no command sevre; did you mean serve?"),
+        (["start"], "there is no command start; did you mean serve?"),
+        (["list"], "there is no command list; did you mean tools list?"),
+        (["help"], "there is no command help; did you mean --help?"),
         (["tools", "rnu"], "there is no command rnu; did you mean run?"),
         (["xyz"], "there is no command xyz; known: serve, demo, ask, chat, tools, new-tool, check, mcp, keys, state"),
         (["keys", "nwe", "alice"], "there is no command nwe; did you mean new?"),

@@ -73,7 +73,7 @@ class Decisions(BaseModel):
     summary="Show the calls that wait for approval",
 )
 async def waiting(service: Service, identifier: str) -> WaitingCalls:
-    """Show the calls of an answer that waits for approval; it keeps waiting."""
+    """Show the calls of an answer that waits for approval, without deciding about them."""
     found = await service.approvals.find(identifier)
     return WaitingCalls.model_validate({"id": identifier, "calls": found.calls})
 

@@ -23,13 +23,13 @@ Variant = Literal["none", "function", "method"]
 _SUMMARIES = {
     "none": "No tool: the model answers from what it knows",
     "function": "Function tool, found by its name: {names}",
-    "method": "Method tool, a marked method of an object: {names}",
+    "method": "Method tool, a decorated method of an object: {names}",
 }
 _DESCRIPTIONS = {
     "none": "The question goes to the model alone, for comparison with the other two variants.",
-    "function": "The model is offered the folder's function tools by name, decides whether to call them, and answers "
+    "function": "The model is offered the module's function tools by name, decides whether to call them, and answers "
     "from their results.",
-    "method": "The model is offered the marked methods of the folder's tool object: the same tool, given otherwise.",
+    "method": "The model is offered the module's method tools: the same tool, declared as a decorated method.",
 }
 _SUFFIX = {"none": "chat", "function": "chat-tool-function", "method": "chat-tool-method"}
 

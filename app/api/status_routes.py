@@ -23,7 +23,7 @@ __all__ = ["router"]
 router = APIRouter(tags=["Service"], route_class=ReadRoute)
 
 
-@router.get("/", response_model=Index, summary="Index")
+@router.get("/", response_model=Index, summary="List the endpoints")
 async def index(request: Request, service: Service) -> dict[str, Any]:
     """List the endpoints, the chat model and the documentation."""
     paths = request.app.openapi()["paths"]
@@ -42,9 +42,11 @@ def _described(methods: Mapping[str, Mapping[str, Any]]) -> str:
     return "; ".join(f"{method.upper()}: {operation.get('summary', '')}" for method, operation in methods.items())
 
 
-@router.get("/tools", response_model=list[ToolModuleDescription], response_model_exclude_unset=True, summary="Tools")
+@router.get(
+    "/tools", response_model=list[ToolModuleDescription], response_model_exclude_unset=True, summary="List the tools"
+)
 async def tools(service: Service) -> list[dict[str, Any]]:
-    """List every tool folder: its tools' definitions, or why it is not registered and which variable to set."""
+    """List every tool module: its tools' definitions, or why it is not registered and which variable to set."""
     return describe_usable(service.tools.entries.values())
 
 

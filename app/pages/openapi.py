@@ -105,7 +105,7 @@ DESCRIPTION = """\
 Chat questions answered with live tools: the chat model decides whether it needs the time, the weather, a translation
 or a tool of yours; the service runs the tool, and the model answers from the result.
 
-Every tool folder has three variants of a question route: **no tool**, **function tool**, **method tool**. `Accept`
+Each tool module has three variants of a question route: **no tool**, **function tool**, **method tool**. `Accept`
 chooses the format of the answer: `text/plain` (default), `application/json` or `text/event-stream`.
 A question is sent by `GET`, or by `POST` with the same parameters as JSON, which this page does not list again.
 """

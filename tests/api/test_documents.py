@@ -109,7 +109,7 @@ async def test_openapi_documents_every_status_and_form_of_the_nine_endpoints(off
     assert summaries == [
         "No tool: the model answers from what it knows",
         "Function tool, found by its name: getCityTimeFunction",
-        "Method tool, a marked method of an object: getCityTimeMethod",
+        "Method tool, a decorated method of an object: getCityTimeMethod",
     ]
     references = set(re.findall(r"#/components/schemas/(\w+)", str(document)))
     assert references <= set(document["components"]["schemas"])

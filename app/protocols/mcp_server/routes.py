@@ -47,7 +47,7 @@ def add_mcp(router: APIRouter) -> None:
         responses=_RESPONSES,
         route_class_override=QuestionRoute,
         tags=["MCP"],
-        summary="Speak MCP: list and call the tools",
+        summary="MCP server: list and call the tools",
         description=_DESCRIPTION,
         openapi_extra={"requestBody": {"content": {"application/json": _MESSAGE}, "required": True}},
     )
@@ -58,7 +58,7 @@ def add_mcp(router: APIRouter) -> None:
         methods=["GET"],
         responses=problems(NotFound),
         tags=["MCP"],
-        summary="Say how MCP hosts authenticate",
+        summary="Show how MCP hosts authenticate",
         openapi_extra={"security": []},
     )
 

@@ -57,13 +57,13 @@ _PROGRESS_HEADER = {
 router = documents_router()
 
 
-@router.get("/v1/models", summary="Models, in OpenAI's format")
+@router.get("/v1/models", summary="List the models, in OpenAI's format")
 async def models(service: Service) -> Response:
     """List the service as models: with all tools, with none, and with those of one tool module."""
     return json_response({"object": "list", "data": model_documents(service.tools)})
 
 
-@router.get("/v1/models/{model}", summary="One of the models")
+@router.get("/v1/models/{model}", summary="Show a model")
 async def one_model(service: Service, model: str) -> Response:
     """Show one model."""
     for document in model_documents(service.tools):

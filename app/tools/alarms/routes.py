@@ -83,7 +83,7 @@ async def set_alarm(
 
 @router.get(
     "/tool/alarms",
-    summary="The tenant's alarms",
+    summary="List the tenant's alarms",
     response_model=list[AlarmRecord],
     responses=problems(ValidationFailed, NotConfigured),
 )

@@ -87,7 +87,7 @@ async def chat(request: Request, service: Service) -> Response:
     summary="Show a conversation's todo list",
 )
 async def show(response: Response, session: SessionPath, lists: FromDishka[TodoLists]) -> dict[str, Any]:
-    """Show the list; it is empty when the conversation has none, or is not known."""
+    """Show the todo list of a session; it is empty if the session has none or does not exist."""
     response.headers["Cache-Control"] = "no-store"
     items = await lists.get(conversation_of(session))
     return {

@@ -83,7 +83,7 @@ async def create(request: Request) -> Response:
     return await answer_prompt(request, prompt, answer, taken=taken)
 
 
-@router.get("/v1/responses/{identifier}", summary="A stored response")
+@router.get("/v1/responses/{identifier}", summary="Show a response")
 async def show(
     request: Request, service: Service, identifier: str, *, stream: bool = False, starting_after: int = -1
 ) -> Response:
@@ -129,7 +129,7 @@ async def cancel(request: Request, service: Service, identifier: str) -> Respons
 
 @router.get(
     "/v1/responses/{identifier}/input_items",
-    summary="The input of a stored response",
+    summary="List the input of a response",
 )
 async def input_items(
     service: Service,

@@ -38,6 +38,7 @@ define check_style
 	$(PY) -m ruff format --check .
 endef
 CLIENTS := wire_clients/.venv
+PROXY := wire_clients/litellm_proxy/.venv
 PACKAGES := wire_clients/npm/node_modules
 
 .DEFAULT_GOAL := help
@@ -77,7 +78,7 @@ test-newest: $(UV) ## Run every test with the newest versions that pyproject.tom
 	$(UV) pip install --quiet --python $(NEWEST)/bin/python $(INDEX) -r pyproject.toml --extra dev
 	$(NEWEST)/bin/python $(PYTEST)
 
-test-clients: $(VENV)/.dev $(CLIENTS)/.clients $(PACKAGES)/.packages ## Ask the service by the clients that speak its other wires, in an environment of their own
+test-clients: $(VENV)/.dev $(CLIENTS)/.clients $(PROXY)/.clients $(PACKAGES)/.packages ## Ask the service by the clients that speak its other wires, in an environment of their own
 	$(CLIENTS)/bin/python -m pytest --quiet -c wire_clients/pytest.ini --rootdir . wire_clients
 
 nightly: $(VENV)/.dev ## Try 20,000 hostile tool calls of each kind (make test tries 50)
@@ -117,9 +118,11 @@ bench-lock: $(UV) ## Write bench/requirements.lock after a change in bench/requi
 	$(RESOLVE) bench/requirements.txt --constraint requirements.lock --custom-compile-command "make bench-lock" \
 		$(LOCK) --output-file bench/requirements.lock
 
-clients-lock: $(UV) ## Write the locks of wire_clients/ after a change in its requirements.txt or npm/package.json
-	$(RESOLVE) wire_clients/requirements.txt \
-		--custom-compile-command "make clients-lock" $(LOCK) --output-file wire_clients/requirements.lock
+clients-lock: $(UV) ## Write the locks of wire_clients/ after a change in a requirements.txt or npm/package.json
+	for folder in wire_clients wire_clients/litellm_proxy; do \
+		$(RESOLVE) $$folder/requirements.txt --custom-compile-command "make clients-lock" $(LOCK) \
+			--output-file $$folder/requirements.lock || exit 1; \
+	done
 	npm install --prefix wire_clients/npm --package-lock-only --omit-lockfile-registry-resolved $(NPM_QUIET)
 
 site-lock: $(UV) ## Write docs/site/requirements.lock after a change in its requirements.txt
@@ -189,9 +192,9 @@ $(AUDIT)/.tools: requirements-audit.lock | $(UV)
 	$(UV) pip install --quiet --python $(AUDIT)/bin/python --require-hashes $(INDEX) -r requirements-audit.lock
 	@touch $@
 
-$(CLIENTS)/.clients: wire_clients/requirements.lock | $(UV)
-	$(PY) -m venv --clear $(CLIENTS)
-	$(UV) pip install --quiet --python $(CLIENTS)/bin/python --require-hashes $(INDEX) -r wire_clients/requirements.lock
+$(CLIENTS)/.clients $(PROXY)/.clients: %/.venv/.clients: %/requirements.lock | $(UV)
+	$(PY) -m venv --clear $*/.venv
+	$(UV) pip install --quiet --python $*/.venv/bin/python --require-hashes $(INDEX) -r $<
 	@touch $@
 
 # Without their scripts: nothing that comes from the registry runs but what a test calls.

@@ -174,7 +174,7 @@ class ResponsesTurn:
             self._items[event.get("output_index", len(self._items))] = item
         elif kind in _ENDS and isinstance(response := event.get("response"), dict):
             return self._end(response)
-        elif event.get("object") == "response":
+        elif isinstance(event.get("output"), list):  # a whole response; LiteLLM 1.83 calls it a chat completion
             return self._end(event)
         return ""
 

@@ -11,16 +11,15 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Final
 
 from redis.exceptions import ResponseError
 
 from toolchat.errors import StoreUnavailable
 from toolchat.state.base import Lock, LockLost, StoredRecord
-from toolchat.state.redis_connection import RedisConnection
+from toolchat.state.redis_connection import RedisConnection, Script
 
 __all__ = ["RedisStateStore"]
 
@@ -39,27 +38,27 @@ local function token_of(key)
   return token < 9e15 and token or 0
 end
 """
-_PUT: Final = f"""{_FENCE}
+_PUT: Final = Script(f"""{_FENCE}
 if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
 redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])
 return 1
-"""
+""")
 # The fence has passed, so the lock is held by the caller or free, and may be deleted. The fence is raised by one: a
 # renewal that arrives late must not take the lock again.
-_PUT_AND_UNLOCK: Final = f"""{_FENCE}
+_PUT_AND_UNLOCK: Final = Script(f"""{_FENCE}
 if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
 redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])
 redis.call('DEL', KEYS[2])
 redis.call('SET', KEYS[1], string.format('%.0f', ARGV[1] + 1), 'PX', ARGV[4])
 return 1
-"""
-_DELETE: Final = f"""{_FENCE}
+""")
+_DELETE: Final = Script(f"""{_FENCE}
 if token_of(KEYS[1]) > tonumber(ARGV[1]) then return -1 end
 return redis.call('UNLINK', unpack(KEYS, 2))
-"""
+""")
 # Tokens contain the server's time, so that they grow even if the last one was forgotten or flushed. A value of a
 # foreign type cannot be read; the lock is still granted, so that the key can be deleted.
-_LOCK: Final = f"""{_FENCE}
+_LOCK: Final = Script(f"""{_FENCE}
 local clock = redis.call('TIME')
 local token = math.max(clock[1] * 1000000 + clock[2], token_of(KEYS[1]) + 1)
 local text = string.format('%.0f', token)
@@ -67,26 +66,26 @@ if not redis.call('SET', KEYS[2], text .. ' ' .. ARGV[3], 'NX', 'PX', ARGV[1]) t
 redis.call('SET', KEYS[1], text, 'PX', ARGV[2])
 local value = redis.pcall('GET', KEYS[3])
 return {{token, type(value) == 'table' and value.err or value}}
-"""
+""")
 # The mark identifies one attempt: a lock that was granted after its caller gave up is deleted, and no other.
-_TAKE_BACK: Final = """
+_TAKE_BACK: Final = Script("""
 local held = redis.call('GET', KEYS[1])
 if held and string.match(held, ' (.*)') == ARGV[1] then redis.call('DEL', KEYS[1]) end
-"""
+""")
 # Renews an expired lock, too, if no other holder has taken it: both keys are written anew.
-_RENEW: Final = f"""{_FENCE}
+_RENEW: Final = Script(f"""{_FENCE}
 if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])
 redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
 return 1
-"""
+""")
 # The fence is raised by one, so that a renewal that arrives late does not take the lock again.
-_UNLOCK: Final = f"""{_FENCE}
+_UNLOCK: Final = Script(f"""{_FENCE}
 if string.match(redis.call('GET', KEYS[2]) or '', '^%d+') == ARGV[1] then redis.call('DEL', KEYS[2]) end
 if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
 redis.call('SET', KEYS[1], string.format('%.0f', ARGV[1] + 1), 'PX', ARGV[2])
 return 1
-"""
+""")
 
 
 class RedisStateStore(RedisConnection):
@@ -103,27 +102,22 @@ class RedisStateStore(RedisConnection):
 
     def __init__(self, url: str, *, prefix: str = "toolchat:", deadline: float = 0.5) -> None:
         super().__init__(url, prefix=prefix, deadline=deadline)
-        scripts = (_PUT, _PUT_AND_UNLOCK, _DELETE, _LOCK, _TAKE_BACK, _RENEW, _UNLOCK)
-        self._put, self._put_and_unlock, self._delete, self._lock, self._take_back, self._renew, self._unlock = map(
-            self._client.register_script, scripts
-        )
         self._shielded: set[asyncio.Task[None]] = set()
 
     async def get(self, key: str) -> bytes | None:
         """See :meth:`StateStore.get`."""
-        value = await self._run("GET", lambda: self._client.get(self._name(key)))
+        value = await self._run("GET", self._name(key))
         return value if isinstance(value, bytes) else None
 
     async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None, unlock: bool = False) -> None:
         """See :meth:`StateStore.put`."""
         name, time_to_live = self._name(key), _milliseconds(ttl)
         if lock is None:
-            await self._run("SET", lambda: self._client.set(name, value, px=time_to_live))
+            await self._run("SET", name, value, "PX", time_to_live)
             return
-        script, keys = self._put_and_unlock if unlock else self._put, [*self._lock_names(lock.key), name]
-        if not await self._run(
-            "put and unlock" if unlock else "put", lambda: script(keys, (lock.token, value, time_to_live, _FENCE_TTL))
-        ):
+        operation, script = ("put and unlock", _PUT_AND_UNLOCK) if unlock else ("put", _PUT)
+        arguments = lock.token, value, time_to_live, _FENCE_TTL
+        if not await self._call(operation, script, [*self._lock_names(lock.key), name], arguments):
             raise LockLost(lock.token)
 
     async def delete(self, *keys: str, lock: Lock | None = None) -> bool:
@@ -132,8 +126,8 @@ class RedisStateStore(RedisConnection):
         if not names:
             return False
         if lock is None:
-            return bool(await self._run("UNLINK", lambda: self._client.unlink(*names)))
-        forgotten = await self._run("delete", lambda: self._delete([self._fence(lock.key), *names], [lock.token]))
+            return bool(await self._run("UNLINK", *names))
+        forgotten = await self._call("delete", _DELETE, [self._fence(lock.key), *names], [lock.token])
         if forgotten < 0:
             raise LockLost(lock.token)
         return bool(forgotten)
@@ -160,62 +154,57 @@ class RedisStateStore(RedisConnection):
         fence, name, mark, may_arrive = *self._lock_names(key), os.urandom(8).hex(), self.available
         keys = [fence, name, self._name(key)]
         try:
-            taken = await self._run("lock", lambda: self._lock(keys, (_milliseconds(ttl), _FENCE_TTL, mark)))
+            taken = await self._call("lock", _LOCK, keys, (_milliseconds(ttl), _FENCE_TTL, mark))
         except StoreUnavailable:
             # The command may have arrived although no reply came: then the server holds a lock without a holder.
             if may_arrive:
-                self._retry_later("take back", lambda: self._take_back([name], [mark]))
+                self._retry_later("take back", _TAKE_BACK, [name], [mark])
             raise
         return Lock(key, *taken) if taken else None
 
     async def renew(self, lock: Lock, *, ttl: float) -> bool:
         """See :meth:`StateStore.renew`; an expired or flushed lock is renewed, unless another holder has taken it."""
         arguments = [lock.token, _milliseconds(ttl), _FENCE_TTL]
-        return bool(await self._run("renew", lambda: self._renew(self._lock_names(lock.key), arguments)))
+        return bool(await self._call("renew", _RENEW, self._lock_names(lock.key), arguments))
 
     async def unlock(self, lock: Lock) -> None:
         """See :meth:`StateStore.unlock`; retried later if the server is unavailable."""
         try:
-            await self._run("unlock", lambda: self._unlock(self._lock_names(lock.key), [lock.token, _FENCE_TTL]))
+            await self._call("unlock", _UNLOCK, self._lock_names(lock.key), [lock.token, _FENCE_TTL])
         except StoreUnavailable:
-            self._retry_later("unlock", lambda: self._unlock(self._lock_names(lock.key), [lock.token, _FENCE_TTL]))
+            self._retry_later("unlock", _UNLOCK, self._lock_names(lock.key), [lock.token, _FENCE_TTL])
             raise
 
     async def records(self) -> AsyncIterator[StoredRecord]:
         """See :meth:`StateStore.records`; those that are written meanwhile may be missing."""
-        cursor: int | None = None
-        while cursor != 0:
-            cursor, names = await self._run("SCAN", partial(self._scan, cursor or 0))
+        cursor = b""
+        while cursor != b"0":
+            scan = "SCAN", cursor or b"0", "MATCH", f"{self._prefix}*", "COUNT", 1000, "TYPE", "string"
+            cursor, names = await self._run(*scan)
             for name in names:
                 # Locks, fences and the counts of quotas have something behind the tag.
                 parts = _NAME.fullmatch(name.removeprefix(self._prefix.encode()).decode(errors="surrogatepass"))
-                if parts and (stored := await self._run("GET", partial(self._stored, name)))[0] is not None:
-                    yield StoredRecord(f"{parts[1]}{parts[2]}", stored[0], time.time() + stored[1] / 1000)
-
-    async def _scan(self, cursor: int) -> tuple[int, Sequence[bytes]]:
-        following, names = await self._client.scan(cursor, f"{self._prefix}*", 1000, "string")
-        return following, [name for name in names if isinstance(name, bytes)]
-
-    async def _stored(self, name: bytes) -> tuple[bytes | None, int]:
-        """The value of a key, and the milliseconds until it expires."""
-        value, left = await asyncio.gather(self._client.get(name), self._client.pttl(name))
-        return value if isinstance(value, bytes) else None, left
+                if parts and (value := await self._run("GET", name)) is not None:
+                    left = await self._run("PTTL", name)
+                    yield StoredRecord(f"{parts[1]}{parts[2]}", value, time.time() + left / 1000)
 
     async def durability_warning(self) -> str:
         """See :meth:`StateStore.durability_warning`."""
-        configured = await self._run("CONFIG GET", self._configuration)
-        if configured.get("appendonly", "yes") == "yes":
+        append_only, snapshots = await self._configured("appendonly"), await self._configured("save")
+        if append_only in (b"yes", None):
             return ""
-        if not configured.get("save"):
+        if not snapshots:
             return "it writes nothing to disk, so a restart loses everything: set appendonly yes"
         return "it writes only snapshots, so a crash loses all changes since the last one: set appendonly yes"
 
-    async def _configuration(self) -> dict[str | None, str | None]:
-        """The server's configuration; empty if it refuses to tell it, as managed servers mostly do."""
+    async def _configured(self, name: str) -> bytes | None:
+        """One value of the server's configuration; ``None`` if it refuses to tell it, as managed servers mostly do."""
         try:
-            return await self._client.config_get("appendonly", "save")
+            reply = await self._run("CONFIG", "GET", name, expected=ResponseError)
         except ResponseError:
-            return {}
+            return None
+        values = list(reply.values()) if isinstance(reply, dict) else reply[1:]  # RESP3 or RESP2
+        return values[0] if values else None
 
     async def aclose(self) -> None:
         """Cancel the retries and disconnect."""
@@ -223,9 +212,9 @@ class RedisStateStore(RedisConnection):
             task.cancel()
         await super().aclose()
 
-    def _retry_later(self, name: str, operation: Callable[[], Awaitable[object]]) -> None:
-        """Retry a failed operation in the background, until the lock that it concerns has expired by itself."""
-        self._run_shielded(self._retry(name, operation))
+    def _retry_later(self, name: str, script: Script, keys: Sequence[str], arguments: Sequence[str | int]) -> None:
+        """Retry a failed script in the background, until the lock that it concerns has expired by itself."""
+        self._run_shielded(self._retry(name, script, keys, arguments))
 
     def _run_shielded(self, work: Coroutine[None, None, None]) -> None:
         """Run work in a task that outlives its caller; the set protects it from garbage collection."""
@@ -233,13 +222,13 @@ class RedisStateStore(RedisConnection):
         self._shielded.add(task)
         task.add_done_callback(self._shielded.discard)
 
-    async def _retry(self, name: str, operation: Callable[[], Awaitable[object]]) -> None:
+    async def _retry(self, name: str, script: Script, keys: Sequence[str], arguments: Sequence[str | int]) -> None:
         until = time.monotonic() + _RETRY_SECONDS
         while time.monotonic() < until:
             await asyncio.sleep(_RETRY_PAUSE)
             if self.available:
                 with suppress(StoreUnavailable):
-                    await self._run(name, operation)
+                    await self._call(name, script, keys, arguments)
                     return
 
     def _name(self, key: str, suffix: str = "") -> str:

@@ -1,6 +1,7 @@
 """The connection to Redis: every operation has a deadline, and fails fast while the server is unavailable."""
 
 import asyncio
+import hashlib
 import logging
 import math
 import re
@@ -8,20 +9,21 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
-from redis.asyncio import ConnectionPool, Redis
+from redis.asyncio import ConnectionPool
+from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import NoScriptError, RedisError, ResponseError
 from redis.maint_notifications import MaintNotificationsConfig
 
 from toolchat import instruments
 from toolchat.errors import StoreUnavailable
 from toolchat.state.base import StateStore
 
-__all__ = ["RedisConnection"]
+__all__ = ["RedisConnection", "Script"]
 
 _CONNECTIONS = 64
 _PROBE_SECONDS = 2.0
@@ -30,7 +32,20 @@ _WARNING_SECONDS = 60.0
 _STEPS = 10
 
 _log = logging.getLogger(__name__)
-T = TypeVar("T")
+
+
+class Script:
+    """A Lua script, which is sent once and then called by its digest.
+
+    Args:
+        text: the script.
+    """
+
+    __slots__ = ("digest", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.digest = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
 class RedisConnection(StateStore):
@@ -55,7 +70,8 @@ class RedisConnection(StateStore):
         self.failures = 0
         self._prefix = prefix
         self._pool = _pool(url)
-        self._client = Redis(connection_pool=self._pool)
+        self._connect: Callable[[], AbstractConnection] = self._pool.make_connection
+        self._idle: list[AbstractConnection] = []
         self._server = _server(self._pool.connection_kwargs)
         self._deadline = deadline
         self._permits = asyncio.Semaphore(_CONNECTIONS)
@@ -83,29 +99,60 @@ class RedisConnection(StateStore):
 
     def script(self, name: str, text: str) -> Callable[[Sequence[str], Sequence[object]], Awaitable[Any]]:
         """See :meth:`StateStore.script`; the prefix is added to the keys."""
-        run = self._client.register_script(text)
+        script = Script(text)
 
         def call(keys: Sequence[str], arguments: Sequence[Any]) -> Awaitable[Any]:
-            return self._run(name, lambda: run([f"{self._prefix}{key}" for key in keys], arguments))
+            return self._call(name, script, [f"{self._prefix}{key}" for key in keys], arguments)
 
         return call
 
-    async def _run(self, name: str, operation: Callable[[], Awaitable[T]]) -> T:
+    async def _call(self, name: str, script: Script, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
+        """Call a script; a server that does not know it, as after a restart, gets its text."""
+        rest = len(keys), *keys, *arguments
+        try:
+            return await self._run("EVALSHA", script.digest, *rest, name=name, expected=NoScriptError)
+        except NoScriptError:
+            return await self._run("EVAL", script.text, *rest, name=name)
+
+    async def _run(
+        self, *command: bytes | str | float, name: str = "", expected: type[ResponseError] | tuple[()] = ()
+    ) -> Any:
+        """Send a command and return its reply.
+
+        Args:
+            command: the command and its arguments.
+            name: appears in metrics and traces; by default the command's own.
+            expected: a refusal that the caller handles.
+        """
         if self.available:
             began = math.inf
             try:
                 async with _Deadline(self._deadline), self._permits:
                     began = time.monotonic()
                     if self.available:
-                        result = await operation()
-                        instruments.observer.record_store_operation(self.kind, name, time.monotonic() - began)
-                        return result
+                        reply = await self._execute(*command)
+                        instruments.observer.record_store_operation(
+                            self.kind, name or str(command[0]), time.monotonic() - began
+                        )
+                        return reply
+            except expected:
+                raise
             except Exception as error:  # noqa: BLE001 - a peer that is not Redis causes any error
                 # A time-out that was mostly spent waiting for a connection says nothing about the server.
                 if not isinstance(error, TimeoutError) or time.monotonic() - began > 0.8 * self._deadline:
                     self._failed(error)
         self.failures += 1
         raise StoreUnavailable("the state store cannot be reached", retry_after=1)
+
+    async def _execute(self, *command: bytes | str | float) -> Any:
+        # The library's client and pool cost three times as much as sending the command and reading its reply.
+        connection = self._idle.pop() if self._idle else self._connect()
+        try:
+            await self._pool.ensure_connection(connection)
+            await connection.send_packed_command(_packed(command))
+            return await connection.read_response()
+        finally:
+            self._idle.append(connection)
 
     async def _watch(self) -> None:
         while True:
@@ -121,7 +168,7 @@ class RedisConnection(StateStore):
         """Probe the server by a write: a server that is full or read-only would still answer a ping."""
         try:
             async with _Deadline(self._deadline):
-                await self._client.set(f"{self._prefix}probe", b"", px=1)
+                await self._execute("SET", f"{self._prefix}probe", b"", "PX", 1)
         except Exception as error:  # noqa: BLE001 - the watch must not end
             self._failed(error)
         else:
@@ -131,7 +178,7 @@ class RedisConnection(StateStore):
         """Close the idle connections: after an outage they may be dead without an error so far."""
         with suppress(Exception):
             async with asyncio.timeout(self._deadline):
-                await self._pool.disconnect(inuse_connections=False)
+                await asyncio.gather(*[each.disconnect() for each in self._idle])
 
     def _failed(self, error: Exception) -> None:
         reason = _reason(error)
@@ -148,6 +195,15 @@ class RedisConnection(StateStore):
         if self._warned:
             self._warned = False
             _log.info("the state store can be used again")
+
+
+def _packed(command: Sequence[bytes | str | float]) -> bytes:
+    """A command in Redis's protocol (RESP)."""
+    parts = [b"*%d\r\n" % len(command)]
+    for each in command:
+        text = each if isinstance(each, bytes) else str(each).encode(errors="surrogatepass")
+        parts.append(b"$%d\r\n%b\r\n" % (len(text), text))
+    return b"".join(parts)
 
 
 class _Deadline:
@@ -203,12 +259,8 @@ def _reason(error: Exception) -> str:
 
 
 def _pool(url: str) -> ConnectionPool:
-    """Create the pool of connections, without time-outs of its own: they bound parts of an operation, not the whole.
-
-    It has one connection more than operations may use, for the probe.
-    """
+    """Create the maker of connections, without time-outs of their own: they bound parts of an operation."""
     bounds: dict[str, Any] = {
-        "max_connections": _CONNECTIONS + 1,
         "socket_timeout": None,
         "socket_connect_timeout": None,
         "retry": Retry(NoBackoff(), 0),

@@ -56,7 +56,7 @@ def planning_model(request: PlayedRequest) -> Answer:
 async def test_the_todo_list_is_beside_the_conversation(visit: Visit) -> None:
     # It is shown as the model writes it, read again after a reload, and gone with the conversation.
     async with played(visit, planning_model, CONVERSATION) as (page, _, _):
-        await page.get_by_label("Plan with a todo list").check()
+        await page.get_by_label("Plan first").check()
         async with page.expect_request(re.compile("/todo/chat")):
             await say(page, "Plan my trip")
         await expect(page.locator(".turn.assistant summary")).to_contain_text("todoUpdate")
@@ -66,7 +66,7 @@ async def test_the_todo_list_is_beside_the_conversation(visit: Visit) -> None:
             await expect(page.locator("#todo-count")).to_have_text("1 of 3 done")
             await page.reload()
         await page.get_by_role("button", name="New conversation").click()
-        await expect(page.locator("#todo-count")).to_have_text("Nothing planned yet.")
+        await expect(page.locator("#todo")).to_be_hidden()
 
 
 async def test_one_of_the_questions_to_begin_with_makes_a_plan(visit: Visit) -> None:

@@ -23,7 +23,7 @@ function stateOf({ outcome, error_kind, result }) {
 }
 
 /** A tool call that opens and closes. */
-export function callElement(call, open) {
+function callElement(call, open) {
   const state = stateOf(call);
   const summary = make("summary", "", make("code", "call-name", call.name));
   if (state) summary.append(say(make("span", `badge ${state}`), `call.${state}`));

@@ -1,7 +1,7 @@
 /** The same question to no tool, a function tool and a method tool, side by side. */
 
 import { AnswerView } from "./answer.js";
-import { address, button, find, limitLength, make, questionButton } from "./elements.js";
+import { address, button, find, limitLength, make, namedButton, onSubmit } from "./elements.js";
 import { posted } from "./sse.js";
 import { language, say, text } from "./texts.js";
 
@@ -70,10 +70,7 @@ export class Compare {
     this.question = find("question");
     limitLength(this.question, find("question-limit"), longest);
     find("panes").replaceChildren(...this.panes.map((pane) => pane.element));
-    find("compare-form").addEventListener("submit", (event) => { event.preventDefault(); this.ask(); });
-    this.question.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) find("compare-form").requestSubmit();
-    });
+    onSubmit(find("compare-form"), () => this.ask());
     document.addEventListener("languagechange", () => this.#relabel());
     const first = this.folders.find((folder) => folder.registered);
     if (first) this.choose(first);
@@ -110,7 +107,7 @@ export class Compare {
 
   #showExamples() {
     const choices = this.questions(this.folder).map((question) => {
-      return questionButton(question, () => { this.question.value = question; this.question.focus(); });
+      return namedButton("example", question, () => { this.question.value = question; this.question.focus(); });
     });
     find("examples").replaceChildren(...choices);
   }

@@ -2,8 +2,8 @@
 
 import { block } from "./calls.js";
 import { button, make } from "./elements.js";
-import { faultOf, objectOf, pretty, short } from "./json.js";
-import { say, text } from "./texts.js";
+import { faultOf, parsed, pretty, short } from "./json.js";
+import { label, say, text } from "./texts.js";
 
 /** One call that waits: its arguments, which may be changed, and a reason for the model if it is rejected. */
 class Waiting {
@@ -12,8 +12,8 @@ class Waiting {
     this.onDecided = onDecided;
     this.shown = block("arguments", short(call.arguments));
     this.reason = make("input", "field");
-    Object.assign(this.reason, { type: "text", maxLength: 1000, ariaLabel: text("reason"), placeholder: text("reasonPlaceholder") });
-    Object.assign(this.reason.dataset, { label: "reason", placeholder: "reasonPlaceholder" });
+    Object.assign(label(this.reason, "reason"), { type: "text", maxLength: 1000, placeholder: text("reasonPlaceholder") });
+    this.reason.dataset.placeholder = "reasonPlaceholder";
     this.buttons = make("div", "decide",
       button("primary", "approve", () => this.#approve()),
       button("quiet", "edit", () => this.#edit()),
@@ -40,18 +40,17 @@ class Waiting {
       this.editor.reportValidity();
       return;
     }
-    this.#decide("approved", this.editor ? [["approved", "true"], ["arguments", this.editor.value]] : [["approved", "true"]]);
+    this.#decide("approved", { approved: true, arguments: this.editor && parsed(this.editor.value) });
   }
 
   #reject() {
-    const reason = this.reason.value.trim();
-    this.#decide("rejected", reason ? [["approved", "false"], ["reason", JSON.stringify(reason)]] : [["approved", "false"]]);
+    this.#decide("rejected", { approved: false, reason: this.reason.value.trim() || undefined });
   }
 
-  #decide(key, members) {
+  #decide(key, decision) {
     if (this.editor) this.editor.readOnly = true;
     this.buttons.replaceChildren(say(make("span", "muted"), key));
-    this.onDecided(objectOf(members));
+    this.onDecided(decision);
   }
 }
 
@@ -62,7 +61,7 @@ export function consentElement(approval, onDecided) {
     const waiting = new Waiting(call, (decision) => {
       decisions.set(call.id, decision);
       form.querySelector("button.primary")?.focus();
-      if (decisions.size === approval.calls.length) onDecided(objectOf([["decisions", objectOf([...decisions])]]));
+      if (decisions.size === approval.calls.length) onDecided(JSON.stringify({ decisions: Object.fromEntries(decisions) }));
     });
     form.append(waiting.element);
   }

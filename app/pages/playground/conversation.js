@@ -2,7 +2,7 @@
 
 import { AnswerView } from "./answer.js";
 import { Conversations } from "./conversations.js";
-import { PageEnd, address, announce, find, limitLength, make, onEnter } from "./elements.js";
+import { PageEnd, address, announce, find, limitLength, make, onEnter, onSubmit, replaceButton, sessionAddress } from "./elements.js";
 import { storedTurns } from "./history.js";
 import { Problem, documentOf, problemElement } from "./problem.js";
 import { remembered } from "./remembered.js";
@@ -71,7 +71,7 @@ export class Conversation {
     this.view?.stop();
     this.#clear();
     try {
-      await readJson(address(`/chat/${encodeURIComponent(id)}`), { method: "DELETE" });
+      await readJson(sessionAddress(id), { method: "DELETE" });
       remembered.forget(id);
       this.message.focus();
       announce("forgotten");
@@ -108,7 +108,7 @@ export class Conversation {
   }
 
   #listen() {
-    find("talk-form").addEventListener("submit", (event) => { event.preventDefault(); this.send(); });
+    onSubmit(find("talk-form"), () => this.send());
     find("stop").addEventListener("click", () => this.view?.stop());
     addEventListener("storage", () => this.#join()); // of other tabs alone
     find("edit-cancel").addEventListener("click", () => this.#edit());
@@ -151,7 +151,7 @@ export class Conversation {
       onRunning: (running) => this.#onRunning(session, view, running),
       onShown: () => this.end.follow(),
     });
-    this.#addTurn({ question, plan, view, element: view.element, answered: false });
+    this.#addTurn({ question, plan, view, answered: false });
     return view;
   }
 
@@ -164,10 +164,8 @@ export class Conversation {
   }
 
   #showRunning(running) {
-    const focused = [find("stop"), find("send")].includes(document.activeElement);
-    find("stop").hidden = !running;
-    find("send").hidden = running;
-    if (focused) (running ? find("stop") : this.message).focus({ preventScroll: true });
+    if (running) replaceButton(find("send"), find("stop"));
+    else replaceButton(find("stop"), find("send"), this.message);
   }
 
   #rememberEnd(session, turn) {

@@ -1,6 +1,6 @@
 /** The list of conversations, and what can be done with the one that is shown. */
 
-import { address, announce, find, make, namedButton } from "./elements.js";
+import { announce, find, make, namedButton, sessionAddress } from "./elements.js";
 import { remembered } from "./remembered.js";
 import { readJson } from "./sse.js";
 import { say, text, titled } from "./texts.js";
@@ -12,7 +12,7 @@ export class Conversations {
     this.onFault = onFault;
     this.name = find("rename-field");
     find("new-conversation").addEventListener("click", () => { this.#fold(); onOpen(""); });
-    find("show-conversations").addEventListener("click", () => this.#fold(find("conversation-list").classList.contains("folded")));
+    find("show-conversations").addEventListener("click", () => this.#fold(find("show-conversations").ariaExpanded === "false"));
     find("rename").addEventListener("click", () => this.#rename());
     find("export").addEventListener("click", () => this.#export());
     find("delete").addEventListener("click", () => confirmIn("delete-dialog", () => onDelete(remembered.session)));
@@ -26,12 +26,12 @@ export class Conversations {
   show() {
     const { conversations, session } = remembered;
     const current = conversations.find(({ id }) => id === session);
-    const focused = document.activeElement?.closest(".kept")?.id;
-    const wanted = find("search").value.trim().toLowerCase();
-    const found = conversations.filter(({ name }) => String(name).toLowerCase().includes(wanted));
+    const focused = document.activeElement?.closest("#conversation-list button")?.id;
+    const wanted = find("search").value.toLowerCase().split(/\s+/);
+    const found = conversations.filter(({ name }) => wanted.every((word) => String(name).toLowerCase().includes(word)));
     find("conversation-list").replaceChildren(...found.map((each) => make("li", "", this.#choice(each))));
-    find("nothing-found").hidden = found.length > 0 || !wanted;
-    find("search").hidden = !wanted && conversations.length < 5;
+    find("nothing-found").hidden = found.length > 0 || !conversations.length;
+    find("search").hidden = !find("search").value && conversations.length < 5;
     if (focused) find(focused)?.focus();
     find("conversations-empty").hidden = conversations.length > 0;
     find("conversations-count").textContent = conversations.length ? String(conversations.length) : "";
@@ -41,7 +41,7 @@ export class Conversations {
   }
 
   #choice({ id, name, pending }) {
-    const choice = namedButton("kept", name || text("conversation"), () => { this.#fold(); this.onOpen(id); });
+    const choice = namedButton("choice", name || text("conversation"), () => { this.#fold(); this.onOpen(id); });
     if (pending?.running) choice.prepend(say(make("span", "badge"), "call.running"), " ");
     choice.id = `kept-${id}`;
     choice.title = name;
@@ -51,7 +51,6 @@ export class Conversations {
 
   /** Folds the list, or opens it, where it has no room beside the conversation. */
   #fold(open = false) {
-    find("conversation-list").classList.toggle("folded", !open);
     find("show-conversations").ariaExpanded = String(open);
   }
 
@@ -65,7 +64,7 @@ export class Conversations {
   async #export() {
     const { session } = remembered;
     try {
-      const document = await readJson(address(`/chat/${encodeURIComponent(session)}`));
+      const document = await readJson(sessionAddress(session));
       const link = make("a");
       link.href = URL.createObjectURL(new Blob([JSON.stringify(document, null, 2)], { type: "application/json" }));
       link.download = `conversation-${session}.json`;

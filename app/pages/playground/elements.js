@@ -11,6 +11,9 @@ export function address(path, query = {}) {
   return url;
 }
 
+/** A conversation as the service keeps it. */
+export const sessionAddress = (session) => address(`/chat/${encodeURIComponent(session)}`);
+
 export const find = (id) => document.getElementById(id);
 
 /** Makes an element; texts never become markup. */
@@ -56,9 +59,6 @@ export function newKey() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((each) => each.toString(16).padStart(2, "0")).join("");
 }
 
-/** A question to choose. */
-export const questionButton = (question, action) => namedButton("example", question, action);
-
 /** Shows how long a text is when it nears the limit of the service, and lets no longer one be sent; nothing is cut. */
 export function limitLength(field, shown, longest) {
   field.addEventListener("input", () => {
@@ -77,6 +77,22 @@ export function onEnter(field, action) {
     event.preventDefault();
     action();
   });
+}
+
+/** Acts when a form is sent: by its button, or by Enter together with Control or Command. */
+export function onSubmit(form, action) {
+  form.addEventListener("submit", (event) => { event.preventDefault(); action(); });
+  form.addEventListener("keydown", ({ key, ctrlKey, metaKey, defaultPrevented }) => {
+    if (key === "Enter" && (ctrlKey || metaKey) && !defaultPrevented) form.requestSubmit();
+  });
+}
+
+/** Shows a button in place of another one, whose focus moves to it, or to another element. */
+export function replaceButton(hidden, shown, next = shown) {
+  const focused = [hidden, shown].includes(document.activeElement);
+  hidden.hidden = true;
+  shown.hidden = false;
+  if (focused) next.focus({ preventScroll: true });
 }
 
 /** The end of the page, which it follows unless its reader has scrolled up. */

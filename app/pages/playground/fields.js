@@ -1,7 +1,7 @@
 /** One field of a form for each kind of argument. */
 
 import { make } from "./elements.js";
-import { faultOf, pretty } from "./json.js";
+import { faultOf, parsed, pretty } from "./json.js";
 import { asText, choicesOf } from "./schema.js";
 import { say, text } from "./texts.js";
 
@@ -25,17 +25,17 @@ function choice(schema, required) {
   if (!given) control.append(say(option(""), required ? "choose" : "unset"));
   control.append(...choicesOf(schema).map((value) => option(JSON.stringify(value), asText(value))));
   if (given) control.value = JSON.stringify(schema.default);
-  return { control, read: () => control.value || undefined };
+  return { control, read: () => (control.value ? parsed(control.value) : undefined) };
 }
 
 const option = (value, shown = "") => Object.assign(make("option", "", shown), { value });
 
 function tick(schema, required) {
-  const control = input("checkbox", "tick");
+  const control = input("checkbox");
   control.checked = schema.default === true;
   let touched = required || typeof schema.default === "boolean";
   control.addEventListener("change", () => { touched = true; });
-  return { control, read: () => (touched ? String(control.checked) : undefined) };
+  return { control, read: () => (touched ? control.checked : undefined) };
 }
 
 function number(schema, required) {
@@ -43,7 +43,7 @@ function number(schema, required) {
   Object.assign(control, { required, step: schema.multipleOf ?? (schema.type === "integer" ? 1 : "any"), value: schema.default ?? "" });
   Object.assign(control, { min: schema.minimum ?? "", max: schema.maximum ?? "" });
   // As it was written, since JavaScript rounds long numbers.
-  const read = () => (NUMBER.test(control.value) ? control.value : String(Number(control.value)));
+  const read = () => (NUMBER.test(control.value) ? JSON.rawJSON(control.value) : Number(control.value));
   return { control, read: () => (control.value ? read() : undefined) };
 }
 
@@ -52,7 +52,7 @@ function words(schema, required) {
   const control = long ? make("textarea", "field") : input("text", "field");
   Object.assign(control, { required: required && schema.minLength !== 0, value: schema.default ?? "", autocomplete: "off" });
   if (schema.minLength) control.minLength = schema.minLength;
-  return { control, read: () => (control.value || required ? JSON.stringify(control.value) : undefined) };
+  return { control, read: () => (control.value || required ? control.value : undefined) };
 }
 
 function moment(schema, required) {
@@ -62,7 +62,7 @@ function moment(schema, required) {
   Object.assign(control, { required, step: "any", value: (!local && schema.default) || "" });
   // RFC 3339 asks for the seconds, which browsers leave out.
   const whole = () => control.value + (control.value.split(":").length === 2 ? ":00" : "");
-  const read = () => JSON.stringify(local ? new Date(control.value).toISOString() : whole());
+  const read = () => (local ? new Date(control.value).toISOString() : whole());
   return { control, read: () => (control.value ? read() : undefined) };
 }
 
@@ -75,7 +75,7 @@ function json(schema, required) {
     const fault = control.value.trim() && faultOf(control.value, wanted);
     control.setCustomValidity(fault ? text(fault[0], fault[0], fault[1]) : "");
   });
-  return { control, read: () => control.value.trim() || undefined };
+  return { control, read: () => (control.value.trim() && control.validity.valid ? parsed(control.value) : undefined) };
 }
 
-const input = (type, className) => Object.assign(make("input", className), { type });
+const input = (type, className = "") => Object.assign(make("input", className), { type });

@@ -2,7 +2,6 @@
 
 import { make } from "./elements.js";
 import { fieldOf } from "./fields.js";
-import { objectOf } from "./json.js";
 import { asText, choicesOf, resolved, sampleOf } from "./schema.js";
 import { say } from "./texts.js";
 
@@ -24,8 +23,7 @@ export class ArgumentsForm {
 
   /** The arguments as a JSON object; what is left out is not in it. */
   read() {
-    const given = this.fields.map(({ name, field }) => [name, field.read()]);
-    return objectOf(given.filter(([, json]) => json !== undefined));
+    return JSON.stringify(Object.fromEntries(this.fields.map(({ name, field }) => [name, field.read()])));
   }
 
   #field(name, given) {
@@ -40,7 +38,7 @@ export class ArgumentsForm {
     const hint = hintElement(schema);
     hint.id = `hint-${id}`;
     if (hint.childNodes.length) field.control.setAttribute("aria-describedby", hint.id);
-    const parts = field.control.type === "checkbox" ? [make("div", "ticked", field.control, title), hint] : [title, field.control, hint];
+    const parts = field.control.type === "checkbox" ? [make("div", "check", field.control, title), hint] : [title, field.control, hint];
     return { name, field, row: make("div", "field-row", ...parts) };
   }
 }

@@ -1,9 +1,7 @@
-/** A conversation as the service keeps it: the turns, each with its question and its answer as an element. */
+/** A conversation as the service keeps it: the turns, each with its question and the view of its answer. */
 
-import { figures } from "./answer.js";
-import { callElement } from "./calls.js";
-import { address, make } from "./elements.js";
-import { Prose } from "./prose.js";
+import { AnswerView, figures } from "./answer.js";
+import { sessionAddress } from "./elements.js";
 import { remembered } from "./remembered.js";
 import { readJson } from "./sse.js";
 
@@ -21,16 +19,16 @@ function shownTurn(turn) {
   const answers = turn.filter((each) => each.role === "assistant");
   const ended = answers.findLast((each) => each.usage && each.model);
   const answer = answers.findLast((each) => each.text)?.text ?? "";
-  const prose = new Prose();
-  prose.finish(answer);
-  const shown = make("div", "calls", ...(ended?.tool_calls ?? []).map((call) => callElement(call, false)));
-  const element = make("div", "answer", shown, prose.element, make("div", "after", ...(ended ? [figures(ended)] : [])));
-  return { question: turn.find((each) => each.role === "user")?.text ?? "", answer, element, plan: false, answered: true };
+  const view = new AnswerView({ callsFirst: true });
+  for (const call of ended?.tool_calls ?? []) view.calls.show(call);
+  view.prose.finish(answer);
+  if (ended) view.after.append(figures(ended));
+  return { question: turn.find((each) => each.role === "user")?.text ?? "", answer, view, plan: false, answered: true };
 }
 
 /** The turns of a session that the service has answered before. */
 export async function storedTurns(session) {
   if (!remembered.find(session)?.answered) return [];
-  const { messages } = await readJson(address(`/chat/${encodeURIComponent(session)}`));
+  const { messages } = await readJson(sessionAddress(session));
   return turnsOf(messages).map(shownTurn);
 }

@@ -1,26 +1,20 @@
-/** JSON as text, whose numbers may be longer than JavaScript's: they are never read and written anew. */
+/** JSON whose numbers may be longer than JavaScript's: they are written as they were read. */
 
 /** Marks that turn the direction of a text, and would let it show another one than it is: written out, as JSON allows. */
 const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-const plain = (text) => JSON.stringify(text).replace(TURNING, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-/** Indents JSON. */
+/** Parses JSON into what `JSON.stringify` writes with the same numbers. */
+export const parsed = (json) => JSON.parse(json, (_, value, { source }) => (typeof value === "number" ? JSON.rawJSON(source) : value));
+
+/** Indents JSON; a text that is no object or array stays as it is. */
 export function pretty(json) {
   try {
-    if (typeof JSON.parse(json) !== "object") return json;
+    const value = parsed(json);
+    if (typeof value !== "object" || JSON.isRawJSON(value)) return json;
+    return JSON.stringify(value, null, 2).replace(TURNING, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
   } catch {
     return json;
   }
-  const tokens = json.match(/"(?:[^"\\]|\\.)*"|[^\s{}[\],:"]+|[{}[\],:]/g);
-  let depth = 0;
-  const line = () => "\n" + "  ".repeat(depth);
-  return tokens.map((token, at) => {
-    const before = tokens[at - 1], after = tokens[at + 1];
-    if ("{[".includes(token)) return depth++, "}]".includes(after) ? token : token + line();
-    if ("}]".includes(token)) return depth--, "{[".includes(before) ? token : line() + token;
-    if (token === ",") return token + line();
-    return token === ":" ? ": " : token[0] === '"' ? plain(JSON.parse(token)) : token;
-  }).join("");
 }
 
 /** On one line where there is room for it. */
@@ -28,9 +22,6 @@ export function short(value) {
   const indented = pretty(typeof value === "string" ? value : JSON.stringify(value));
   return indented.length < 90 ? indented.replace(/\n\s*/g, " ") : indented;
 }
-
-/** An object of members that are JSON already. */
-export const objectOf = (members) => `{${members.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(",")}}`;
 
 /** Why a text is not the JSON that is wanted: the key of a text, and what belongs into it. */
 export function faultOf(json, wanted) {

@@ -5,46 +5,48 @@ import { remembered } from "./remembered.js";
 import { text } from "./texts.js";
 
 const KEY = "toolchat.key";
-const FRAGMENT = "#key=", TOKEN_FRAGMENT = "#token=";
 const TOKEN_HEADER = "X-Approval-Token";
 const HEADER = /^[\x21-\x7e]+$/; // what a header can hold
 
 /** The key in use, empty without one. */
 export const heldKey = () => sessionStorage.getItem(KEY) ?? "";
 
-/** Takes the key out of the page's address, where the link has it that the service prints when it starts. */
-function takeFromAddress() {
-  if (!location.hash.startsWith(FRAGMENT)) return false;
-  const key = location.hash.slice(FRAGMENT.length);
+function hold(key) {
+  if (key) sessionStorage.setItem(KEY, key);
+  else sessionStorage.removeItem(KEY);
+  find("forget-key").hidden = !key;
+}
+
+/** Takes what a name has in the page's address out of it, where a link carries a secret; empty without one. */
+function takeFromAddress(name) {
+  if (!location.hash.startsWith(`#${name}=`)) return "";
+  const secret = location.hash.slice(name.length + 2);
   history.replaceState(history.state, "", location.pathname + location.search);
-  if (!HEADER.test(key) || key === heldKey()) return false;
+  return HEADER.test(secret) ? secret : "";
+}
+
+/** Uses the key of the link that the service prints when it starts; whether it is another one. */
+function takeKey() {
+  const key = takeFromAddress("key");
+  if (!key || key === heldKey()) return false;
   // Anybody can make a link: with their key in it, what the user asks from now on would be theirs.
   if ((heldKey() || remembered.conversations.length) && !confirm(text("keyReplace"))) return false;
-  sessionStorage.setItem(KEY, key);
+  hold(key);
   return true;
 }
 
-/** Takes the token of an approval link out of the page's address; empty without one. */
-export function approvalToken() {
-  if (!location.hash.startsWith(TOKEN_FRAGMENT)) return "";
-  const token = location.hash.slice(TOKEN_FRAGMENT.length);
-  history.replaceState(history.state, "", location.pathname + location.search);
-  return HEADER.test(token) ? token : "";
-}
+/** Takes the token of an approval link; empty without one. */
+export const approvalToken = () => takeFromAddress("token");
 
 /** The header with the token of an approval, where it has one. */
 export const bearingToken = (token) => (token ? { [TOKEN_HEADER]: token } : {});
 
 /** Uses the key, and shows what makes the page forget it. */
 export function beginWithKey() {
-  takeFromAddress();
-  addEventListener("hashchange", () => { if (takeFromAddress()) location.reload(); });
-  find("forget-key").addEventListener("click", () => { sessionStorage.removeItem(KEY); location.reload(); });
-  showControl();
-}
-
-function showControl() {
-  find("forget-key").hidden = !heldKey();
+  hold(heldKey());
+  takeKey();
+  addEventListener("hashchange", () => { if (takeKey()) location.reload(); });
+  find("forget-key").addEventListener("click", () => { hold(""); location.reload(); });
 }
 
 /** Asks the service with the key. Where it wants another one the user is asked, and then the service again. */
@@ -77,9 +79,7 @@ function ask() {
   return new Promise((resolve) => {
     dialog.addEventListener("close", () => {
       const key = dialog.returnValue && field.value.trim();
-      if (key) sessionStorage.setItem(KEY, key);
-      else sessionStorage.removeItem(KEY);
-      showControl();
+      hold(key);
       resolve(Boolean(key));
     }, { once: true });
   });

@@ -34,12 +34,6 @@ function onTabKey(event) {
   next.focus();
 }
 
-function showLanguage() {
-  const button = find("language");
-  button.textContent = language() === "zh" ? "English" : "中文";
-  button.lang = language() === "zh" ? "en" : "zh-CN";
-}
-
 /** Applies a choice that this browser remembers, and again when it is changed. */
 function remember(control, property, apply) {
   const key = `toolchat.${control.id}`;
@@ -124,7 +118,6 @@ function start() {
   }
   const view = new URLSearchParams(location.search).get("view");
   select(tabs.find((tab) => tab.getAttribute("aria-controls") === view) ?? tabs[0]);
-  document.addEventListener("languagechange", showLanguage);
   find("language").addEventListener("click", () => translate(language() === "zh" ? "en" : "zh"));
   const root = document.documentElement;
   remember(find("theme"), "value", (theme) => { root.dataset.theme = theme; });

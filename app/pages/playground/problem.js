@@ -1,7 +1,7 @@
 /** Why the service did not answer, and how the page says it. */
 
 import { make } from "./elements.js";
-import { language, say, text } from "./texts.js";
+import { say, text, timeOf } from "./texts.js";
 
 /** A problem document, the service's own or one made here, to be thrown. */
 export class Problem extends Error {
@@ -42,10 +42,7 @@ export function wordsOf(document) {
 export const reasonOf = (document) => wordsOf(document)[0]?.textContent ?? document.code;
 
 /** The time of day in so many seconds. */
-function clock(seconds) {
-  const locale = language() === "zh" ? "zh-CN" : "en-GB";
-  return new Date(Date.now() + seconds * 1000).toLocaleTimeString(locale, { hour: "2-digit", minute: "2-digit" });
-}
+const clock = (seconds) => timeOf(new Date(Date.now() + seconds * 1000), { hour: "2-digit", minute: "2-digit" });
 
 /** A problem document with its title, its code and its request. */
 export function problemElement(document, what = "problem") {

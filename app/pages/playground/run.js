@@ -3,7 +3,7 @@
 import { AnswerView } from "./answer.js";
 import { address, announce, find, make } from "./elements.js";
 import { heldKey } from "./key.js";
-import { language, say, text } from "./texts.js";
+import { say, text, timeOf } from "./texts.js";
 
 /** The request that runs a tool. */
 export function requestOf(name, body, session, key) {
@@ -25,7 +25,6 @@ export function asCurl({ url, init }) {
 
 /** Shows a run of a tool in an element of its own; it goes on as an answer does. */
 export function runView(name) {
-  const time = new Date().toLocaleTimeString(language() === "zh" ? "zh-CN" : "en-GB");
   const view = new AnswerView({
     name: () => name,
     waiting: "running",
@@ -36,10 +35,10 @@ export function runView(name) {
       if (!view.calls.shown.size) view.calls.show(answer);
       if (answer.sandbox) view.after.append(say(make("p", "badge sandbox"), "sandbox"));
       view.after.append(say(make("p", "muted"), "requestId", { id: answer.request_id }));
-      announce("runDone", { name, outcome: text(`call.${answer.outcome}`) });
+      announce("answered", { name, answer: text(`call.${answer.outcome}`) });
     },
   });
   view.element.classList.add("run");
-  view.element.prepend(say(make("p", "muted run-time"), "at", { time }));
+  view.element.prepend(say(make("p", "muted run-time"), "at", { time: timeOf(new Date()) }));
   return view;
 }

@@ -1,6 +1,6 @@
 /** The questions to begin a conversation with, in the language of the page. */
 
-import { find, make, questionButton } from "./elements.js";
+import { find, make, namedButton } from "./elements.js";
 import { say } from "./texts.js";
 
 export function showStarters(starters, ask) {
@@ -10,7 +10,7 @@ export function showStarters(starters, ask) {
 }
 
 function choiceOf(starter, ask) {
-  const choice = questionButton(starter.question, () => ask(starter));
+  const choice = namedButton("example", starter.question, () => ask(starter));
   if (starter.plan) choice.prepend(say(make("span", "badge ok"), "todo"), " ");
   return choice;
 }

@@ -1,9 +1,20 @@
-/** The page's words in two languages. */
+/** The page's words in two languages; the English ones of its markup stand in the markup. */
 
 import { ENGLISH } from "./words.en.js";
 import { CHINESE } from "./words.zh.js";
 
 export const TEXTS = { en: ENGLISH, zh: CHINESE };
+
+/** Where an element shows a word, by the attribute that names it. */
+const PLACES = Object.entries({ text: "textContent", label: "ariaLabel", placeholder: "placeholder" });
+
+function* shownWords() {
+  for (const [attribute, property] of PLACES) {
+    for (const element of document.querySelectorAll(`[data-${attribute}]`)) yield { element, key: element.dataset[attribute], property };
+  }
+}
+
+for (const { element, key, property } of shownWords()) ENGLISH[key] ??= element[property];
 
 const KEY = "toolchat.language";
 let chosen = localStorage.getItem(KEY) ?? (navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en");
@@ -15,6 +26,11 @@ export function language() {
 export function text(key, otherwise = key, values = {}) {
   const found = TEXTS[language()][key] ?? otherwise;
   return found.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+}
+
+/** The time of day, in the language of the page. */
+export function timeOf(date, options) {
+  return date.toLocaleTimeString(language() === "zh" ? "zh-CN" : "en-GB", options);
 }
 
 /** Whether the page has a word of its own for something. */
@@ -48,10 +64,8 @@ export function label(element, key) {
 export function translate(name) {
   if (name) localStorage.setItem(KEY, (chosen = name));
   document.documentElement.lang = language() === "zh" ? "zh-CN" : "en";
-  for (const each of document.querySelectorAll("[data-text]")) {
-    each.textContent = text(each.dataset.text, each.textContent, JSON.parse(each.dataset.values ?? "{}"));
+  for (const { element, key, property } of shownWords()) {
+    element[property] = text(key, element[property], JSON.parse(element.dataset.values ?? "{}"));
   }
-  for (const each of document.querySelectorAll("[data-placeholder]")) each.placeholder = text(each.dataset.placeholder);
-  for (const each of document.querySelectorAll("[data-label]")) each.ariaLabel = text(each.dataset.label);
   document.dispatchEvent(new Event("languagechange"));
 }

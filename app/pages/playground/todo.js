@@ -17,12 +17,8 @@ export function foldTodo() {
 export function showTodo({ items, completed, total }) {
   find("todo").hidden = !items.length;
   find("conversation").classList.toggle("with-todo", items.length > 0);
-  const progress = find("todo-progress");
-  progress.max = total || 1;
-  progress.value = completed;
-  progress.hidden = !total;
-  if (total) say(find("todo-count"), "todoCount", { completed, total });
-  else say(find("todo-count"), "todoEmpty");
+  Object.assign(find("todo-progress"), { max: total || 1, value: completed });
+  say(find("todo-count"), "todoCount", { completed, total });
   find("todo-items").replaceChildren(...items.map(({ text: said, status }) =>
     make("li", status, say(make("span", "hidden"), status), make("span", "", said))));
 }

@@ -1,6 +1,6 @@
 /** Every tool of the service, with a form that runs it. */
 
-import { button, copyButton, find, make, namedButton, newKey } from "./elements.js";
+import { button, copyButton, find, make, namedButton, newKey, onSubmit, replaceButton } from "./elements.js";
 import { ArgumentsForm } from "./form.js";
 import { heldKey } from "./key.js";
 import { remembered } from "./remembered.js";
@@ -42,10 +42,7 @@ class ToolPanel {
     const more = this.form.fields.length ? [again, curl] : [curl];
     const foot = make("div", "tool-foot", this.runButton, this.stopButton, make("span", "more", ...more));
     const form = make("form", "tool-form", this.form.element, foot);
-    form.addEventListener("submit", (event) => { event.preventDefault(); this.run(); });
-    form.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
-    });
+    onSubmit(form, () => this.run());
     // Another wish is another run; the same one, asked again after a lost connection, is not.
     form.addEventListener("input", () => { this.key = newKey(); });
     return form;
@@ -65,20 +62,13 @@ class ToolPanel {
     this.empty.hidden = true;
     this.runs.prepend(run.element);
     for (const old of [...this.runs.children].slice(MOST_RUNS)) old.remove();
-    this.#showRunning(true);
+    replaceButton(this.runButton, this.stopButton);
     run.element.scrollIntoView({ block: "nearest" });
     const { url, init } = this.#request(this.key);
     await run.run(url, init);
     if (run.settled) this.key = newKey();
     this.running = undefined;
-    this.#showRunning(false);
-  }
-
-  #showRunning(running) {
-    const focused = [this.runButton, this.stopButton].includes(document.activeElement);
-    this.runButton.hidden = running;
-    this.stopButton.hidden = !running;
-    if (focused) (running ? this.stopButton : this.runButton).focus({ preventScroll: true });
+    replaceButton(this.stopButton, this.runButton);
   }
 }
 
@@ -102,7 +92,6 @@ export class Tools {
     this.panels.set(name, panel);
     for (const [each, { choice }] of this.choices) choice.ariaCurrent = String(each === name);
     find("tool").replaceChildren(panel.element);
-    this.chosen = name;
   }
 
   #group(folder) {
@@ -113,7 +102,7 @@ export class Tools {
   }
 
   #choice(tool) {
-    const choice = namedButton("tool-choice", tool.name, () => {
+    const choice = namedButton("choice", tool.name, () => {
       this.choose(tool.name);
       history.replaceState(null, "", `?${new URLSearchParams({ view: "tools", tool: tool.name })}`);
     });

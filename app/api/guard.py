@@ -104,7 +104,7 @@ class RequestMiddleware:
         path = path_below_root(scope)
         is_polled = path.startswith(_POLLED)
         if tracing.observer is not None and not is_polled:
-            answer.observed.span = tracing.observer.start_request(scope, _shown_path(path))
+            answer.observed.span = tracing.observer.start_request(scope)
         if _log.isEnabledFor(logging.DEBUG):
             log_event(_log, logging.DEBUG, "request started", {"method": scope["method"], "path": _shown_path(path)})
         if path.startswith(self._prefixes):
@@ -215,7 +215,9 @@ class _Answer:
         outcome: str = self.outcome or self._state.get("outcome", "ok")
         # A client that has left does not receive the error that was ready for it.
         failure: ToolchatError | None = self._state.get(FAILURE) if outcome != CLIENT_GONE else None
-        self.observed.end(route, outcome, self._state, ended, self.status, failure)
+        self.observed.end(route, outcome, self._state, ended)
+        if (span := self.observed.span) is not None and span.is_recorded:
+            span.end_request(scope, _shown_path(path_below_root(scope)), route, self.status, outcome, failure)
         if self.status >= 500 or (failure is not None and failure.status >= 500):
             level = logging.WARNING
         if _log.isEnabledFor(level):

@@ -17,7 +17,7 @@ from typing import Any, TextIO
 
 from pydantic_core import to_json
 
-from app.observability.tracing import current_trace
+from app.observability.tracing import current_ids
 
 __all__ = ["configure_logging", "hashed", "log_event", "lost_lines", "request_id", "write_text"]
 
@@ -179,8 +179,7 @@ def _line(created: float, level: str, logger: str, message: str, fields: Mapping
     }
     if current := request_id.get():
         line["request_id"] = current
-    if (trace := current_trace()) is not None:
-        line["trace_id"], line["span_id"] = trace.trace_id, trace.span_id
+    line |= current_ids()
     line.update(fields)
     return to_json(line, fallback=str, inf_nan_mode="strings")
 

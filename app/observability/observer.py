@@ -12,7 +12,6 @@ from app.observability import metrics
 from app.observability.metrics import OTHER, BoundedNames, labelled
 from app.observability.request import current_request
 from app.observability.runtime import tool_calls
-from app.observability.tracing import exemplar
 from toolchat.errors import (
     ProviderAuth,
     ProviderQuota,
@@ -54,6 +53,10 @@ class ServiceObserver(Observer):
     the value 1. So the failures that alerts are based on start at 0 as soon as their labels are known.
     """
 
+    def exemplar(self) -> dict[str, str] | None:
+        """The current trace as the exemplar of a metric, if it is recorded."""
+        return None
+
     def register_model(self, provider: str, model: str) -> None:
         """Begin the series of failed model calls at 0."""
         for outcome in _PROVIDER_FAILURES:
@@ -78,7 +81,7 @@ class ServiceObserver(Observer):
         flags = ("true" if finished.cached else "false", "true" if finished.repaired else "false")
         tool_calls[_tools.of(name)] += 1
         labelled(metrics.TOOL_CALLS, name, *outcome, *flags).inc()
-        labelled(metrics.TOOL_SECONDS, name).observe(finished.duration_ms / 1000, exemplar())
+        labelled(metrics.TOOL_SECONDS, name).observe(finished.duration_ms / 1000, self.exemplar())
 
     def record_tool_retry(self, tool: str) -> None:
         """Count a repeated tool call."""
@@ -148,6 +151,11 @@ class ServiceModelCall(ModelCall):
         self._request.wait(self._began)
         return self
 
+    @property
+    def exemplar(self) -> dict[str, str] | None:
+        """Its trace as the exemplar of a metric, if it is recorded."""
+        return None
+
     def record_chunk(self, event: ModelEvent) -> None:
         """Measure the time to the first chunk, and count the chunk as at least one token."""
         self.first_chunk = self.first_chunk or perf_counter() - self._began
@@ -189,7 +197,7 @@ class ServiceModelCall(ModelCall):
 
     def _count(self, outcome: str, seconds: float) -> None:
         labelled(metrics.MODEL_TURNS, *self.names, outcome).inc()
-        labelled(metrics.MODEL_SECONDS, *self.names).observe(seconds, exemplar())
+        labelled(metrics.MODEL_SECONDS, *self.names).observe(seconds, self.exemplar)
         if self.first_chunk:
             labelled(metrics.MODEL_FIRST_SECONDS, *self.names).observe(self.first_chunk)
         if self.response is not None:

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from app.observability import metrics
 from app.observability.metrics import OTHER, BoundedNames, labelled
-from app.observability.tracing import exemplar
-from toolchat.errors import ToolchatError
 
 if TYPE_CHECKING:
     from app.observability.spans import CurrentSpan
@@ -81,15 +79,7 @@ class Request:
             line |= {"tokens": self.tokens, "model_ms": round(self.model_seconds * 1000, 1)}
         return line
 
-    def end(
-        self,
-        route: str,
-        outcome: str,
-        state: Mapping[str, Any],
-        now: float,
-        status: int,
-        failure: ToolchatError | None = None,
-    ) -> None:
+    def end(self, route: str, outcome: str, state: Mapping[str, Any], now: float) -> None:
         """Count the request, and its question if it asked one: its state then has ``form``, and maybe ``variant``.
 
         Args:
@@ -97,11 +87,7 @@ class Request:
             outcome: ``ok``, the code of a problem, or ``client_gone``.
             state: that of the request's scope.
             now: when its answer ended.
-            status: its status.
-            failure: the error that it was answered with.
         """
-        if self.span is not None:
-            self.span.end_request(route, status, outcome, failure)
         outcome = _outcomes.of(outcome)
         labelled(metrics.REQUESTS, route, outcome).inc()
         form = state.get("form")
@@ -110,7 +96,8 @@ class Request:
         principal = _principal(state["summary"].get("principal", ""))
         seconds = now - self.began
         labelled(metrics.QUESTIONS, route, state.get("variant", ""), form, outcome, principal).inc()
-        labelled(metrics.QUESTION_SECONDS, route, form).observe(seconds, exemplar())
+        exemplar = None if self.span is None else self.span.exemplar
+        labelled(metrics.QUESTION_SECONDS, route, form).observe(seconds, exemplar)
         first_byte = self.first_byte - self.began if self.first_byte else seconds
         labelled(metrics.FIRST_BYTE_SECONDS, route, form).observe(first_byte)
         labelled(metrics.OVERHEAD_SECONDS, route, form).observe(self.overhead(now))

@@ -31,6 +31,7 @@ __all__ = [
     "request_attributes",
     "response_attributes",
     "result_attributes",
+    "server_attributes",
     "store_attributes",
     "tool_attributes",
     "upstream_attributes",
@@ -134,6 +135,11 @@ def result_attributes(finished: ToolCallFinished, *, captures: bool) -> Attribut
     return attributes | ({"gen_ai.tool.call.result": short(finished.result)} if captures else {})
 
 
+def server_attributes(request: Request) -> Attributes:
+    """The server that a request is sent to."""
+    return {"server.address": request.origin.host, "server.port": request.origin.port}
+
+
 def upstream_attributes(upstream: str, request: Request, *, captures: bool) -> Attributes:
     """A request to an upstream. Its path may contain arguments of a tool, and its query, never recorded, a key."""
     scheme, host, port, path = request.url
@@ -141,9 +147,8 @@ def upstream_attributes(upstream: str, request: Request, *, captures: bool) -> A
     attributes: Attributes = {
         "http.request.method": request.method,
         "url.full": f"{scheme}://{shown}:{port}",
-        "server.address": host,
-        "server.port": port,
         "toolchat.upstream": upstream,
+        **server_attributes(request),
     }
     return attributes | ({"url.path": short(path)} if captures else {})
 

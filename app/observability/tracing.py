@@ -2,37 +2,25 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from app.observability.tracing_settings import TracingConfiguration
 
 if TYPE_CHECKING:
     from app.observability.spans import TracingObserver
 
-__all__ = ["TraceIds", "current_trace", "exemplar", "traced"]
+__all__ = ["current_ids", "traced"]
 
 _FLUSH_SECONDS = 3.0
-
-
-class TraceIds(NamedTuple):
-    """The current span, in hexadecimal."""
-
-    trace_id: str
-    span_id: str
 
 
 observer: "TracingObserver | None" = None
 """Records the spans; set while traces are on."""
 
 
-def current_trace() -> TraceIds | None:
-    """The ids of the current span; ``None`` if traces are off, and outside of a request."""
-    return None if observer is None else observer.current_ids()
-
-
-def exemplar() -> dict[str, str] | None:
-    """The current trace as the exemplar of a metric, if the trace is recorded."""
-    return None if observer is None else observer.exemplar()
+def current_ids() -> dict[str, str]:
+    """``trace_id`` and ``span_id`` in hexadecimal; empty if traces are off, and outside of a request."""
+    return {} if observer is None else observer.current_ids()
 
 
 @asynccontextmanager

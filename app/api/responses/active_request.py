@@ -96,7 +96,7 @@ class ActiveRequest:
         return self._traced(self.prompt.stream().response(emit))
 
     def _traced(self, answering: Coroutine[Any, Any, ChatResponse]) -> Coroutine[Any, Any, ChatResponse]:
-        if tracing.observer is None or not self.has_model:
+        if tracing.observer is None or not tracing.observer.is_recorded() or not self.has_model:
             return self._run(answering)
         model, session = self.prompt.client.model, self._summary.get("session", "")
         messages = self.prompt.request.messages

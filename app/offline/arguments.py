@@ -8,7 +8,6 @@ from typing import Any
 
 from app.gazetteer.gazetteer import find_place
 from app.gazetteer.languages import Language
-from app.offline.days import Days
 from app.offline.literals import Literal, NamedPlace
 from app.offline.text import Span, Text
 from app.offline.tools import OfferedTool, Parameter
@@ -19,22 +18,20 @@ __all__ = ["Arguments", "named_arguments"]
 _ACCEPTED = {
     "id": ("word", "number", "quoted"),
     "word": ("word", "quoted"),
-    "other": ("quoted", "word"),
+    "other": ("quoted", "word", "number"),
     "pattern": ("currency", "word", "number", "quoted", "date", "time"),
     "place": ("place", "quoted"),
     "zone": ("place", "quoted"),
     "date": ("date", "quoted"),
-    "moment": ("duration", "days"),
-    "duration": ("duration", "days"),
+    "moment": ("duration", "quoted"),
     "text": ("quoted",),
 }
 _STEPS = ("beside", "quoted", "others", "pieces")
 _BEFORE = {"source": r"(?:\bfrom|从|由|自) ?$", "target": r"(?:\bto|\binto|\bin|到|去|成|为|换|往|至) ?$"}
-_NEGATED = re.compile(r"(?:\bwithout|\bno|\bnot|\bdon't|不要|不|别|无|没有)\s*(?:an? |any |the )?$")
-_ON_OFF = re.compile(r"(?P<off>\boff\b|\bdisable\b|关)|\bon\b|\benable\b|开|启用")
+_NEGATED = re.compile(r"(?:\bwithout|\bno|\bnot|不要|不用|不|无|没有)\s*(?:an? |any |the )?$")
+_ON_OFF = re.compile(r"(?P<off>\boff\b|关)|\bon\b|开")
 _ROW = re.compile(
-    r"(?:[\s,、&#;/]|\b(?:and|or|in|to|into|at|for|of|versus|vs|[a-z]{3,8}er than|than|orders?|which|is)\b"
-    r"|[和与跟及在比更的]|还是|以及|还有)*"
+    r"\s*(?:[,、&;]|\b(?:and|or)\b|[和与跟及比]|还是|以及)(?:[\s,、]|\b(?:and|or|in|to|into|at|for|from)\b|[在从])*"
 )
 
 
@@ -43,10 +40,7 @@ def named_arguments(tool: OfferedTool, text: Text) -> dict[str, tuple[Any, Span]
 
     A value ends at the next name; one that is no list and no longer text also at a comma.
     """
-    by_name: dict[str, Parameter] = {}
-    for each in tool.all_parameters():
-        if each.name and each.type != "object":
-            by_name.setdefault(each.name.lower(), each)
+    by_name = {each.name.lower(): each for each in tool.parameters if each.name and each.type != "object"}
     names = "|".join(map(re.escape, sorted(by_name, key=len, reverse=True))) or r"(?!)"
     form = rf"(?<![\w-])(?P<name>{names})(?![\w-])\s*(?:[:=]|(?P<is>\bis\b|[是为]))\s*"
     spoken = ("other", "id", "word", "choice", "number")
@@ -59,10 +53,8 @@ def named_arguments(tool: OfferedTool, text: Text) -> dict[str, tuple[Any, Span]
         if not quoted and parameter.type != "array" and parameter.role != "text":
             written = re.split(r"[,;，；\n。?？!]|\.(?=\s|$)| and ", written, maxsplit=1)[0]
         if (value := parameter.read(written)) is not None and parameter.name not in found:
-            found[parameter.name] = (
-                value,
-                (match.start(), quoted[1] if quoted else start + len(written.rstrip(" ,;，；\n"))),
-            )
+            stop = quoted[1] if quoted else start + len(written.rstrip(" ,;，；\n"))
+            found[parameter.name] = value, (match.start(), stop)
     return found
 
 
@@ -77,7 +69,7 @@ class Arguments:
         defaults: Whether a required parameter takes the default of its schema.
 
     Attributes:
-        missing: The required parameters that have no value, by their path, with the dots of those in objects.
+        missing: The required parameters that have no value.
         used: The positions that arguments explain.
         unfit: Literals that no argument holds, as written.
         others: Further values for one of the arguments, each for a call of its own.
@@ -91,69 +83,53 @@ class Arguments:
     named: Mapping[str, tuple[Any, Span]] = field(default_factory=dict)
     defaults: bool = True
     values: dict[str, Any] = field(default_factory=dict)
-    missing: list[tuple[str, Parameter]] = field(default_factory=list)
+    missing: list[Parameter] = field(default_factory=list)
     used: list[Span] = field(default_factory=list)
     unfit: list[str] = field(default_factory=list)
     others: list[tuple[str, Any]] = field(default_factory=list)
     is_loose: bool = False
     _held: dict[int, str] = field(default_factory=dict)
-    """The paths of the parameters that hold the literals, by the literals' numbers."""
+    """The names of the parameters that hold the literals, by the literals' numbers."""
 
     def fill(self) -> "Arguments":
         """Fill every parameter that the question has a value for."""
         self.used += [span for _, span in self.named.values()]
         inside = [n for n, each in enumerate(self.literals) if any(a <= each.start < b for a, b in self.used)]
         self._held = dict.fromkeys(inside, "")
-        self.values = self._object(self.tool.parameters, "", required=True)
+        found: dict[str, Any] = {name: value for name, (value, _) in self.named.items()}
+        # In steps, so that a number with its unit is no other parameter's, and a text is what all others leave.
+        for step in _STEPS:
+            for each in sorted(self.tool.parameters, key=lambda each: not each.required):
+                if each.name not in found and (value := self._value(each, step, found)) is not None:
+                    found[each.name] = value
+        for each in (each for each in self.tool.parameters if each.required and each.name not in found):
+            if "default" in each.schema and self.defaults:
+                found[each.name] = each.schema["default"]
+            else:
+                self.missing.append(each)
+        self.values = {each.name: found[each.name] for each in self.tool.parameters if each.name in found}
         self._read_rest()
         return self
 
-    def _object(self, parameters: Sequence[Parameter], path: str, *, required: bool) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        # In steps, so that a number with its unit is no other parameter's, and a text is what all others leave.
-        for step in _STEPS:
-            for each in sorted(parameters, key=lambda each: not each.required):
-                if each.name not in found and (value := self._value(each, f"{path}{each.name}", step)) is not None:
-                    found[each.name] = value
-        for each in parameters:
-            if each.required and each.name not in found:
-                if "default" in each.schema and self.defaults:
-                    found[each.name] = each.schema["default"]
-                elif required and not any(name.startswith(f"{path}{each.name}.") for name, _ in self.missing):
-                    self.missing.append((f"{path}{each.name}", each))
-        return {each.name: found[each.name] for each in parameters if each.name in found}
-
-    def _value(self, parameter: Parameter, path: str, step: str) -> Any:
+    def _value(self, parameter: Parameter, step: str, found: Mapping[str, Any]) -> Any:
         """The value of a parameter, if it is found in this step."""
-        if parameter.name in self.named:
-            return self.named[parameter.name][0]
         role = parameter.role
         if role == "number":
-            return self._number(parameter, path, beside=step == "beside") if step in ("beside", "others") else None
-        if role == "text" and step in ("quoted", "pieces"):
-            return self._take(parameter, path) if step == "quoted" else self._piece(parameter, path)
-        if role == "other" and step == "pieces":
-            return self._name(parameter, path)
-        if step != "others" or role == "text":
+            return self._number(parameter, step, found)
+        if step == "pieces":
+            return self._piece(parameter) if role in ("text", "other") else None
+        if role == "object" or step != ("quoted" if role == "text" else "others"):
             return None
-        special = {"choice": self._choice, "boolean": self._boolean, "array": self._array, "object": self._inner}
-        special |= {"days": self._days, "date_time": self._date_time, "moment": self._moment}
-        return special.get(role, self._take)(parameter, path)
-
-    def _inner(self, parameter: Parameter, path: str) -> dict[str, Any] | None:
-        """An object; an optional one only if all that it requires is there."""
-        held, used, lacking = dict(self._held), list(self.used), list(self.missing)
-        value = self._object(parameter.inner, f"{path}.", required=parameter.required)
-        if any(each.required and each.name not in value for each in parameter.inner) and not parameter.required:
-            self._held, self.used, self.missing, value = held, used, lacking, {}
-        return value or None
+        special = {"choice": self._choice, "boolean": self._boolean, "array": self._array}
+        special |= {"days": self._days, "date_time": self._moment, "moment": self._moment}
+        return special.get(role, self._take)(parameter)
 
     def _free(self, parameter: Parameter, *kinds: str) -> list[tuple[int, Literal, Any]]:
         """The literals that are left for a parameter, with the values that they become."""
         left = [(n, each) for n, each in enumerate(self.literals) if n not in self._held and each.kind in kinds]
         return [(n, each, value) for n, each in left if (value := _become(parameter, each)) is not None]
 
-    def _take(self, parameter: Parameter, path: str) -> Any:
+    def _take(self, parameter: Parameter) -> Any:
         """The first literal of the right kind: beside the parameter's name, else on its side of from and to."""
         free = self._free(parameter, *_ACCEPTED.get(parameter.role, (parameter.role,)))
         if own := _BEFORE.get(parameter.side):
@@ -164,15 +140,18 @@ class Arguments:
             free = sided or [each for each in rest if not re.search(other, each[1].before)]
         if parameter.role in ("other", "word", "id", "pattern"):
             beside = [each for each in free if self._is_beside(parameter, each[1])]
-            free = beside or (free if parameter.required and parameter.type != "boolean" else [])
+            others = [
+                each for each in free if parameter.required and (parameter.role != "other" or each[1].kind != "number")
+            ]
+            free = beside or others
         if not free:
             return None
         number, literal, value = free[0]
         self.is_loose |= literal.kind == "place" and literal.value.zone is None
-        return self._hold(number, path, value)
+        return self._hold(number, parameter, value)
 
-    def _hold(self, number: int, path: str, value: Any) -> Any:
-        self._held[number] = path
+    def _hold(self, number: int, parameter: Parameter, value: Any) -> Any:
+        self._held[number] = parameter.name
         self.used.append((self.literals[number].start, self.literals[number].end))
         return value
 
@@ -199,29 +178,27 @@ class Arguments:
         form = "|".join(map(re.escape, sorted(units, key=len, reverse=True))) or "(?!)"
         return re.compile(rf"[ -]?(?:{form})s?(?![a-z])").match(self.text.command, literal.end)
 
-    def _number(self, parameter: Parameter, path: str, *, beside: bool) -> Any:
+    def _number(self, parameter: Parameter, step: str, found: Mapping[str, Any]) -> Any:
         """The number beside its name or unit; else the first one, if no other parameter can mean it."""
-        free = [each for each in self._free(parameter, "number") if not beside or self._is_beside(parameter, each[1])]
-        rivals = [
-            each
-            for each in self.tool.all_parameters()
-            if each.role == "number" and each.required and each is not parameter
-        ]
-        has_unit = any(stem(word) in UNITS for word in parameter.words.split())
-        if not free or (not beside and (not parameter.required or (has_unit and rivals))):
+        free = self._free(parameter, "number")
+        if step == "beside":
+            free = [each for each in free if self._is_beside(parameter, each[1])]
+        rivals = [each for each in self.tool.parameters if each.required and each.role == "number"]
+        is_only = parameter.required and all(each is parameter or each.name in found for each in rivals)
+        if not free or (step != "beside" and not (step == "others" and is_only)):
             return None
         number, literal, value = free[0]
         if unit := self._unit(parameter, literal):
             self.used.append((literal.end, unit.end()))
-        return self._hold(number, path, value)
+        return self._hold(number, parameter, value)
 
-    def _choice(self, parameter: Parameter, path: str) -> Any:
+    def _choice(self, parameter: Parameter) -> Any:
         """The value of an enumeration that the question has; a row of them makes several calls."""
         found = self._mentioned(parameter)
         self.used += [span for span, _ in found]
         for (one, _), (span, value) in pairwise(found):
             if _ROW.fullmatch(self.text.command, one[1], span[0]):
-                self.others.append((path, value))
+                self.others.append((parameter.name, value))
             else:
                 self.unfit.append(self.text.raw[slice(*span)])
         return found[0][1] if found else parameter.schema.get("const")
@@ -232,35 +209,31 @@ class Arguments:
         for choice in parameter.choices:
             written = str(choice).lower()[:60]
             for name in filter(None, {written, written.replace("_", " "), *SYNONYMS.get(written, ())}):
-                edge = "[a-z0-9]" if name.isascii() else "(?!)"
                 # A single letter is one only as a capital: "C", and not "a".
                 is_letter = len(name) == 1 and "a" <= name <= "z"
                 text = self.text.readable if is_letter else self.text.command
-                form = re.escape(name.upper() if is_letter else name)
+                edge, form = "[A-Za-z0-9]" if name.isascii() else "(?!)", re.escape(name.upper() if is_letter else name)
                 found += [(each.span(), choice) for each in re.finditer(rf"(?<!{edge}){form}(?!{edge})", text)]
         found.sort(key=lambda each: (each[0][0], -each[0][1]))
         return [each for n, each in enumerate(found) if all(each[0][0] >= one[0][1] for one in found[:n])]
 
-    def _boolean(self, parameter: Parameter, _: str) -> bool | None:
+    def _boolean(self, parameter: Parameter) -> bool | None:
         """Whether its name is wanted or not; a switch is on or off."""
-        if re.search(r"\b(?:on|enabled?|power|state)\b|开关", parameter.words) and (
-            match := _ON_OFF.search(self.text.command)
-        ):
+        is_switch = re.search(r"\b(?:on|enabled?|power|state)\b|开关", parameter.words)
+        if is_switch and (match := _ON_OFF.search(self.text.command)):
             self.used.append(match.span())
             return match["off"] is None
-        words = [
-            each for each in re.findall(r"[a-z]{4,}|[㐀-鿿]{2,}", parameter.about) if each not in ("with", "whether")
-        ]
-        found = (re.search(rf"(?<![a-z]){re.escape(word)}", self.text.command) for word in words)
-        if match := next(filter(None, found), None):
+        words = set(re.findall(r"[a-z]{4,}|[㐀-鿿]{2,}", parameter.about)) - {"with", "whether"}
+        form = "|".join(map(re.escape, sorted(words))) or "(?!)"
+        if match := re.search(rf"(?<![a-z])(?:{form})", self.text.command):
             negated = _NEGATED.search(self.text.command, max(match.start() - 16, 0), match.start())
             self.used.append((negated.start() if negated else match.start(), match.end()))
             return negated is None
         return None
 
-    def _array(self, parameter: Parameter, path: str) -> list[Any] | None:
+    def _array(self, parameter: Parameter) -> list[Any] | None:
         """Everything of the item's kind; objects and lists are not read from a sentence."""
-        item = parameter.inner[0] if parameter.inner else parameter
+        item = parameter.item or parameter
         if item.role == "choice":
             found = self._mentioned(item)
             self.used += [span for span, _ in found]
@@ -270,83 +243,61 @@ class Arguments:
         free = self._free(item, *_ACCEPTED.get(item.role, (item.role,)))
         if not parameter.required and item.role in ("other", "id", "word", "number"):
             free = [each for each in free if self._is_beside(parameter, each[1])]
-        return [self._hold(number, path, value) for number, _, value in free] or None
+        return [self._hold(number, parameter, value) for number, _, value in free] or None
 
-    def _days(self, parameter: Parameter, path: str) -> Any:
-        """As many days, counted from today, as hold all that are named; for dates and weekdays all that there are."""
-        most, needed = int(parameter.limit("maximum", 14)), []
-        for number, each in enumerate(self.literals):
-            is_open = each.kind == "date" or (each.kind == "days" and each.value.weekdays)
-            days = min(most, 14 if each.kind == "date" else each.value.last + 1) if is_open else 0
-            days = days or (each.value.last + 1 if each.kind == "days" else 0)
-            if number not in self._held and days > 0 and parameter.number(days) is not None:
-                ahead = not is_open and each.value.first if re.search(r"\bahead\b|offset|以后", parameter.about) else 0
-                needed.append(self._hold(number, path, ahead or days))
-        return max(needed, default=None)
+    def _days(self, parameter: Parameter) -> Any:
+        """As many days, counted from today, as hold all that are named."""
+        free = self._free(parameter, "days", "number")
+        return max((self._hold(number, parameter, value) for number, _, value in free), default=None)
 
-    def _date_time(self, parameter: Parameter, path: str) -> str | None:
-        dates = [each for each in self._free(parameter, "date") if len(each[2]) == 10]
-        if not dates or not (times := self._free(parameter, "time")):
+    def _moment(self, parameter: Parameter) -> Any:
+        """A date and a time of day, or a span from now."""
+        dates, times = self._free(parameter, "date"), self._free(parameter, "time")
+        if dates and times:
+            return "T".join(self._hold(number, parameter, value) for number, _, value in (dates[0], times[0])) + ":00"
+        return self._take(parameter)
+
+    def _piece(self, parameter: Parameter) -> str | None:
+        """The one part of the question that nothing else explains: a text, or a name of a few words."""
+        start, end = self.pieces[0] if len(self.pieces) == 1 and parameter.required else (0, 0)
+        written = self.text.raw[start:end]
+        if parameter.role == "other":
+            written = re.sub(r"(?i)^(?:(?:of|the|an?|to|for)\s+)+", "", written)
+        most = len(written) if parameter.role == "text" else 4 if written.istitle() else 2
+        says_nothing = parameter.role == "other" and FUNCTION_WORDS.issuperset(written.lower().split())
+        if start == end or says_nothing or len(written.split()) > most or not parameter.allows(written):
             return None
-        return f"{self._hold(dates[0][0], path, dates[0][2])}T{self._hold(times[0][0], path, times[0][2])}:00"
-
-    def _moment(self, parameter: Parameter, path: str) -> Any:
-        return self._date_time(parameter, path) or self._take(parameter, path)
-
-    def _piece(self, parameter: Parameter, path: str) -> str | None:
-        """The one part of the question that nothing else explains."""
-        if (
-            len(self.pieces) != 1
-            or not parameter.required
-            or any(a < self.pieces[0][1] and self.pieces[0][0] < b for a, b in self.used)
-        ):
+        if any(a < end and start < b for a, b in self.used):
             return None
-        start, end = self.pieces[0]
-        lead = re.search(r"(?:\bthe )?\b(?:word|phrase|sentence)s?(?: for)? $", self.text.flat[:start])
-        self.used.append((lead.start() if lead else start, end))
-        self._held |= {n: path for n, each in enumerate(self.literals) if start <= each.start < end}
+        self.used.append((start, end))
+        self._held |= {n: "" for n, each in enumerate(self.literals) if start <= each.start < end}
         self.is_loose = True
-        return self.text.raw[start:end]
-
-    def _name(self, parameter: Parameter, path: str) -> str | None:
-        """A name that is all that the question has besides the words of the tool: "find customer Ann"."""
-        written = self.text.raw[slice(*self.pieces[0])] if len(self.pieces) == 1 else ""
-        is_loose, words = self.is_loose, written.split()
-        says_nothing = FUNCTION_WORDS.issuperset(written.lower().split())
-        if says_nothing or len(words) > (4 if written.istitle() else 2) or not parameter.allows(written):
-            return None
-        value = self._piece(parameter, path)
-        self.is_loose = is_loose
-        return re.sub(r"(?i)^(?:(?:of|the|an?|to|for|from|by|with)\s+)+", "", value or "") or None
+        return written
 
     def _read_rest(self) -> None:
         """What no argument holds: further values in a row with that of an argument, or literals that nothing takes."""
-        parameters = {each.name: each for each in self.tool.parameters if each.type != "array"}
+        parameters = {each.name: each for each in self.tool.parameters if each.role not in ("array", "days")}
         last: int | None = None
         for number, each in enumerate(self.literals):
             is_used = any(start <= each.start < end for start, end in self.used) or each.start == each.end
             if number not in self._held and not is_used and not self._is_harmless(each):
-                before = self.literals[last] if last is not None else None
-                path = self._held[last] if last is not None else ""
-                is_row = (
-                    before and before.kind == each.kind and _ROW.fullmatch(self.text.command, before.end, each.start)
-                )
-                value = _become(parameters[path], each) if is_row and path in parameters else None
-                if value is None or each.kind in ("days", "time_of_day") or len(self.others) > 3:
+                parameter = parameters.get(self._held[last]) if last is not None else None
+                before = self.literals[last or 0]
+                is_row = before.kind == each.kind and _ROW.fullmatch(self.text.command, before.end, each.start)
+                value = _become(parameter, each) if parameter and is_row else None
+                if parameter is None or value is None or len(self.others) > 3:
                     self.unfit.append(each.text)
                     continue
-                self._hold(number, path, value)
-                if value not in (self.values.get(path), *(one for _, one in self.others)):
-                    self.others.append((path, value))
+                self._hold(number, parameter, value)
+                if value not in (self.values.get(parameter.name), *(one for _, one in self.others)):
+                    self.others.append((parameter.name, value))
             last = number if self._held.get(number) in parameters else last
 
     def _is_harmless(self, literal: Literal) -> bool:
         """Whether a literal needs no parameter: today, or a day that the result of a calendar tells."""
         if literal.kind == "days":
-            is_calendar = "#date" in self.tool.vocabulary and not any(
-                each.role in ("date", "days") for each in self.tool.parameters
-            )
-            return (literal.value.last == 0 and not literal.value.weekdays) or (literal.value.last >= 0 and is_calendar)
+            is_calendar = "#date" in self.tool.vocabulary and not self.tool.parameters
+            return literal.value.first == literal.value.last and (is_calendar or literal.value.last == 0)
         return literal.kind in ("word", "currency") and stem(literal.text.lower()) in self.tool.vocabulary
 
 
@@ -354,11 +305,10 @@ def _become(parameter: Parameter, literal: Literal) -> Any:
     """The value that a literal becomes for a parameter; ``None`` if it does not fit."""
     value, role = literal.value, parameter.role
     if role in ("number", "days"):
-        return parameter.number(value) if literal.kind == "number" else None
+        count = value.last + 1 if literal.kind == "days" and role == "days" else value
+        return parameter.number(count) if literal.kind in ("number", "days") else None
     if role in ("place", "zone"):
         return _place(parameter, literal)
-    if isinstance(value, Days):
-        return f"PT{24 * value.last}H" if value.first == value.last > 0 else None
     if isinstance(value, Language):
         return value.code if role == "language" else None
     if role == "pattern":

@@ -1,21 +1,20 @@
 """Literals: the values that a question holds word for word, each with its kind and position."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from app.gazetteer.gazetteer import Place, find_place, mentions, zone_ids
+from app.gazetteer.gazetteer import find_place, lesser_places, mentions, zone_ids
 from app.gazetteer.languages import Language, language_of, languages
 from app.gazetteer.qualifiers import find_qualifier
-from app.gazetteer.regions import is_country, is_region
 from app.offline.days import find_days
 from app.offline.numerals import NUMBER_WORDS, NUMERAL, read_number
 from app.offline.text import Text
-from app.offline.vocabulary import CURRENCIES, FUNCTION_WORDS
+from app.offline.vocabulary import CURRENCIES
 
-__all__ = ["Literal", "NamedPlace", "find_literals", "unknown_place"]
+__all__ = ["Literal", "NamedPlace", "find_literals"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,46 +47,34 @@ class Literal:
     before: str = ""
 
 
-_NAMES_OF_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
-_MONTHS = {name: n for n, name in enumerate(_NAMES_OF_MONTHS.split(), start=1)}
-_MONTH, _DAY = rf"(?P<m>{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?", r"(?P<d>3[01]|[12][0-9]|0?[1-9])"
-_YEAR = r"(?P<y>[0-9]{4})"
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH, _DAY, _YEAR = (
+    rf"(?P<m>{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?",
+    r"(?P<d>3[01]|[12][0-9]|0?[1-9])",
+    "(?P<y>[0-9]{4})",
+)
 _DATES = (
-    rf"(?<![0-9]){_YEAR}\s*[-/.年]\s*(?P<m>1[0-2]|0?[1-9])\s*[-/.月]\s*{_DAY}(?![0-9])[日号]?",
-    r"(?<![0-9])(?P<m>1[0-2]|0?[1-9]|十?[一二三四五六七八九]|十)月(?P<d>[0-9]{1,2}|[一二三四五六七八九十]{1,3})[日号]",
-    rf"\b{_MONTH} {_DAY}(?:st|nd|rd|th)?\b(?:,? {_YEAR}\b)?",
-    rf"\b{_DAY}(?:st|nd|rd|th)? (?:of )?{_MONTH}\b(?:,? {_YEAR})?",
-    r"\bthe (?P<d>3[01]|[12][0-9]|[1-9])(?:st|nd|rd|th)\b|(?<![0-9月第])(?P<n>3[01]|[12][0-9]"
-    r"|[1-9])[日号](?![0-9线楼店])",
+    rf"(?<![0-9]){_YEAR}\s*[-/年]\s*(?P<m>1[0-2]|0?[1-9])\s*[-/月]\s*{_DAY}(?![0-9])[日号]?",
+    rf"\b{_MONTH} {_DAY}(?:st|nd|rd|th)?,? {_YEAR}\b",
+    rf"\b{_DAY}(?:st|nd|rd|th)? {_MONTH} {_YEAR}\b",
 )
-_PART = r"(?P<p>早上|上午|凌晨|早|中午|下午|傍晚|晚上|晚)?\s?"
+_LATE = ("下午", "傍晚", "晚上", "p")
 _TIMES = (
-    rf"{_PART}(?<![0-9:])(?P<h>[01]?[0-9]|2[0-3]):(?P<n>[0-5][0-9])(?::[0-5][0-9])?(?![0-9])\s*(?P<q>[ap]\.?m\b)?",
-    rf"{_PART}(?P<h>[01]?[0-9]|2[0-3]|[一二两三四五六七八九十]{{1,3}})\s*[点时](?![间区差候])[钟整]?(?:(?P<half>半)"
-    rf"|(?P<n>[0-5]?[0-9])\s*分?)?",
-    r"\b(?P<h>1[0-2]|0?[1-9])\s?(?P<q>[ap]\.?m\b)|\b(?P<noon>noon|midnight)\b",
+    r"(?<![0-9:.])(?P<h>[01]?[0-9]|2[0-3]):(?P<n>[0-5][0-9])(?::[0-5][0-9])?(?![0-9:])(?:\s*(?P<p>[ap])\.?m\b)?",
+    r"\b(?P<h>1[0-2]|0?[1-9])\s?(?P<p>[ap])\.?m\b",
+    rf"(?P<p>早上|上午|下午|傍晚|晚上)\s?(?P<h>{NUMERAL})[点时](?![间区差])[钟整]?(?P<n>半|[0-5]?[0-9](?=分?))?分?",
 )
-# A span of time counted from now, and one part of it.
-_SPAN = re.compile(
-    rf"(?P<n>[0-9]{{1,5}}(?:\.[0-9]{{1,2}})?|半|\bhalf an?\b|{NUMERAL})\s*(?P<x>个半|半个|半)?\s*个?(?P<u>秒|分钟?"
-    rf"|小时|钟头"
-    r"|天|(?:sec|min|hour|hr|day)[a-z]{0,5}\b)钟?(?P<y>半)?"
+_DURATION = re.compile(
+    rf"(?:\bin )?(?<![时分天])(?P<n>(?<!个)半个?|\bhalf an?\b|{NUMERAL})\s*个?(?P<u>秒|分|小时"
+    r"|(?:sec|min|hour)[a-z]{0,4}\b)钟?(?P<l>[以之]?后| from now\b| later\b)?"
 )
-_UNNAMED = re.sub(r"\?P<\w>", "?:", _SPAN.pattern)
-_FROM_NOW = re.compile(
-    rf"(?P<i>\bin |再过|过)?(?P<s>{_UNNAMED}(?: ?(?:and|零|又)? ?{_UNNAMED}){{0,3}}) ?(?P<l>[以之]?[后後]"
-    rf"|(?:from now|later)\b)?"
-)
-_SECONDS = {"秒": 1, "s": 1, "分": 60, "m": 60, "小": 3600, "钟": 3600, "h": 3600, "天": 86400, "d": 86400}
+_UNITS = {"秒": "S", "s": "S", "分": "M", "m": "M", "小": "H", "h": "H"}
 _NUMBER = re.compile(
     r"(?<![a-z0-9_.])[-+]?[0-9]{1,15}(?:,[0-9]{3}){0,4}(?:\.[0-9]{1,10})?(?![0-9_]|\.[0-9])"
-    r"|[零〇一二两三四五六七八九十百千万]{2,9}"
-    rf"|[二两三四五六七八九十](?=[个次面位人枚杯份张件颗度公小元块])|\b(?!one\b)(?:{'|'.join(NUMBER_WORDS)})\b"
+    rf"|[二三四五六七八九十]{{2,3}}(?![百千万])|[二两三四五六七八九十](?=[个次位人枚杯份张件公小元块])"
+    rf"|\b(?!one\b)(?:{'|'.join(NUMBER_WORDS)})\b"
 )
-_ZONE = re.compile(r"\b[A-Za-z]+(?:/[A-Za-z0-9_+-]+){1,2}|\b(?:UTC|GMT|[ECMP][SD]T|JST|KST|IST|BST|CES?T|HKT|MSK)\b")
-_OFFSET = re.compile(
-    r"\b(?:utc|gmt)\s?[+-]\s?[0-9]{1,2}(?::?[0-5][0-9])?|(?P<side>[东西])(?P<n>[一二三四五六七八九十]{1,2})区"
-)
+_ZONE = re.compile(r"\b(?:[A-Za-z]+(?:/[A-Za-z0-9_+-]+){1,2}|(?:UTC|GMT)(?:\s?[+-]\s?[0-9]{1,2}(?::?[0-5][0-9])?)?)")
 # An address, a path, an id of letters and digits, a file.
 _WORD = re.compile(
     r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}|https?://[^\s，。]{1,500}|(?<![\w.~])(?:~"
@@ -98,14 +85,7 @@ _WORD = re.compile(
     re.ASCII,
 )
 _CAPITALS = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2,10}(?:\.[A-Z]{1,3})?(?![A-Za-z0-9])")
-_NAME = r"[A-Z][\w'’-]{0,30}(?: [A-Z][\w'’-]{0,30}){0,3}"
-_UNKNOWN_PLACE = re.compile(
-    rf"\b(?:in|at|for|of|near|about|and|or)\s+({_NAME}(?:, {_NAME})?)|^\s*({_NAME})(?= weather)|\b(?:in"
-    rf"|for)\s+([a-z]{{3,20}}"
-    r"(?: [a-z]{3,20})?)(?=\s*(?:$|[?!.,]|\b(?:today|tomorrow|now|please|right|this|on|next)\b))"
-)
-_NO_NAMES = FUNCTION_WORDS | {"fahrenheit", "celsius", "detail", "minutes", "hours", "english", "morning", "evening"}
-_ROW = re.compile(r"(?:[\s,&]|\b(?:and|or|in)\b)*")
+_UNKNOWN_PLACE = re.compile(r"\b(?:in|at|for|to|from|near|about) ([A-Z][\w'’-]{0,30}(?:,? [A-Z][\w'’-]{0,30}){0,3})")
 
 
 def find_literals(text: Text) -> list[Literal]:
@@ -113,7 +93,7 @@ def find_literals(text: Text) -> list[Literal]:
     flat, readable = text.command, text.readable
     finders: tuple[tuple[str, Iterable[tuple[Any, int, int]]], ...] = (
         ("quoted", ((text.raw[start:end], start, end) for start, end in text.quotes)),
-        ("place", _zones(readable, flat)),
+        ("place", _zones(readable)),
         ("word", ((match[0].lstrip("#"), *match.span()) for match in _WORD.finditer(readable))),
         ("date", _dates(flat)),
         ("duration", _durations(flat)),
@@ -121,7 +101,7 @@ def find_literals(text: Text) -> list[Literal]:
         ("days", find_days(flat)),
         ("currency", _named(flat, "currency")),
         ("language", _named(flat, "language")),
-        ("place", _places(readable, flat)),
+        ("place", _places(readable)),
         ("word", ((match[0], *match.span()) for match in _CAPITALS.finditer(readable) if not readable.isupper())),
         ("number", ((read_number(match[0]), *match.span()) for match in _NUMBER.finditer(flat))),
     )
@@ -136,40 +116,29 @@ def find_literals(text: Text) -> list[Literal]:
 
 
 def _dates(flat: str) -> Iterator[tuple[str, int, int]]:
-    """Dates as ``yyyy-mm-dd``, or their end if the year or the month is not named."""
+    """Dates as ``yyyy-mm-dd``; one without its year is none."""
     for match in (match for form in _DATES for match in re.finditer(form, flat)):
-        parts = match.groupdict()
-        month, day = parts.get("m"), int(read_number(parts["d"] or parts["n"]))
-        middle = f"-{_MONTHS.get(month) or int(read_number(month)):02}" if month else ""
-        yield f"{parts.get('y') or ''}{middle}-{day:02}", *match.span()
+        month = int(match["m"]) if match["m"].isdecimal() else _MONTHS.index(match["m"]) + 1
+        yield f"{match['y']}-{month:02}-{int(match['d']):02}", *match.span()
 
 
 def _times(flat: str) -> Iterator[tuple[str, int, int]]:
     """Times of day as ``HH:mm``."""
     for match in (match for form in _TIMES for match in re.finditer(form, flat)):
         parts = match.groupdict(default="")
-        part = parts.get("p") or parts.get("q", "").replace(".", "")
-        hour = int(read_number(parts["h"])) if parts["h"] else 12 * (parts["noon"] == "noon")
-        late = part in ("下午", "傍晚", "晚上", "晚", "pm") or (part == "中午" and hour < 4)
-        hour = hour + 12 if late and hour < 12 else 0 if part in ("am", "凌晨") and hour == 12 else hour
-        minute = 30 if parts.get("half") else int(parts.get("n") or 0)
+        part, hour = parts["p"], int(read_number(parts["h"]))
+        hour = hour + 12 if part in _LATE and hour < 12 else 0 if part == "a" and hour == 12 else hour
+        minute = 30 if parts.get("n") == "半" else int(parts.get("n") or 0)
         if hour < 24:
             yield f"{hour:02}:{minute:02}", *match.span()
 
 
 def _durations(flat: str) -> Iterator[tuple[str, int, int]]:
-    """Spans counted from now, as ISO-8601 durations; days alone count the days of a forecast."""
-    for match in _FROM_NOW.finditer(flat):
-        seconds = round(sum(map(_seconds, _SPAN.finditer(match["s"]))))
-        if seconds and (match["i"] or match["l"]) and not re.search(r"(?:天|days?)$", match["s"]):
-            parts = (seconds // 3600, "H"), (seconds // 60 % 60, "M"), (seconds % 60, "S")
-            yield "PT" + "".join(f"{amount}{unit}" for amount, unit in parts if amount), *match.span()
-
-
-def _seconds(part: re.Match[str]) -> float:
-    is_half = part["n"].startswith(("半", "half"))
-    amount = 0.5 if is_half else read_number(part["n"])
-    return (amount + 0.5 * bool(part["y"] or (part["x"] and not is_half))) * _SECONDS[part["u"][0]]
+    """Spans of one unit, counted from now, as ISO-8601 durations."""
+    for match in _DURATION.finditer(flat):
+        is_half, unit = match["n"].startswith(("半", "half")), _UNITS[match["u"][0]]
+        if (match["l"] or match[0].startswith("in ")) and (unit == "H" or not is_half):
+            yield "PT30M" if is_half else f"PT{read_number(match['n'])}{unit}", *match.span()
 
 
 @cache
@@ -182,62 +151,36 @@ def _names(kind: str) -> tuple[re.Pattern[str], dict[str, Any]]:
     latin, others = (
         "|".join(each for each in names if each[0].isascii() == flag and each[0] != "\\") for flag in (True, False)
     )
-    return re.compile(rf"(?<![a-z])(?:{latin})s?(?![a-z])|{others}|[$]|[中英日韩法德俄]译[中英日韩法德俄]"), by_name
+    return re.compile(rf"(?<![a-z])(?:{latin})s?(?![a-z])|{others}|[$]"), by_name
 
 
 def _named(flat: str, kind: str) -> Iterator[tuple[Language | str, int, int]]:
     pattern, by_name = _names(kind)
     for match in pattern.finditer(flat):
-        name = match[0]
-        if found := by_name.get(name) or by_name.get(name.removesuffix("s")) or by_name.get(f"{name[-1]}文"):
+        if found := by_name.get(match[0]) or by_name.get(match[0].removesuffix("s")):
             yield found, *match.span()
 
 
-def _zones(readable: str, flat: str) -> Iterator[tuple[NamedPlace, int, int]]:
-    """Time zones: UTC+8, 东八区, Asia/Tokyo, PST."""
-    for match in _OFFSET.finditer(flat):
-        zone = match[0].replace(" ", "").upper()
-        if match["side"]:
-            zone = f"UTC{'-' if match['side'] == '西' else '+'}{read_number(match['n'])}"
-        yield NamedPlace(readable[slice(*match.span())], zone), *match.span()
-    known = {zone.lower(): zone for zone in zone_ids()} if "/" in flat else {}
+def _zones(readable: str) -> Iterator[tuple[NamedPlace, int, int]]:
+    """Time zones: UTC+8, Asia/Tokyo."""
+    known = {zone.lower(): zone for zone in zone_ids()} if "/" in readable else {}
     for match in _ZONE.finditer(readable):
-        if zone := known.get(match[0].lower()) or ("" if "/" in match[0] else match[0]):
+        name = match[0].replace(" ", "")
+        if zone := known.get(name.lower()) or ("" if "/" in name else name):
             yield NamedPlace(match[0], zone), *match.span()
 
 
-def _places(readable: str, flat: str) -> Iterator[tuple[NamedPlace, int, int]]:
-    """Known places, each with the country or state beside it; the wider one counts where two overlap."""
-    for _, start, end in _dates(flat):
-        readable = readable[:start] + "\0" * (end - start) + readable[end:]
-    found = [_qualified(readable, flat, each.start, each.end, each.place) for each in mentions(readable)]
-    yield from sorted(found, key=lambda each: each[1] - each[2])
-
-
-def _qualified(readable: str, flat: str, start: int, end: int, place: Place) -> tuple[NamedPlace, int, int]:
-    """A place of the gazetteer; with a country or state that is not its own it is an unknown place."""
-    wider, comma = find_qualifier(readable, start, end, place), ""
-    if wider is None and readable[end : end + 1] == " ":
-        # As in "paris texas": without a comma only names of countries and states count.
-        wider, comma = find_qualifier(f"{readable[:end]},{readable[end + 1 :]}", start, end, place), ","
-        name = flat[end + 1 : wider[1]].strip() if wider else ""
-        wider = wider if name and (is_country(name) or is_region(name)) else None
-    if wider is None:
-        return NamedPlace(readable[start:end], place.zone, place.english), start, end
-    first, last, is_own = wider
-    name = readable[start:end] if is_own and first != start else f"{readable[first:end]}{comma}{readable[end:last]}"
-    return NamedPlace(name, *((place.zone, place.english) if is_own else ())), first, last
-
-
-def unknown_place(text: Text, known: Sequence[Literal] = ()) -> Literal | None:
-    """A name at the position of a place, "in Blorptown"; beside known places only one in a row with them."""
-    for match in _UNKNOWN_PLACE.finditer(text.readable):
-        group = match.lastindex or 1
-        name, (start, end) = match[group], match.span(group)
-        rows = [text.command[end : each.start] for each in known if end <= each.start]
-        rows += [text.command[each.end : start] for each in known if each.end <= start]
-        is_other = language_of(name) or find_place(name) or name.lower() in CURRENCIES
-        is_word = name.islower() and not _NO_NAMES.isdisjoint(name.split())
-        if not is_other and not is_word and (not known or any(map(_ROW.fullmatch, rows))):
-            return Literal("place", NamedPlace(name), start, end, name, text.command[max(start - 12, 0) : start])
-    return None
+def _places(readable: str) -> Iterator[tuple[NamedPlace, int, int]]:
+    """Known places, each with the country or state beside it, and names at the position of a place, "in Blorptown"."""
+    known = [(find_qualifier(readable, each.start, each.end, each.place), each) for each in mentions(readable)]
+    for wider, each in sorted(known, key=lambda each: each[0] is None):
+        start, end, is_own = wider or (each.start, each.end, True)
+        zone, english = (each.place.zone, each.place.english) if is_own else (None, None)
+        yield NamedPlace(readable[start:end], zone, english), start, end
+    for place in lesser_places():
+        for match in re.finditer(rf"(?:{'|'.join(place.names[1:])})(?=[和与、的天今明后]|未来|现在|$)", readable):
+            yield NamedPlace(match[0], place.zone, place.english), *match.span()
+    for match in _UNKNOWN_PLACE.finditer(readable):
+        name = match[1]
+        if not (language_of(name) or find_place(name) or name.lower().startswith(_MONTHS)):
+            yield NamedPlace(name), *match.span(1)

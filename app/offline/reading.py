@@ -7,54 +7,40 @@ from itertools import chain
 from typing import Any
 
 from app.offline.arguments import Arguments, named_arguments
-from app.offline.literals import Literal, NamedPlace, unknown_place
+from app.offline.literals import Literal
 from app.offline.text import Span, Text
 from app.offline.tools import OfferedTool, terms_of
 from app.offline.vocabulary import ACTIONS, FUNCTION_WORDS, HAN_FUNCTION_WORDS, concepts_of
 
-__all__ = ["ORDER", "Reading", "is_forbidden", "names", "read", "unexplained"]
+__all__ = ["Reading", "names", "read", "unexplained"]
 
 _ENOUGH, _NAMED = 3, 100
 _NEGATED = re.compile(
-    r"\b(?:do\s?n['o’]?t|(?:do|does|did) not|not|never|without|cannot|can['’]?t|won['’]?t|stop|avoid|instead of"
-    r"|no)\b|不[要用必许]"
-    r"|(?<![分区特个级性类])别(?!人|的)|勿|无需|没(?!错)|(?<!要)不(?!错|同)"
+    r"\b(?:don['’]?t|(?:do|does|did) not|not|never|without|cannot|can['’]?t|won['’]?t|stop|avoid|instead of|no)\b"
+    r"|(?<![特告区分级性])别(?!人|的)|勿|没(?!错)|不(?!错|同)"
 )
-_A_NOT_A = re.compile(r"(.)[不没]\1|有没有|[^不]不(?=[\s?]*$)")
-ORDER = re.compile(
-    r"[\s,.!]*(?:(?:please|pls|now|ok|okay|hey|hi|hello|kindly|just|then|and|also|let'?s|go ahead and|help me(?: to)?"
-    r"|(?:can|could|would|will) you(?: please)?|i(?: would|'d)? (?:want|need|like)(?: you)? to)[\s,]+)*"
+_A_NOT_A = re.compile(r"(.)[不没]\1")
+_ORDER = re.compile(
+    r"[\s,.!]*(?:(?:please|pls|now|ok|okay|hey|hi|hello|just|then|and|also|help me(?: to)?"
+    r"|(?:can|could|would|will) you(?: please)?|i(?: would|'d)? (?:want|need|like) to)[\s,]+)*"
 )
-"""Politeness before an order."""
 _NO_ORDER = re.compile(
-    r"^\W*(?:how|why|what|which|when|where|who|should|did|does|do|is|are|was|has|have|if|suppose|imagine)\b|\bif\b"
-    r"|\bwould\b(?! you)"
-    r"|怎么|如何|为什么|为何|如果|假如|要是|假设|多少|吗|了|过|能不能|可不可以|是否|谁"
+    r"^\W*(?:how|why|what|which|when|where|who|should|did|does|do|is|are|was|has|have|suppose)\b|\b(?:if|would)\b"
+    r"(?! you)|怎么|如何|为什么|如果|假如|要是|多少|吗|了|过|能不能|可不可以|是否|谁"
 )
 # What stands around a text and is no part of it; what stands in its place.
-_GAP = r"[\s\0,.:?!、。&]"
+_GAP = r"[\s\0,.:?!、。&\"“”]"
 _OPENING = re.compile(
-    rf"(?:{_GAP}|\b(?:and|ok|okay|then|so|well|now|please|pls|can|could|would|you|do|how|what|does|is|i|me|the text"
-    rf"|(?:the )?"
-    r"(?:word|phrase|sentence)s?(?: for)?|for|called|named|say about|about|whose name is)\b"
-    r"|请问|请|帮我|麻烦|把|将|一下|分别|最后|然后|刚才|能|可以|是|怎么"
-    r"|[和与及跟])+"
+    rf"(?:{_GAP}|\b(?:and|ok|okay|then|so|well|now|please|pls|can|could|would|you|do|how|what|does|is|i|me|for"
+    rf"|called|named|about)\b|请问|请|帮我|麻烦|最后|把|将|一下|分别|能|可以|是|怎么|[和与及跟])+"
 )
 _CLOSING = re.compile(rf"(?:{_GAP}|\b(?:please|pls|for me|and|is)\b|分别|[吗呢的是和与及跟]|这个词|这句话)+")
 _PRONOUN = re.compile(
-    rf"(?:{_GAP}|\b(?:th[ie]s|that|it|these|those|them|the|following|text|something|above|here|us|sentence|word"
-    rf"|answer|result|for|into|to"
-    r"|in|my|your|previous|last|question|translat(?:ion|or)|an?|some|i|need|want|me|please|this)\b|这个?|那个?|它"
-    r"|[以下上]面?|内容|结果|回答|句子"
-    r"|句话|文字|段话|成|的|最后|刚才)+"
+    rf"(?:{_GAP}|\b(?:th[ie]s|that|it|these|those|them|the|following|above|text|sentence|previous|question|answer|result|for|into|to|in|my"
+    r"|your|last|an?|some|i|need|want|me|please)\b|这个?|那个?|它|[以下上]面?|刚才|内容|结果|回答|句子|句话|文字|的)+"
 )
-# What is often translated, although it says nothing.
-_PHRASE = re.compile(
-    r"thank(?:s| you)(?: very much)?|hello|hi|please|yes|no|okay|see you(?: soon)?|谢谢|[你您]好|多少|什么|[我你]们?"
-)
-_TO_LANGUAGE = re.compile(r"(?:\b(?:from|into|to|in)\s+(?:the )?|[译翻]?[成为到作]\s*|[用从拿]\s*)$")
-_SAID = re.compile(r"\s*(?:怎么|咋|如何)?[说讲写](?:一[遍下])?|的?怎么说|是什么")
-_ROW = re.compile(r"(?:[\s,、&]|\b(?:and|or)\b|[和与跟及]|以及|还有)*")
+_NOTHING = re.compile(f"(?:{'|'.join(HAN_FUNCTION_WORDS)})+")
+_TO_LANGUAGE = re.compile(r"(?:\b(?:from|into|to|in)\s+(?:the )?|[译翻]?[成为到作]\s*|[用从]\s*)$")
 
 
 @dataclass(slots=True)
@@ -90,36 +76,27 @@ class Reading:
 
 def names(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> bool:
     """Whether the words of a part of a question name or describe a tool."""
-    return tool.find_name(text.readable) is not None or _score(tool, text, literals, in_words=True)[0] >= _ENOUGH
-
-
-def is_forbidden(text: Text) -> bool:
-    """Whether a question begins with a negation."""
-    opening = ORDER.match(text.command)
-    return _NEGATED.match(text.command, opening.end() if opening else 0) is not None
+    return tool.find_name(text.readable) is not None or _score(tool, text, literals)[0] >= _ENOUGH
 
 
 def read(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> Reading | None:
     """Read a part of a question as a call of one tool; ``None`` if it does not name it, or forbids it."""
-    own = tuple(each for each in literals if text.raw[each.start : each.end].strip())
+    takes_places = any(each.role in ("place", "zone") for each in tool.parameters)
+    own = tuple(
+        each
+        for each in literals
+        if text.raw[each.start : each.end].strip() and (takes_places or each.kind != "place" or each.value.zone)
+    )
     named = tool.find_name(text.readable)
     score, spans, begins = _score(tool, text, own)
     if not named and score < _ENOUGH:
         return None
     explained = _marked(text, [*spans, *([named.span()] if named else [])])
-    names_tool = [
-        each
-        for each in own
-        if each.kind in ("word", "currency") and not terms_of(each.text.lower()).isdisjoint(tool.vocabulary)
-    ]
-    own = tuple(
-        each for each in own if each not in names_tool and not (named and named.start() <= each.start < named.end())
-    )
-    own = _with_unknown_place(tool, text, own, explained)
+    own = tuple(each for each in own if each.kind not in ("word", "currency") or not _names_tool(tool, each, named))
     given = named_arguments(tool, text)
     arguments = Arguments(tool, text, own, _pieces(text, explained, own, given), given).fill()
     explained = _marked(text, arguments.used, explained)
-    if not named and _is_negated(text, explained):
+    if _is_negated(text, explained):
         return None
     leftover = [] if named and given else _leftover(tool, text, explained, own)
     is_certain = bool(named) or (begins and not arguments.is_loose and not arguments.others and _is_ordered(tool, text))
@@ -131,6 +108,12 @@ def unexplained(tool: OfferedTool, text: Text, arguments: Arguments) -> Sequence
     return _leftover(tool, text, _marked(text, arguments.used), arguments.literals)
 
 
+def _names_tool(tool: OfferedTool, literal: Literal, named: re.Match[str] | None) -> bool:
+    """Whether a word or a currency is part of what names the tool."""
+    is_inside = named is not None and named.start() <= literal.start < named.end()
+    return is_inside or not terms_of(literal.text.lower()).isdisjoint(tool.vocabulary)
+
+
 def _marked(text: Text, spans: Sequence[Span], before: bytearray | None = None) -> bytearray:
     marks = bytearray(before or len(text.flat))
     for start, end in spans:
@@ -138,12 +121,10 @@ def _marked(text: Text, spans: Sequence[Span], before: bytearray | None = None) 
     return marks
 
 
-def _score(
-    tool: OfferedTool, text: Text, literals: Sequence[Literal], *, in_words: bool = False
-) -> tuple[int, list[Span], bool]:
+def _score(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> tuple[int, list[Span], bool]:
     """How many words of a part name the tool, where they stand, and whether its first word does.
 
-    A language or a currency also speaks for the tools that are about them, but not where words are asked for.
+    Two currencies also speak for the tools that are about them.
     """
     weights: dict[str, int] = {}
     spans: list[Span] = []
@@ -152,12 +133,11 @@ def _score(
         if term and not taken[start]:
             weights[term] = tool.vocabulary.get(term, len(piece))
             spans.append((start, start + len(piece)))
-    for kind, concept in (("currency", "#exchange"), ("language", "#translate")):
-        if not in_words and concept in tool.vocabulary and any(each.kind == kind for each in literals):
-            weights[concept] = tool.vocabulary[concept]
+    if "#exchange" in tool.vocabulary and sum(each.kind == "currency" for each in literals) > 1:
+        weights["#exchange"] = tool.vocabulary["#exchange"]
     if ACTIONS.issuperset(weights) and len(tool.name_words) > 1:
         weights = {}
-    opening = ORDER.match(text.command)
+    opening = _ORDER.match(text.command)
     begins = opening.end() if opening else 0
     return sum(weights.values()), spans, text.chinese or any(first <= begins < last for first, last in spans)
 
@@ -167,26 +147,24 @@ def _words(tool: OfferedTool, text: Text) -> Iterator[tuple[str, int, str]]:
 
     Rows of Chinese characters are cut into the longest pieces that are known.
     """
-    for word, start, _ in text.tokens:
+    for word, start in text.tokens:
         if not _is_han(word):
             is_common = word in FUNCTION_WORDS and word not in tool.name_words
             yield word, start, "" if is_common else _term(tool, word)
             continue
         position = 0
         while position < len(word):
-            pieces = (word[position : position + size] for size in range(min(8, len(word) - position), 0, -1))
-            piece = next(
-                (
-                    each
-                    for each in pieces
-                    if len(each) == 1 or each in HAN_FUNCTION_WORDS or concepts_of(each) or each in tool.han
-                ),
-                "",
-            )
+            sizes = range(min(8, len(word) - position), 0, -1)
+            pieces = (word[position : position + size] for size in sizes)
+            piece = next(each for each in pieces if len(each) == 1 or _is_known(tool, each))
             is_common = piece in HAN_FUNCTION_WORDS and not concepts_of(piece)
             term = _term(tool, piece) or (piece if len(piece) > 1 and piece in tool.han else "")
             yield piece, start + position, "" if is_common else term
             position += len(piece)
+
+
+def _is_known(tool: OfferedTool, piece: str) -> bool:
+    return piece in HAN_FUNCTION_WORDS or bool(concepts_of(piece)) or piece in tool.han
 
 
 def _term(tool: OfferedTool, word: str) -> str:
@@ -201,66 +179,35 @@ def _is_han(word: str) -> bool:
 def _leftover(tool: OfferedTool, text: Text, explained: bytearray, literals: Sequence[Literal]) -> list[str]:
     """Words that say something and that nothing explains; literals are judged with the arguments."""
     marks = _marked(text, [(each.start, each.end) for each in literals], explained)
-    said = (
-        (piece, start) for piece, start, _ in _words(tool, text) if piece not in FUNCTION_WORDS | HAN_FUNCTION_WORDS
-    )
-    return [piece for piece, start in said if not any(marks[start : start + len(piece)])]
-
-
-def _with_unknown_place(
-    tool: OfferedTool, text: Text, literals: tuple[Literal, ...], explained: bytearray
-) -> tuple[Literal, ...]:
-    """The literals with a name that stands at the position of a place, or beside one, if the tool takes places."""
-    if not any(each.role in ("place", "zone") for each in tool.all_parameters()):
-        return literals
-    known = [each for each in literals if each.kind == "place"]
-    found = unknown_place(text, known) or _han_place(text, _leftover(tool, text, explained, literals), known)
-    if found is None or any(found.start < each.end and each.start < found.end for each in literals):
-        return literals
-    return tuple(sorted((*literals, found), key=lambda each: each.start))
-
-
-def _han_place(text: Text, leftover: Sequence[str], known: Sequence[Literal]) -> Literal | None:
-    """The one Chinese word that nothing explains, as a place that the gazetteer does not know."""
-    name = "".join(leftover)
-    start = text.command.find(name) if 2 <= len(name) <= 8 and not name.isascii() else -1
-    end = start + len(name)
-    gaps = [(each.end, start) if each.end <= start else (end, each.start) for each in known]
-    if (
-        start < 0
-        or any(map(concepts_of, leftover))
-        or re.search("[真好很太坏糟棒美爱恨]", name)
-        or (known and not any(_ROW.fullmatch(text.command, *each) for each in gaps))
-    ):
-        return None
-    return Literal("place", NamedPlace(name), start, end, name, text.command[max(start - 12, 0) : start])
+    said = ((piece, start) for piece, start, _ in _words(tool, text))
+    return [
+        piece
+        for piece, start in said
+        if piece not in FUNCTION_WORDS | HAN_FUNCTION_WORDS and not any(marks[start : start + len(piece)])
+    ]
 
 
 def _pieces(text: Text, explained: bytearray, literals: Sequence[Literal], named: Mapping[str, Any]) -> list[Span]:
     """The parts of a question between what names the tool, the languages and the quotations: one can be a text."""
     spans = [span for _, span in named.values()]
     for each in (each for each in literals if each.kind in ("language", "quoted")):
-        lead, behind = _TO_LANGUAGE.search(text.command[: each.start]), _SAID.match(text.command, each.end)
-        spans.append((lead.start() if lead else each.start, behind.end() if behind else each.end))
+        lead = _TO_LANGUAGE.search(text.command[: each.start])
+        spans.append((lead.start() if lead else each.start, each.end))
     topic, gaps = explained.find(1), re.finditer(rb"\0+", _marked(text, spans, explained))
     return [span for gap in gaps if (span := _trimmed(text, *gap.span(), is_led=0 <= topic < gap.start()))]
 
 
 def _trimmed(text: Text, start: int, end: int, *, is_led: bool) -> Span | None:
-    """A part without politeness around it; ``None`` if nothing is left, or only words that say nothing.
+    """A part without politeness around it; ``None`` if nothing is left, or only words that stand for a text.
 
-    Such words may be meant where the tool's verb leads to them: "translate plan".
+    Words that say nothing may be meant where the tool's verb leads to them: "translate plan".
     """
     opening = _OPENING.match(text.flat, start, end)
     start = opening.end() if opening else start
     end = next((each.start() for each in _CLOSING.finditer(text.flat, start, end) if each.end() == end), end)
-    part = text.within([(start, end)]) if start < end else None
-    if part is None or not part.tokens or _PRONOUN.fullmatch(text.flat, start, end):
-        return None
-    han = "".join(word for word, _, _ in part.tokens if _is_han(word))
-    says = [word for word, _, _ in part.tokens if not _is_han(word) and word not in FUNCTION_WORDS]
-    says += [han] if han and not re.fullmatch(f"(?:{'|'.join(HAN_FUNCTION_WORDS)})+", han) else []
-    return (start, end) if says or is_led or _PHRASE.fullmatch(text.flat, start, end) else None
+    words = [word for word, _ in text.within([(start, end)]).tokens] if start < end else []
+    says = is_led or any(word not in FUNCTION_WORDS and not _NOTHING.fullmatch(word) for word in words)
+    return (start, end) if words and says and not _PRONOUN.fullmatch(text.flat, start, end) else None
 
 
 def _is_ordered(tool: OfferedTool, text: Text) -> bool:

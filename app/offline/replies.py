@@ -15,39 +15,18 @@ from app.offline.tools import SOMEBODY, SUCH_AS, OfferedTool, Parameter
 
 __all__ = ["proposal", "reply", "report"]
 
-_GREETING = re.compile(
-    r"(?:[\s,.!?~。、]|[你您]好|大家好|嗨|哈喽|在吗|早上好|早安|晚上好|晚安|下午好|谢谢你?|多谢|感谢|再见|拜拜|好的"
-    r"|[好吗呀啊了]|okay|ok|hello|hi|hey"
-    r"|there|good (?:morning|evening|afternoon|night)|how are you|today|what's up|thanks?(?: you)?|very much|a lot"
-    r"|so much|bye|goodbye)+"
-)
-_HELP = re.compile(
-    r"你[能会可].{0,3}[做干帮]|你是谁|你叫什么|怎么用|帮助|有(?:什么|哪些)(?:功能|工具)|\bwhat can (?:you|i)\b"
-    r"|\bhelp\b\W*$|\b(?:who|what) are you\b"
-)
-_JUDGED = re.compile(
-    r"[更最][热冷暖凉高低好适]|哪[个里儿][热冷]|[热冷]吗|[冷热]不[冷热]|要不要|[要用该][带穿]|穿什么|适合|合适|差"
-    r"|\bdifference\b|\b(?:[hw]\w+er than|hott?er"
-    r"|cold(?:er|est)|warm(?:er|est)|cooler|hottest|better|nicer|should i|do i (?:need|have)|(?:is it"
-    r"|will it be) (?:cold|hot|warm|nice))\b"
-)
-_SAMPLES = {
+_SAMPLES: dict[str, Any] = {
     "number": 20,
     "days": 3,
     "date": "2030-01-31",
     "time": "19:30",
     "date_time": "2030-01-31T19:30:00",
-    "duration": "PT10M",
 }
-_SAMPLES |= {
-    "moment": "PT10M",
-    "zone": "Asia/Tokyo",
-    "place": "Paris",
-    "language": "fr",
-    "currency": "USD",
-    "id": "A1",
-    "boolean": "yes",
-}
+_SAMPLES |= {"moment": "PT10M", "zone": "Asia/Tokyo", "place": "Paris", "language": "fr", "currency": "USD", "id": "A1"}
+_SAMPLES |= {"boolean": "yes"}
+# What data alone do not answer.
+_JUDGED = re.compile(r"[更最][冷热]|比|要带|\b(?:should i|do i need|than|warmer|colder|hotter|better)\b")
+_TARGETS = {"place": "Rome", "currency": "EUR", "pattern": "EUR"}
 
 
 def _written(value: Any) -> str:
@@ -73,12 +52,11 @@ def reply(planned: Plan, tools: Sequence[OfferedTool]) -> str:
         return say("too_many", chinese)
     if lacking := [_lacking(each, chinese) for each in planned.readings if _is_meant(each)]:
         return "\n".join(dict.fromkeys(lacking))
-    examples = list(dict.fromkeys(islice(_examples(tools, chinese), 2)))
-    shown = say("examples", chinese, examples=listed(examples, chinese, "or")) if examples else ""
-    is_greeting = text.flat.strip() != "" and _GREETING.fullmatch(text.flat)
-    opening = "welcome" if re.search(r"谢|thank", text.flat) else "hello"
-    key = "greeting" if is_greeting or _HELP.search(text.flat) else "refusal"
-    return say(key, chinese, opening=say(opening, chinese) if is_greeting else "", examples=shown)
+    return say("refusal", chinese, examples=_shown(islice(dict.fromkeys(_examples(tools, chinese)), 2), chinese))
+
+
+def _shown(examples: Iterable[str], chinese: bool) -> str:
+    return say("examples", chinese, examples=shown) if (shown := listed(examples, chinese, "or")) else ""
 
 
 def _is_meant(reading: Reading) -> bool:
@@ -92,23 +70,23 @@ def _lacking(reading: Reading, chinese: bool) -> str:
     tool, given = reading.tool, reading.arguments
     if given.unfit:
         return say("unfit", chinese, tool=tool.name, names=listed(given.unfit, chinese))
-    sample = {**given.values, **{path: _sample(one) for path, one in given.missing}}
-    example = (
-        say("example", chinese, example=_written(PlannedCall(tool, sample))) if None not in sample.values() else ""
-    )
-    names = listed((_described(path, one, chinese) for path, one in given.missing), chinese)
-    return say("missing", chinese, tool=tool.name, names=names, example=example)
+    sample = {**given.values, **{each.name: _sample(each) for each in given.missing}}
+    examples = [] if None in sample.values() else [_written(PlannedCall(tool, sample))]
+    names = listed((_described(each, chinese) for each in given.missing), chinese)
+    return say("missing", chinese, tool=tool.name, names=names, examples=_shown(examples, chinese))
 
 
-def _described(path: str, parameter: Parameter, chinese: bool) -> str:
+def _described(parameter: Parameter, chinese: bool) -> str:
     described = str(parameter.schema.get("description", ""))[:100].rstrip(" .。")
-    return say("inside", chinese, name=path, inside=described) if described else path
+    return say("inside", chinese, name=parameter.name, inside=described) if described else parameter.name
 
 
 def _sample(parameter: Parameter) -> Any:
     """A value that fits, to be shown; ``None`` if none is certain to."""
     if parameter.choices:
         return parameter.choices[0]
+    if parameter.side == "target" and parameter.allows(_TARGETS.get(parameter.role, "")):
+        return _TARGETS.get(parameter.role)
     if parameter.role == "pattern":
         return next(filter(parameter.allows, ("USD", "A1", "1", "2030-01-31", "19:30")), None)
     described = SUCH_AS.search(str(parameter.schema.get("description", "")))
@@ -132,7 +110,7 @@ def _examples(tools: Sequence[OfferedTool], chinese: bool) -> Iterator[str]:
 
 
 def report(planned: Plan, results: Iterable[tuple[str, PlannedCall | None, str]]) -> str:
-    """Tell the results of the calls, and what of the question they do not answer.
+    """Tell the results of the calls, and that they are no judgement.
 
     Args:
         planned: The plan that led to the calls.
@@ -142,6 +120,5 @@ def report(planned: Plan, results: Iterable[tuple[str, PlannedCall | None, str]]
     for name, call, text in results:
         about = (call.place, call.days, call.tool.result_fields) if call else ()
         lines.append(Result(name, chinese, *about).render(text))
-    lines += [say("ignored", chinese, names=listed(planned.ignored, chinese))] if planned.ignored else []
     lines += [say("judged", chinese)] if _JUDGED.search(planned.text.command) else []
     return "\n".join(lines) or say("refusal", chinese, examples="")

@@ -4,13 +4,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 from pydantic_core import from_json
 
-from app.gazetteer.gazetteer import zone_ids
-from app.gazetteer.languages import language_of
 from app.offline.days import Days
 from app.offline.sentences import say
 from app.offline.tools import words_of
@@ -19,10 +17,8 @@ __all__ = ["Result"]
 
 _LONGEST, _LONGEST_VALUE, _MOST_ENTRIES, _DEEPEST = 2000, 600, 14, 4
 _REMINDER = re.compile(r"\s*<reminder>.*?</reminder>", re.DOTALL)
-_TIME = re.compile(r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?")
-_OFFSET, _ZONE = re.compile(r"[+-][0-9]{2}:[0-9]{2}"), re.compile(r"(?:UTC|GMT)[+-]?[0-9:]*")
-_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_UNITS = {"degrees celsius": " °C", "degrees fahrenheit": " °F", "per cent": "%", "percent": "%"}
+_CLOCK = frozenset(("date", "time", "time_zone", "zone", "weekday", "utc_offset", "description"))
+_UNITS = {"degrees celsius": " °C", "per cent": "%"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +44,9 @@ class Result:
         if isinstance(value, dict) and value.get("error"):
             shown = self._failure(value["error"])
         elif isinstance(value, dict):
-            known = self._clock(value) or self._translation(value) or _sentence(value)
-            shown = known or "\n".join(self._lines(self._focused(value)))
+            shown = self._clock(value) or _sentence(value) or "\n".join(self._lines(self._focused(value)))
         elif isinstance(value, list):
-            shown = "\n".join(self._entries(value, 0))
+            shown = "\n".join(self._lines(value))
         elif value is None or value == "Done":
             shown = self._say("done", tool=self.tool)
         else:
@@ -80,122 +75,70 @@ class Result:
         return self._say("rejected" if details.get("kind") == "rejected" else "failed", tool=self.tool, reason=reason)
 
     def _clock(self, value: Mapping[str, Any]) -> str | None:
-        """The time if a result is a date, a time and a time zone and says nothing else."""
-        texts = [str(each) for each in value.values()]
-        today = next((found for each in texts if (found := _date(each))), None)
-        time, offset = (next(filter(form.fullmatch, texts), "") for form in (_TIME, _OFFSET))
-        zone = next((each for each in texts if each in zone_ids() or _ZONE.fullmatch(each)), "")
-        others = set(texts) - {time, zone, offset, str(today), *_WEEKDAYS}
-        if not (today and time and zone) or any(time not in each for each in others):
+        """The sentence for a date, a time and a time zone, with the date of "tomorrow" if that is asked."""
+        today, time = _date(value.get("date")), value.get("time")
+        zone = value.get("time_zone", value.get("zone"))
+        if today is None or not time or not zone or not _CLOCK.issuperset(value):
             return None
-        named = zone if offset in zone else f"{zone}{self._say('comma')}UTC{offset}"
-        place = f"{self.place} " if self.chinese and self.place[-1:].isalnum() and self.place.isascii() else self.place
-        key = "clock_in" if place else "clock"
-        return self._say(key, place=place, day=self._day("day", today), time=time, zone=named) + self._later(today)
+        offset = value.get("utc_offset")
+        named = f"{zone}{self._say('comma')}UTC{offset}" if offset else str(zone)
+        key = "clock_in" if self.place else "clock"
+        now = self._say(key, place=self.place, day=self._day(today), time=time, zone=named)
+        for each in (each for each in self.days if 0 < each.first < 1000 and today.year < date.max.year - 2):
+            now += self._say("later", phrase=each.phrase.capitalize(), day=self._day(today + timedelta(each.first)))
+        return now
 
-    def _later(self, today: date) -> str:
-        """The date and the weekday of "tomorrow" and the like."""
-        first = min(today.toordinal(), date.max.toordinal() - 366)
-        following = map(date.fromordinal, range(first, first + 366))
-        meant = [each for each in self.days if each.is_part]
-        day = next((each for each in following if any(one.include(each, today) for one in meant)), today)
-        ahead = (day - today).days
-        return (
-            self._day("later", day, self._say(f"in_{ahead}" if ahead < 3 else "in_days", count=ahead))
-            if ahead > 0
-            else ""
-        )
-
-    def _day(self, key: str, day: date, named: str = "") -> str:
+    def _day(self, day: date) -> str:
         weekday = self._say("weekdays").split()[day.weekday()]
-        numbers = {"date": day.day, "month": day.month, "year": day.year}
-        return self._say(key, weekday=weekday, name=f"{day:%B}", named=named, **numbers)
-
-    def _translation(self, value: Mapping[str, Any]) -> str | None:
-        """A text beside the language that it is in, by the titles of the fields."""
-        strings = {key: each for key, each in value.items() if isinstance(each, str) and each}
-        spoken = [key for key in strings if re.search(r"语言|\blanguage\b", self._label(key))]
-        targets, texts = [key for key in spoken if key != "from"], [key for key in strings if key not in spoken]
-        if len(targets) != 1 or len(texts) != 1 or len(value) > 4:
-            return None
-        code, text = strings[targets[0]][:40], strings[texts[0]]
-        language = language_of(code)
-        name = (language.chinese if self.chinese else language.english) if language else code
-        colon = self._say("colon")
-        heading = self._say("inside", name=self._label(texts[0]).capitalize(), inside=name)
-        return f"{heading}{colon.rstrip()}\n{text}" if "\n" in text else f"{heading}{colon}{text}"
+        return self._say("day", weekday=weekday, date=day.day, month=day.month, name=f"{day:%B}", year=day.year)
 
     def _focused(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Keep, of a list of days, those that the question names; figures beside it belong to today."""
+        """Keep, of a list of days, those that the question names, or say that there are none of them."""
         listed = next((key for key, each in value.items() if _days_of(each)), "")
         days = _days_of(value.get(listed))
         if not days or not any(each.is_part for each in self.days):
             return value
-        meant = [{day for day in days if each.include(day, days[0])} for each in self.days]
-        kept = set().union(*meant)
-        note = "" if all(meant) else self._say("no_such_day", first=days[0], last=days[-1])
-        others = {key: each for key, each in value.items() if key == "source" or isinstance(each, dict)}
-        if days[0] not in kept:
-            others = {
-                k: v
-                for k, v in others.items()
-                if k == "source" or not any(isinstance(n, int | float) for n in v.values())
-            }
-        return (
-            {"": note} | others | {listed: [each for each, day in zip(value[listed], days, strict=True) if day in kept]}
-        )
+        kept = [
+            entry
+            for entry, day in zip(value[listed], days, strict=True)
+            if any(each.include(day, days[0]) for each in self.days)
+        ]
+        note = "" if kept else self._say("no_such_day", first=days[0], last=days[-1])
+        return {"": note, **value, listed: kept}
 
-    def _lines(self, value: Mapping[str, Any], depth: int = 0, *, entry: bool = False) -> Iterator[str]:
-        """One line of what is simple; objects under their names, lists entry by entry."""
-        simple = {key: one for key, one in value.items() if not isinstance(one, dict | list) and one not in (None, "")}
-        yield from filter(None, [self._named(simple, entry=entry) if depth else self._fields(simple)])
-        for key, each in list(value.items())[: 4 * _MOST_ENTRIES]:
-            if isinstance(each, dict | list) and depth < _DEEPEST:
-                lines = list(self._lines(each, depth + 1) if isinstance(each, dict) else self._entries(each, depth))
-                label = (
-                    ""
-                    if isinstance(each, list) and any(isinstance(one, dict | list) for one in each)
-                    else self._label(key)
-                )
-                heading = f"{label[:1].upper()}{label[1:]}{self._say('colon')}" if label else ""
-                yield from [f"{heading}{line}" if n == 0 else line for n, line in enumerate(lines)]
+    def _lines(self, value: Any, depth: int = 0) -> Iterator[str]:
+        """One line for what is simple; objects behind their names, lists entry by entry."""
+        if isinstance(value, list):
+            yield from self._entries(value, depth)
+        elif isinstance(value, dict):
+            entries = list(value.items())[: 4 * _MOST_ENTRIES]
+            nested = [(key, each) for key, each in entries if isinstance(each, dict | list)]
+            simple = {key: each for key, each in entries if not isinstance(each, dict | list)}
+            yield from filter(None, [self._fields(simple)])
+            for key, each in nested if depth < _DEEPEST else ():
+                is_table = isinstance(each, list) and any(isinstance(one, dict | list) for one in each)
+                label = "" if is_table else f"{self._label(key)}{self._say('colon')}"
+                yield from (f"{'' if n else label}{line}" for n, line in enumerate(self._lines(each, depth + 1)))
+        else:
+            yield self._scalar(value)
 
     def _entries(self, entries: list[Any], depth: int) -> Iterator[str]:
         shown = entries[:_MOST_ENTRIES]
         if any(isinstance(each, dict | list) for each in shown):
-            for each in shown:
-                yield from self._lines(each if isinstance(each, dict) else {"": each}, depth + 1, entry=True)
+            for each in shown if depth < _DEEPEST else ():
+                yield from self._lines(each, depth + 1)
         elif shown:
             yield self._say("and").join(map(self._scalar, shown))
         if len(entries) > len(shown):
             yield self._say("in_all", count=len(entries))
 
-    def _named(self, simple: Mapping[str, Any], *, entry: bool) -> str:
-        """A thing with its leading texts bare, the first as its name, and the other fields with theirs."""
-        keys = list(simple)
-        stop = next(
-            (
-                n
-                for n, key in enumerate(keys)
-                if not isinstance(simple[key], str) or (n and re.search("[0-9]", simple[key]))
-            ),
-            len(keys),
-        )
-        name, *more = [*dict.fromkeys(self._scalar(simple[key]) for key in keys[:stop]), ""]
-        comma, rest = self._say("comma"), self._fields({key: simple[key] for key in keys[stop:]})
-        inside = comma.join(filter(None, more))
-        if entry and name:
-            described = comma.join(filter(None, (inside, rest)))
-            return f"{name}{self._say('colon')}{described}" if described else name
-        return comma.join(filter(None, (self._say("inside", name=name, inside=inside) if inside else name, rest)))
-
     def _fields(self, simple: Mapping[str, Any]) -> str:
         """Each field with its name, and with its unit where its description is one."""
         shown = []
-        for key, value in list(simple.items())[: 3 * _MOST_ENTRIES]:
+        for key, value in simple.items():
             described = str(self.fields.get(key, {}).get("description", "")) if isinstance(value, int | float) else ""
             unit = _UNITS.get(described.lower(), f" {described}" if 0 < len(described) <= 4 else "")
-            shown.append(f"{self._label(key)} {self._scalar(value)}{unit}".strip())
+            shown += [f"{self._label(key)} {self._scalar(value)}{unit}".strip()] if value not in (None, "") else []
         return self._say("comma").join(shown)
 
 

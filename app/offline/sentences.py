@@ -6,29 +6,22 @@ __all__ = ["listed", "say"]
 
 # Key, Chinese, English; a tilde is a space at an end.
 _TABLE = """
-refusal | 我是离线模型，只能回答这里的工具查得到的问题，这个问题哪个工具都不适合{examples}。 |\
- I am the offline model: I only answer what one of the tools here can look up, and none of them fits{examples}.
-greeting | {opening}我是离线模型，只能回答这里的工具查得到的问题{examples}。 |\
- {opening}I am the offline model and only answer what one of the tools here can look up{examples}.
+refusal | 我是离线模型，只能回答这里的工具查得到的问题，这个我帮不上忙{examples}。 |\
+ I am the offline model and only answer what one of the tools here can look up, so I cannot help with this{examples}.
 examples | ；你可以问：{examples} | ; you could ask, for example, {examples}
-hello | 你好！ | Hello!~
-welcome | 不客气！ | You are welcome!~
 no_tools | 我是离线模型，这次没有可用的工具，所以无法回答；可以换用以 /chat-tool-function 结尾的地址，\
 或者设置 DASHSCOPE_API_KEY 或 OPENAI_API_KEY 后重新启动，由真正的大模型回答。 |\
  I am the offline model and was given no tools, so I cannot answer this; use an address that ends in\
  /chat-tool-function, or set DASHSCOPE_API_KEY or OPENAI_API_KEY and restart, so that a real model answers.
 too_long | 这个问题太长，离线模型读不了；请写短一些，要处理的文字放在引号里或冒号后面。 |\
  This question is too long for the offline model; shorten it, and put text to be processed in quotes or after a colon.
-missing | 要用 {tool} 回答，还缺少{names}{example}。 | To answer with {tool} I still need {names}{example}.
-example | ；可以这样写：{example} | ; you can write, for example, {example}
+missing | 要用 {tool} 回答，还缺少{names}{examples}。 | To answer with {tool} I still need {names}{examples}.
 unfit | {tool} 不能按{names}来查，所以我没有查。 | {tool} cannot take {names} into account, so I did not call it.
 proposal | 这会改动数据，请先确认：{calls}。要执行请回答“是”。 |\
  This may change something, so please confirm: {calls}. Answer "yes" to run it.
 not_run | 好的，什么都没有执行。 | All right, nothing was run.
 too_many | 一次最多调用五次，请少问一些。 | I make at most five calls at a time; please ask for fewer.
-ignored | 这部分没有工具能做：{names}。 | No tool here can do this part: {names}.
-judged | 我是离线模型，只报告查到的数据，比较和判断要由你自己或真正的大模型来做。 |\
- As the offline model I only report data; comparing and judging it is left to you or to a real model.
+judged | 比较和判断要由你自己或真正的大模型来做。 | Comparing and judging this is left to you or to a real model.
 quote | “{text}” | "{text}"
 done | {tool} 已完成。 | {tool} is done.
 returned | {tool} 的结果是 {value}。 | {tool} returned {value}.
@@ -39,10 +32,7 @@ hint | {reason}。提示：{hint} | {reason}. Hint: {hint}
 clock_in | {place}现在是 {day} {time}（时区 {zone}）。 | In {place} it is {time} on {day} ({zone}).
 clock | 现在是 {day} {time}（时区 {zone}）。 | It is {time} on {day} ({zone}).
 day | {year}年{month}月{date}日 {weekday} | {weekday}, {date} {name} {year}
-later | {named}是{year}年{month}月{date}日，{weekday}。 |~{named} is {weekday}, {date} {name} {year}.
-in_1 | 明天 | Tomorrow
-in_2 | 后天 | The day after tomorrow
-in_days | {count}天后 | The day in {count} days
+later | {phrase}是{day}。 |~{phrase} is {day}.
 weekdays | 星期一 星期二 星期三 星期四 星期五 星期六 星期日 | Monday Tuesday Wednesday Thursday Friday Saturday Sunday
 no_such_day | 没有取得所问那一天的数据，取得的是 {first} 到 {last} 的。 |\
  There is no data for that very day; there is for {first} to {last}.

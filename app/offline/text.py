@@ -60,9 +60,9 @@ class Text:
         return _masked(self.raw, self.quotes)
 
     @cached_property
-    def tokens(self) -> list[tuple[str, int, int]]:
+    def tokens(self) -> list[tuple[str, int]]:
         """The words of the command with their positions; Chinese characters in a row count as one."""
-        return [(match[0], *match.span()) for match in _TOKEN.finditer(self.command)]
+        return [(match[0], match.start()) for match in _TOKEN.finditer(self.command)]
 
     @property
     def is_too_long(self) -> bool:

@@ -1,7 +1,7 @@
 """Offered tools: the words by which a question names them, and their parameters as their schemas declare them."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -16,11 +16,10 @@ from toolchat.tool_calling.text_normalization import normalize_name
 
 __all__ = ["SOMEBODY", "SUCH_AS", "OfferedTool", "Parameter", "terms_of", "words_of"]
 
-_DEEPEST = 3
 _TYPES = ("string", "integer", "number", "boolean", "array", "object")
 _SEAM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9㐀-鿿]+")
-_BY_FORMAT = {"date-time": "date_time", "uuid": "id", "uri": "word", "email": "word"}
-_FORMATS = ("time", "duration", "date", *_BY_FORMAT)
+_BY_FORMAT = {"date-time": "date_time", "duration": "moment", "uuid": "id", "uri": "word", "email": "word"}
+_FORMATS = ("time", "date", *_BY_FORMAT)
 # The role of a text by its name, else for the first ones by its description.
 _ROLES = {
     "zone": r"\btime ?zone|\btz\b|时区",
@@ -53,7 +52,7 @@ class Parameter:
         schema: Without references, and with the first alternative that is not null.
         role: The kind of value: by its type, its format and pattern, its name, then its description.
         words: Its name in words; ``about``: with the description.
-        inner: The properties of an object, or the one item of an array.
+        item: What an array holds.
     """
 
     name: str
@@ -63,7 +62,7 @@ class Parameter:
     role: str
     words: str
     about: str
-    inner: "tuple[Parameter, ...]"
+    item: "Parameter | None" = None
 
     @cached_property
     def choices(self) -> list[Any]:
@@ -101,8 +100,8 @@ class Parameter:
         if self.choices:
             return next((each for each in self.choices if str(each).lower() == text.lower()), None)
         if self.type == "array":
-            items = [self.inner[0].read(each) for each in re.split(r"[,，、;；]", text)[:20] if each.strip()]
-            return items if items and self.inner and None not in items else None
+            items = [self.item and self.item.read(each) for each in re.split(r"[,，、;；]", text)[:20] if each.strip()]
+            return items if items and None not in items else None
         if self.type in ("integer", "number"):
             plain = re.match(r"[-+]?[0-9]{1,15}(?:\.[0-9]{1,10})?(?![0-9])", text)
             return self.number(read_number(plain[0])) if plain else None
@@ -132,11 +131,11 @@ class OfferedTool:
 
     def __init__(self, definition: ToolDefinition, metadata: ToolMetadata | None = None) -> None:
         self.definition, self.name, self.metadata = definition, definition.name, metadata or ToolMetadata()
-        self.parameters = _properties(definition.input_schema, definition.input_schema, 0)
+        self.parameters = _properties(definition.input_schema)
         words = words_of(self.name).split()
         self.name_words = [each for each in words if each not in FUNCTION_WORDS] or words
         description = normalize_name(definition.description[:1000])
-        about = "\n".join(" ".join(map(str, (each.about, *each.choices))) for each in self.all_parameters())
+        about = "\n".join(" ".join(map(str, (each.about, *each.choices))) for each in self.parameters)
         about = SUCH_AS.sub("", about)
         self.han = "\n".join(re.findall("[㐀-鿿]{2,}", f"{words_of(self.name)} {description} {about}"))
         self.vocabulary: dict[str, int] = {}
@@ -149,12 +148,6 @@ class OfferedTool:
     def changes_something(self) -> bool:
         """Whether a call may change something and the service itself does not ask for approval."""
         return not (self.metadata.is_read_only or self.metadata.requires_approval)
-
-    def all_parameters(self, among: Sequence[Parameter] | None = None) -> Iterator[Parameter]:
-        """The parameters at any depth."""
-        for each in self.parameters if among is None else among:
-            yield each
-            yield from self.all_parameters(each.inner)
 
     def find_name(self, text: str) -> re.Match[str] | None:
         """Find its exact name, if that is one that no sentence holds by chance."""
@@ -171,16 +164,14 @@ class OfferedTool:
         return {k: v for each in found if isinstance(each, Mapping) for k, v in each.items() if isinstance(v, Mapping)}
 
 
-def _properties(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> tuple[Parameter, ...]:
+def _properties(schema: Mapping[str, Any]) -> tuple[Parameter, ...]:
     properties, required = schema.get("properties"), schema.get("required")
-    if not isinstance(properties, Mapping) or depth > _DEEPEST:
-        return ()
-    names = [each for each in properties if isinstance(each, str)][:50]
+    names = [each for each in properties if isinstance(each, str)][:50] if isinstance(properties, Mapping) else []
     listed = required if isinstance(required, list) else []
-    return tuple(_parameter(each, properties[each], each in listed, root, depth) for each in names)
+    return tuple(_parameter(each, schema["properties"][each], each in listed, schema) for each in names)
 
 
-def _parameter(name: str, given: Any, required: bool, root: Mapping[str, Any], depth: int) -> Parameter:
+def _parameter(name: str, given: Any, required: bool, root: Mapping[str, Any], is_item: bool = False) -> Parameter:
     options = [each for each in alternatives(given, root) if each.get("type") != "null"]
     schema = {**(options[0] if options else {}), **(given if isinstance(given, Mapping) else {})}
     words, description = words_of(name[:100]), schema.get("description")
@@ -188,17 +179,15 @@ def _parameter(name: str, given: Any, required: bool, root: Mapping[str, Any], d
     kinds = schema["type"] if isinstance(schema.get("type"), list) else [schema.get("type")]
     kinds = [each for each in kinds if isinstance(each, str) and each in _TYPES]
     kind = str(kinds[0]) if kinds else "object" if isinstance(schema.get("properties"), Mapping) else "string"
-    inner = _properties(schema, root, depth + 1) if kind == "object" else ()
-    if kind == "array" and depth <= _DEEPEST:
-        inner = (_parameter(name, schema.get("items"), True, root, depth + 1),)
-    return Parameter(name, schema, required, kind, _role(kind, schema, words, about), words, about, inner)
+    item = _parameter(name, schema.get("items"), True, root, is_item=True) if kind == "array" and not is_item else None
+    return Parameter(name, schema, required, kind, _role(kind, schema, words, about), words, about, item)
 
 
 def _role(kind: str, schema: Mapping[str, Any], words: str, about: str) -> str:
     if isinstance(schema.get("enum"), list) or "const" in schema:
         return "choice"
     if kind in ("integer", "number"):
-        return "days" if kind == "integer" and re.search(r"\bdays\b|天数|几天", about) else "number"
+        return "days" if re.search(r"\bdays\b(?! (?:ahead|from))|天数|几天", about) else "number"
     if kind != "string":
         return kind
     given = schema.get("format")

@@ -47,27 +47,24 @@ a an the this that these those it its i me my we us our you your he she they the
 to into for from by with about over and or but also then so as is are be been am do does will would can could shall
 should may might must have has get give gives tell show let see look check know want need like ask please pls plz
 thanks thank hello hi hey ok okay now right currently current just today tonight what whats which when where who whom
-how hows much many going gonna go both each between per some any all up out if got one ones said use using run help me
-try question answer it's what's i'm i'd you're let's how's today's there's wanna really very kindly quickly quick s
-actually exactly again soon moment next coming following last every same too more most compare than versus vs
-difference u r visiting travelling traveling visit trip stay outside nice good since until after before named called
-number no id value name wondering curious maybe being via yo dude rn result reply sentence well plan take bring wear
-pack carry first second third finally starting beginning api function method tool returns return information info data
-specified given general text based service user users city place content needed needs translated such retrieve fetch
-provides perform days range ranges
+how hows much many going go both each between per some any all up out if got one ones said use using run help try
+question answer it's what's i'm i'd you're let's how's today's there's really very kindly quickly quick s again same
+too more most compare than versus vs u r visiting travelling trip named called number no id value name result reply
+sentence well plan take bring first api function method tool returns return information info data specified given
+general text based service user users city place content needed needs translated such retrieve fetch provides perform
+days range ranges
 """
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 """English words that may stand in any question or description and say nothing about the tool."""
 _HAN_FUNCTION = """
 请问 请告诉我 告诉我 请帮我 请 麻烦 帮我 帮忙 给我 为我 替我 你能 能不能 可不可以 可以 能否 能 我想知道 我想 想知道 想
 知道 我要 要 查一下 查询一下 看一下 查查 看看 查看 查询 查 看 问一下 问 一下 一遍 说说 讲讲 现在 当前 目前 此刻 是多少
-是什么 是不是 是 什么 怎么样 怎样 如何 怎么 多少 哪个 哪里 哪儿 哪些 有没有 有 没有 吗 呢 吧 啊 呀 了 的 地 得 在 到
-去 从 由 往 把 将 被 和 与 跟 以及 及 还有 并且 并 然后 最后 首先 先 再 也 都 又 那么 那 这 这个 那个 那边 那里 那儿
-这里 当地 外面 里 上 下 不 个 会不会 会 更 最 比较 比 谢谢 你好 您好 您 你 我们 我 他 她 它 咱们 分别 各自 各 一共
-还是 或者 或 年 为 用 以来 以后 之后 之前 自 起 左右 大概 出差 旅游 出门 出去 出发 玩 需要 必要 应该 该 适合 合适 厚
-薄 情况 信息 内容 以下 下面 下列 上面 刚才 结果 回答 句话 句子 编号 号 位 做 来 给 让 叫 名 现 究竟 到底 时候 正 所有
-全部 成 第 些 每 快 哦 嘛 哪 几 说 点 路 未来 接下来 最近 之间 是否 穿 带 一个 一 两 共 向 对 于 关于 求 刚 就 市 计划
-规划 步骤
+是什么 是不是 是 什么 怎么样 怎样 如何 怎么 多少 哪个 哪里 哪儿 哪些 有没有 有 没有 吗 呢 吧 啊 呀 了 的 地 得 在 到 去
+从 由 往 把 将 被 和 与 跟 以及 及 还有 并且 并 然后 最后 首先 先 再 也 都 又 那么 那 这 这个 那个 那边 那里 那儿 这里
+当地 外面 里 不 个 会不会 会 更 最 比较 比 谢谢 你好 您好 您 你 我们 我 他 她 它 咱们 分别 各自 各 一共 还是 或者 或 年
+为 用 出差 旅游 出门 出去 出发 玩 需要 应该 该 厚 薄 情况 信息 内容 以下 下面 下列 上面 刚才 结果 回答 句话 句子 编号
+号 位 做 来 给 让 叫 名 究竟 到底 时候 所有 全部 成 些 每 哦 嘛 哪 几 说 未来 接下来 是否 穿 带 一个 一 两 共 向 就
+计划
 """
 HAN_FUNCTION_WORDS = frozenset(_HAN_FUNCTION.split())
 _CURRENCIES = """

@@ -1,6 +1,5 @@
 """The times of alarms: which are refused, and how the others are read."""
 
-import time
 from collections.abc import AsyncGenerator
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -8,19 +7,12 @@ from zoneinfo import ZoneInfo
 import httpx
 import pytest
 
-from app.offline import OfflineChatModel
-from app.offline.literals import find_literals
-from app.offline.text import Text
 from app.tools.alarms.alarms import due_at
 from tests.chat.played import JSON
-from tests.models.responding import response_of
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest
 from tests.serving import service
 from tests.tools.alarms.asking import alarm_at, alarms, key
 from tests.tools.examples.asking import SAID, ZONE
-from toolchat.messages import UserMessage
-from toolchat.models.base import Prompt
-from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 from toolchat.tool_calling.errors import ToolExecutionError
 
 
@@ -85,40 +77,3 @@ def test_a_time_that_clocks_leave_out_is_refused(year: int) -> None:
         with pytest.raises(ToolExecutionError, match="put forward") as refused:
             due_at(f"{year}-03-{sunday}T{left_out}", asked_at, zone)
         assert refused.value.kind == "no-such-time"
-
-
-@pytest.mark.parametrize(
-    ("question", "duration"),
-    [
-        ("10分钟以后的闹钟", "PT10M"),
-        ("半小时后叫醒我", "PT30M"),
-        ("一个半小时之后", "PT1H30M"),
-        ("两小时三十分钟后", "PT2H30M"),
-        ("再过十秒钟", "PT10S"),
-        ("1天后叫醒我", "PT24H"),
-        ("in half an hour", "PT30M"),
-        ("in an hour and 5 minutes", "PT1H5M"),
-        ("twenty minutes from now", "PT20M"),
-        ("1.5 hours later", "PT1H30M"),
-        ("10分钟的会议", None),
-        ("for 10 minutes", None),
-    ],
-)
-async def test_the_offline_model_reads_spans_from_now_where_a_tool_takes_a_duration(
-    question: str, duration: str | None
-) -> None:
-    schema = {"type": "object", "properties": {"delay": {"type": "string", "format": "duration"}}}
-    tool = ToolDefinition("wait", question, schema | {"required": ["delay"]})
-    reads = {"wait": ToolMetadata(read_only=True)}
-    response = await response_of(
-        OfflineChatModel(), Prompt((UserMessage(f"wait {question}"),), (tool,), metadata=reads)
-    )
-    asked = [call.arguments for call in response.message.tool_calls]
-    assert asked == ([] if duration is None else [f'{{"delay":"{duration}"}}'])
-
-
-@pytest.mark.parametrize("piece", ["1 ", " ", "1", "半", "半 个", "一天", "in 1 hour ", "10分钟", "过", "1个半小时"])
-def test_a_hostile_text_is_searched_for_spans_in_no_time(piece: str) -> None:
-    started = time.process_time()
-    find_literals(Text.of(f"1{piece * 1000}"[:1000]))
-    assert time.process_time() - started < 1

@@ -109,7 +109,7 @@ async def test_tomorrow_is_counted_from_the_date_in_the_users_zone(path: str) ->
         after = datetime.now(ZoneInfo(ZONE))
     tomorrows = [moment.date() + timedelta(days=1) for moment in (before, after)]  # midnight may pass between them
     assert any(
-        f"明天是{day.year}年{day.month}月{day.day}日，星期{'一二三四五六日'[day.weekday()]}" in answer["answer"]
+        f"明天是{day.year}年{day.month}月{day.day}日 星期{'一二三四五六日'[day.weekday()]}" in answer["answer"]
         for day in tomorrows
     )
     assert f'"zone":"{ZONE}"' in answer["tool_calls"][0]["result"]

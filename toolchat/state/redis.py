@@ -11,7 +11,7 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -28,7 +28,7 @@ _FENCE_TTL: Final = 86_400_000
 
 _RETRY_SECONDS: Final = 15.0
 """Seconds for which an operation is retried; by then the lock that it concerns has expired."""
-_RETRY_PAUSE: Final = 0.2
+_RETRY_PAUSE: Final = 0.1
 _NAME: Final = re.compile(r"([^{:]*:|)\{(.*)\}", re.DOTALL)
 
 # An overwritten fence, which is no sensible number, counts as none: it must not block the key for ever.
@@ -102,7 +102,7 @@ class RedisStateStore(RedisConnection):
 
     def __init__(self, url: str, *, prefix: str = "toolchat:", deadline: float = 0.5) -> None:
         super().__init__(url, prefix=prefix, deadline=deadline)
-        self._shielded: set[asyncio.Task[None]] = set()
+        self._retries: set[asyncio.Task[None]] = set()
 
     async def get(self, key: str) -> bytes | None:
         """See :meth:`StateStore.get`."""
@@ -135,27 +135,13 @@ class RedisStateStore(RedisConnection):
     async def try_lock(self, key: str, *, ttl: float) -> Lock | None:
         """See :meth:`StateStore.try_lock`.
 
-        A server that stalls may grant the lock after the caller has given up. It is then released again.
+        A server that stalls may grant the lock after the caller has given up. It is then taken back.
         """
-        attempt = asyncio.ensure_future(self._try_lock(key, ttl))
-        try:
-            return await asyncio.shield(attempt)
-        except asyncio.CancelledError:
-            self._run_shielded(self._release_late(attempt))
-            raise
-
-    async def _release_late(self, attempt: asyncio.Future[Lock | None]) -> None:
-        """Release the lock of an attempt whose caller was cancelled."""
-        with suppress(StoreUnavailable):
-            if lock := await attempt:
-                await self.unlock(lock)
-
-    async def _try_lock(self, key: str, ttl: float) -> Lock | None:
         fence, name, mark, may_arrive = *self._lock_names(key), os.urandom(8).hex(), self.available
         keys = [fence, name, self._name(key)]
         try:
             taken = await self._call("lock", _LOCK, keys, (_milliseconds(ttl), _FENCE_TTL, mark))
-        except StoreUnavailable:
+        except (StoreUnavailable, asyncio.CancelledError):
             # The command may have arrived although no reply came: then the server holds a lock without a holder.
             if may_arrive:
                 self._retry_later("take back", _TAKE_BACK, [name], [mark])
@@ -208,19 +194,15 @@ class RedisStateStore(RedisConnection):
 
     async def aclose(self) -> None:
         """Cancel the retries and disconnect."""
-        for task in self._shielded:
+        for task in self._retries:
             task.cancel()
         await super().aclose()
 
     def _retry_later(self, name: str, script: Script, keys: Sequence[str], arguments: Sequence[str | int]) -> None:
         """Retry a failed script in the background, until the lock that it concerns has expired by itself."""
-        self._run_shielded(self._retry(name, script, keys, arguments))
-
-    def _run_shielded(self, work: Coroutine[None, None, None]) -> None:
-        """Run work in a task that outlives its caller; the set protects it from garbage collection."""
-        task = asyncio.create_task(work)
-        self._shielded.add(task)
-        task.add_done_callback(self._shielded.discard)
+        task = asyncio.create_task(self._retry(name, script, keys, arguments))
+        self._retries.add(task)  # protects it from garbage collection
+        task.add_done_callback(self._retries.discard)
 
     async def _retry(self, name: str, script: Script, keys: Sequence[str], arguments: Sequence[str | int]) -> None:
         until = time.monotonic() + _RETRY_SECONDS
@@ -228,6 +210,8 @@ class RedisStateStore(RedisConnection):
             await asyncio.sleep(_RETRY_PAUSE)
             if self.available:
                 with suppress(StoreUnavailable):
+                    # Twice: the first call may overtake the command that it follows, on another connection.
+                    await self._call(name, script, keys, arguments)
                     await self._call(name, script, keys, arguments)
                     return
 

@@ -127,14 +127,14 @@ class RedisConnection(StateStore):
         if self.available:
             began = math.inf
             try:
-                async with _Deadline(self._deadline), self._permits:
-                    began = time.monotonic()
-                    if self.available:
-                        reply = await self._execute(*command)
-                        instruments.observer.record_store_operation(
-                            self.kind, name or str(command[0]), time.monotonic() - began
-                        )
-                        return reply
+                with _Deadline(self._deadline):
+                    async with self._permits:
+                        began = time.monotonic()
+                        if self.available:
+                            reply = await self._execute(*command)
+                            seconds = time.monotonic() - began
+                            instruments.observer.record_store_operation(self.kind, name or str(command[0]), seconds)
+                            return reply
             except expected:
                 raise
             except Exception as error:  # noqa: BLE001 - a peer that is not Redis causes any error
@@ -167,7 +167,7 @@ class RedisConnection(StateStore):
     async def _probe(self) -> None:
         """Probe the server by a write: a server that is full or read-only would still answer a ping."""
         try:
-            async with _Deadline(self._deadline):
+            with _Deadline(self._deadline):
                 await self._execute("SET", f"{self._prefix}probe", b"", "PX", 1)
         except Exception as error:  # noqa: BLE001 - the watch must not end
             self._failed(error)
@@ -216,31 +216,35 @@ class _Deadline:
         seconds: the time that the server has.
     """
 
-    __slots__ = ("_left", "_step", "_timeout", "_timer")
+    __slots__ = ("_cancelling", "_left", "_loop", "_step", "_task", "_timer")
 
     def __init__(self, seconds: float) -> None:
         self._left, self._step = _STEPS, seconds / _STEPS
-        self._timeout = asyncio.timeout(None)
 
-    async def __aenter__(self) -> None:
-        await self._timeout.__aenter__()
+    def __enter__(self) -> None:
+        self._loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a deadline needs a task that it can cancel")
+        self._task, self._cancelling = task, task.cancelling()
         self._start_step()
 
-    async def __aexit__(
+    def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._timer.cancel()
-        await self._timeout.__aexit__(kind, error, trace)
+        # As asyncio.timeout does: take our own cancellation back, unless one from outside came as well.
+        if not self._left and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
+            raise TimeoutError from None
 
     def _start_step(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(self._step, self._end_step)
+        self._timer = self._loop.call_later(self._step, self._end_step)
 
     def _end_step(self) -> None:
         self._left -= 1
         if self._left:
             self._start_step()
         else:
-            self._timeout.reschedule(asyncio.get_running_loop().time())
+            self._task.cancel()
 
 
 def _concerns_one_key(reason: str, error: Exception) -> bool:

@@ -15,7 +15,7 @@ from fastapi.params import Depends
 from app.access.runtime import Access
 from app.api.approval_routes import router as approval_routes
 from app.api.background.routes import router as background_routes
-from app.api.background.supervisor import BackgroundSupervisor
+from app.api.background.runner import BackgroundRunner
 from app.api.body_limits import MAX_BODY_BYTES
 from app.api.fast_router import FastRouter
 from app.api.guard import GuardMiddleware, ProtocolAdapter, RequestMiddleware
@@ -110,7 +110,7 @@ def _runner(read: Configuration, access: Access) -> _Run:
             await _warn_of_data_loss(state.store)
             app.openapi_schema = None  # a schema built earlier lacks the tools that were just opened
             access.authenticator.approval_tokens = state.approvals.tokens
-            background = BackgroundSupervisor(app, state.store, access.authenticator.current_rights)
+            background = BackgroundRunner(app, state.store, access.authenticator.current_rights)
             app.state.background = background
             async with access.running(await state.container.get(OutboundHttp)), background.running():
                 yield

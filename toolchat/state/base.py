@@ -1,7 +1,7 @@
 """The state store interface: values with expiry, locks with fencing tokens, in memory or shared by all replicas."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from typing import Any
@@ -86,6 +86,11 @@ class StateStore(ABC):
             LockLost: another holder has taken the lock in the meantime; nothing was written.
             StoreUnavailable: the store cannot be reached.
         """
+
+    async def put_all(self, values: Mapping[str, bytes], *, ttl: float) -> None:
+        """Store several values, in a file in one transaction; elsewhere an error may leave the first ones."""
+        for key, value in values.items():
+            await self.put(key, value, ttl=ttl)
 
     @abstractmethod
     async def delete(self, *keys: str, lock: Lock | None = None) -> bool:

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
@@ -138,6 +138,10 @@ class SqliteStateStore(StateStore):
             self._write(_kind(key), client_key, name, value, ttl)
 
         await self._run("put and unlock" if unlock else "put", put)
+
+    async def put_all(self, values: Mapping[str, bytes], *, ttl: float) -> None:
+        """See :meth:`StateStore.put_all`."""
+        await self.update(list(values), lambda _: list(values.values()), ttl=ttl)
 
     async def update(
         self, keys: Sequence[str], change: Callable[[list[bytes | None]], Sequence[bytes] | None], *, ttl: float

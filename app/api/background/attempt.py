@@ -2,11 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 from starlette.types import ASGIApp, Message, Scope
 
 from app.access.principals import Principal
@@ -25,7 +25,8 @@ _FLUSH_SECONDS = 0.25
 _TEMPORARY = {"overloaded", "quota-exceeded", "session-busy", "draining", "store-unavailable"}
 """Codes of problems that end by themselves: the question is tried again, and continues where its journal ends."""
 _COMPLETED = {"done", "response.completed", "response.incomplete"}
-"""Names of the last event of an answer; any other one is a failure."""
+_LAST = {*_COMPLETED, "error", "response.failed"}
+"""Names of events that end an answer: nothing follows except for one of the same kind."""
 
 
 class Attempt:
@@ -33,7 +34,7 @@ class Attempt:
 
     Args:
         app: answers the request.
-        records: stores events and journal.
+        records: stores the log.
         rights: see ``BackgroundRunner``.
         question: the question as it is stored.
         lock: its lock.
@@ -50,8 +51,10 @@ class Attempt:
         self._app, self._records, self._rights, self._lock = app, records, rights, lock
         self._question = question
         self._answer = _Answer()
-        self._scope: Scope = {}
-        self._flushed = 0
+        self._entries: list[Any] = []
+        """Entries of the journal that are not stored yet."""
+        self._writing = asyncio.Lock()
+        self._pieces = 0
 
     async def run(self) -> BackgroundQuestion:
         """Run the question.
@@ -64,116 +67,110 @@ class Attempt:
             StoreUnavailable: the store cannot be reached.
         """
         question = self._question
-        is_first = question.tries == 0
-        earlier = [] if is_first else await self._records.journal(question)
+        earlier = await self._records.journal(question)
         if question.state == "running":  # it was not stored how the last try ended, so its process has died
             # What has got further since the last crash is not the cause of this one.
             crashes = question.crashes if len(earlier) == question.progress else 0
             question = replace(question, crashes=crashes + 1, progress=len(earlier))
-        principal = self._rights(question.principal)
-        refusal = _refusal(question, principal)
-        if not is_first and await self._records.is_cancelled(question):
-            return replace(question, state="cancelled")
-        if refusal is not None or principal is None:
-            return replace(question, state="failed", result=problem(refusal or _withdrawn(), question.identifier))
-        self._question = question = replace(question, state="queued", tries=question.tries + 1)
-        journal = JournalAdvisor(earlier, self._begin, self._save_journal)
-        self._scope = _scope(question, journal)
-        is_cancelled = await self._answered(principal)
-        ended = replace(question, state="cancelled") if is_cancelled else await self._ended(question)
-        return replace(ended, chunks=self._flushed)
+        principal, refusal = self._rights(question.principal), _refusal(question)
+        if question.tries and await self._records.is_cancelled(question):
+            return replace(question, state="cancelled", rest=(("cancelled", "{}"),))
+        if principal is None or refusal is not None:
+            document = problem(refusal or Unauthorized("the key that asked has been withdrawn"), question.identifier)
+            return replace(question, state="failed", rest=(_failed(document),))
+        self._question = replace(question, state="queued", tries=question.tries + 1)
+        current_caller.set(question.caller(principal))
+        return await self._answered(_scope(question, JournalAdvisor(earlier, self._begin, self._record)))
 
-    async def _answered(self, principal: Principal) -> bool:
-        """Answer the request, and store its events meanwhile; returns whether it was cancelled."""
-        current_caller.set(self._question.caller(principal))
-        running = asyncio.ensure_future(self._app(self._scope, _receiver(self._question.body), self._answer.send))
+    async def _answered(self, scope: Scope) -> BackgroundQuestion:
+        """Answer the request, and store its events meanwhile."""
+        running = asyncio.ensure_future(self._app(scope, _receiver(self._question.body), self._answer.send))
         try:
-            while not running.done():
-                await asyncio.wait([running], timeout=_FLUSH_SECONDS)
+            while not (await asyncio.wait([running], timeout=_FLUSH_SECONDS))[0]:
                 await self._flush()
-                if not running.done() and await self._records.is_cancelled(self._question):
-                    return True
+                if await self._records.is_cancelled(self._question):
+                    return self._ended("cancelled", ("cancelled", "{}"))
             await running
-            await self._flush()  # what has come since the last round of the loop
-            return False
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
+        last = self._answer.last or [_failed({})]
+        failure: ToolchatError | None = scope["state"].get(FAILURE)
+        if last[-1][0] in _COMPLETED:
+            return self._ended("completed", *last)
+        if failure is None or failure.code not in _TEMPORARY:
+            return self._ended("failed", *last)
+        self._answer.events.append(("waiting", last[-1][1]))
+        await self._flush()
+        return self._question
 
-    async def _flush(self) -> None:
-        if events := self._answer.take():
-            await self._append(events)
-
-    async def _append(self, events: Sequence[Event]) -> None:
-        await self._records.append(self._question, self._flushed, events, self._lock)
-        self._flushed += 1
+    def _ended(self, state: Any, *last: Event) -> BackgroundQuestion:
+        return replace(self._question, state=state, pieces=self._pieces, rest=(*self._answer.events, *last))
 
     async def _begin(self) -> None:
-        await self._stored(self._records.save(replace(self._question, state="running"), self._lock))
+        await _unless_lost(self._records.save(replace(self._question, state="running"), self._lock))
 
-    async def _save_journal(self, entries: Sequence[bytes]) -> None:
-        await self._stored(self._records.save_journal(self._question, entries, self._lock))
+    async def _record(self, *entry: Any, waits: bool) -> None:
+        self._entries.append(entry)
+        if waits:
+            await _unless_lost(self._flush())
 
-    @staticmethod
-    async def _stored(storing: Awaitable[None]) -> None:
-        try:
-            await storing
-        except LockLost:
-            raise SessionBusy("another process has taken the question over") from None
+    async def _flush(self) -> None:
+        """Store what has come since the last piece; what cannot be stored will be part of the next one."""
+        async with self._writing:
+            events, entries = list(self._answer.events), list(self._entries)
+            if events or entries:
+                await self._records.append(self._question, self._pieces, events, entries, self._lock)
+                self._pieces += 1
+                del self._answer.events[: len(events)], self._entries[: len(entries)]
 
-    async def _ended(self, question: BackgroundQuestion) -> BackgroundQuestion:
-        name, result = self._answer.result()
-        if name in _COMPLETED:
-            return replace(question, state="completed", result=result)
-        failure: ToolchatError | None = self._scope["state"].get(FAILURE)
-        if failure is not None and failure.code in _TEMPORARY:
-            await self._append([("waiting", to_json(result).decode())])
-            return replace(question, state="queued")
-        return replace(question, state="failed", result=result)
+
+async def _unless_lost(storing: Awaitable[None]) -> None:
+    """Store something for a running request, whose handlers know ``SessionBusy``."""
+    try:
+        await storing
+    except LockLost:
+        raise SessionBusy("another process has taken the question over") from None
 
 
 class _Answer:
     """Receives a response: a stream of events, or a problem document."""
 
     def __init__(self) -> None:
+        self.events: list[Event] = []
+        """Those that are not stored yet."""
+        self.last: list[Event] = []
+        """Those that end the answer."""
         self._is_stream = False
         self._rest = b""
-        self._events: list[Event] = []
-        self._last: Event = ("error", "{}")
 
     async def send(self, message: Message) -> None:
+        """Receive a message of the application."""
         if message["type"] == "http.response.start":
             self._is_stream = dict(message["headers"]).get(b"content-type", b"").startswith(b"text/event-stream")
             return
         self._rest += message.get("body", b"")
-        while self._is_stream and b"\n\n" in self._rest:
-            block, _, self._rest = self._rest.partition(b"\n\n")
-            if event := _event(block.decode()):
-                self._events.append(event)
-                self._last = event
-
-    def take(self) -> list[Event]:
-        """The events since the last call."""
-        taken, self._events = self._events, []
-        return taken
-
-    def result(self) -> tuple[str, Any]:
-        """The name of the last event and its data; a response without events is an error."""
-        if self._is_stream:
-            return self._last[0], from_json(self._last[1])
-        return "error", from_json(self._rest or b"{}")
+        if not self._is_stream:
+            self.last = [("failed", self._rest.decode() or "{}")]
+            return
+        *blocks, self._rest = self._rest.split(b"\n\n")
+        for event in filter(None, map(_event, blocks)):
+            (self.last if event[0] in _LAST else self.events).append(event)
 
 
-def _event(block: str) -> Event | None:
+def _event(block: bytes) -> Event | None:
     """The name and the data of an event; ``None`` for a comment."""
-    fields = dict(line.split(": ", 1) for line in block.split("\n") if ": " in line and not line.startswith(":"))
+    fields = dict(line.split(": ", 1) for line in block.decode().split("\n") if ": " in line and line[0] != ":")
     return (fields.get("event", ""), fields["data"]) if "data" in fields else None
 
 
-def _refusal(question: BackgroundQuestion, principal: Principal | None) -> ToolchatError | None:
+def _failed(document: Any) -> Event:
+    """The end of an answer without events of its own."""
+    return "failed", to_json(document).decode()
+
+
+def _refusal(question: BackgroundQuestion) -> ToolchatError | None:
     """Why a question may not be tried again; ``None`` if it may."""
-    if principal is None:
-        return _withdrawn()
     if question.crashes >= _MAX_CRASHES:
         return ToolchatError(f"{_MAX_CRASHES} processes died at the same point of this question", retryable=False)
     if time.time() > question.created_at + MAX_AGE:
@@ -181,13 +178,9 @@ def _refusal(question: BackgroundQuestion, principal: Principal | None) -> Toolc
     return None
 
 
-def _withdrawn() -> ToolchatError:
-    return Unauthorized("the key that asked has been withdrawn")
-
-
 def _scope(question: BackgroundQuestion, journal: JournalAdvisor) -> Scope:
-    given = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in question.headers]
-    headers = [*given, (b"x-request-id", question.identifier.encode()), (b"content-type", b"application/json")]
+    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in question.headers]
+    headers += [(b"x-request-id", question.identifier.encode()), (b"content-type", b"application/json")]
     return {
         "type": "http",
         "asgi": {"version": "3.0"},

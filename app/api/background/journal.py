@@ -1,10 +1,9 @@
 """The journal of a turn: what its model answered and its tools returned, so that another process does not repeat it."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
-from pydantic_core import to_json
 
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.request import ChatRequest, Emit
@@ -37,24 +36,23 @@ class JournalAdvisor(Advisor):
     Args:
         earlier: the entries of earlier tries, in order.
         begin: called once, when nothing is waited for any more: the turn has its session.
-        save: stores all entries; raises ``SessionBusy`` once another process has taken the turn over.
+        record: stores an entry, with the earlier ones, and waits for that unless ``waits`` is false; raises
+            ``SessionBusy`` once another process has taken the turn over.
     """
 
     order = 1_000_000
 
     def __init__(
         self,
-        earlier: Iterable[Any],
+        earlier: Sequence[Any],
         begin: Callable[[], Awaitable[None]],
-        save: Callable[[Sequence[bytes]], Awaitable[None]],
+        record: Callable[..., Awaitable[None]],
     ) -> None:
-        entries = list(earlier)
-        self._answers = [value for kind, *value in entries if kind == "answer"]
-        self._results = {key: value for kind, key, *value in entries if kind == "result"}
-        self._begun = {key for kind, key, *_ in entries if kind == "begun"}
-        self._entries = [to_json(each) for each in entries]
+        self._answers = [value for kind, *value in earlier if kind == "answer"]
+        self._results = {key: value for kind, key, *value in earlier if kind == "result"}
+        self._begun = {key for kind, key, *_ in earlier if kind == "begun"}
         self._begin, self._has_begun = begin, False
-        self._save = save
+        self._record = record
         self._calls: dict[str, int] = {}
         self._repeatable: set[str] = set()
 
@@ -71,7 +69,9 @@ class JournalAdvisor(Advisor):
             return response
         response = await chain.proceed(request, emit)
         answer = response.message, response.finish_reason, response.usage, response.model, response.rounds
-        await self._record("answer", *_ANSWER.dump_python(answer, mode="json"))
+        # Nothing follows an answer without calls but the end of the turn, which is stored anyway.
+        is_last = not response.message.tool_calls
+        await self._record("answer", *_ANSWER.dump_python(answer, mode="json"), waits=not is_last)
         return response
 
     async def around_tool_call(self, call: ToolCall, context: ToolContext, proceed: ProceedToolCall) -> ToolResult:
@@ -81,24 +81,21 @@ class JournalAdvisor(Advisor):
             return _replayed(*stored)
         if key in self._begun:
             raise _UNKNOWN
-        if call.name not in self._repeatable:
-            await self._record("begun", key)
+        is_guarded = call.name not in self._repeatable
+        if is_guarded:
+            await self._record("begun", key, waits=True)
         try:
             result = await proceed(call, context)
         except ToolExecutionError as error:
-            await self._record("result", key, error.message, error.kind, error.hint)
+            await self._record("result", key, error.message, error.kind, error.hint, waits=is_guarded)
             raise
-        await self._record("result", key, list(result))
+        await self._record("result", key, list(result), waits=is_guarded)
         return result
 
     def _key(self, call: ToolCall) -> str:
         """The call's id, with a number: a model may use an id again in a later round."""
         number = self._calls[call.id] = self._calls.get(call.id, 0) + 1
         return f"{number} {call.id}"
-
-    async def _record(self, *entry: Any) -> None:
-        self._entries.append(to_json(entry))
-        await self._save(self._entries)
 
 
 def _replayed(result: Any, kind: str = "", hint: str | None = None) -> ToolResult:

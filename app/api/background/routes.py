@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Request, Response
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from app.access.principals import current_request_caller
-from app.api.background.records import BackgroundQuestion, BackgroundRecords, Event
-from app.api.background.supervisor import BackgroundSupervisor
+from app.api.background.records import BackgroundQuestion, BackgroundRecords
+from app.api.background.runner import BackgroundRunner
 from app.api.dependencies import reject_prefetch, require_same_site
 from app.api.parameters import refuse_parameters
 from app.api.problems import problem, problems
@@ -19,7 +19,7 @@ from app.api.responses.formats import JsonDocument, negotiate
 from app.api.service import ServiceState, service_state
 from toolchat.errors import NotFound, StoreUnavailable, ToolchatError
 
-__all__ = ["accept", "accepted", "resume", "router", "stream", "supervisor"]
+__all__ = ["accept", "accepted", "background", "resume", "router", "stream"]
 
 router = APIRouter(tags=["Chat"])
 
@@ -27,6 +27,8 @@ _EVENT_ID = re.compile(r"([0-9a-f]{32})\.(\d{1,4})\.(\d{1,6})")
 _FORWARDED = ("host", "x-tenant-id", "x-session-id")
 """Headers of the accepted request that its answer needs. Keys are not stored: the principal is."""
 _FORMS = (JsonDocument(), EVENTS)
+_OWN_EVENTS = ("waiting", "cancelled", "failed")
+"""Names of events that the answer itself does not have."""
 _NO_STORE = {"Cache-Control": "no-store"}
 _Identifier = Annotated[str, Path(description="The id of the question")]
 
@@ -49,9 +51,16 @@ async def accept(request: Request, path: str, body: Mapping[str, Any], **more: A
     caller = current_request_caller()
     given = tuple((name, request.headers[name]) for name in _FORWARDED if name in request.headers)
     question = BackgroundQuestion(
-        path, to_json(body).decode(), given, caller.principal, caller.client_key, caller.tenant, **more
+        path,
+        to_json(body).decode(),
+        given,
+        caller.principal,
+        caller.client_key,
+        caller.tenant,
+        body.get("sessionId", ""),
+        **more,
     )
-    await supervisor(request).runner.accept(question)
+    await background(request).accept(question)
     return question
 
 
@@ -72,7 +81,7 @@ def stream(
         after: the try and the number of the last event that is not wanted.
         is_plain: whether the events are sent as they are, in a protocol with numbers of its own.
     """
-    events = _StoredEvents(service_state(request), supervisor(request).runner.records, question, after, is_plain)
+    events = _StoredEvents(service_state(request), background(request).records, question, after, is_plain)
     if not is_plain:
         events.headers["Location"] = _location(request, question)
     return events
@@ -114,7 +123,7 @@ async def show(request: Request, identifier: _Identifier) -> Response:
 )
 async def cancel(request: Request, identifier: _Identifier) -> Response:
     """Stop a background question, or delete a finished one with its answer."""
-    question, runner = await _found(request, identifier), supervisor(request).runner
+    question, runner = await _found(request, identifier), background(request)
     if question.is_finished:
         await runner.records.delete(question)
     else:
@@ -140,27 +149,25 @@ class _StoredEvents(EventStream):
     async def produce(self) -> bytes:
         """See :meth:`EventStream.produce`."""
         begun, identifier = max(self._after[0], 1), self._question.identifier
-        last: Event = ("", "")
-        async for attempt, number, last in self._records.events(self._question, self._after):
-            if attempt != begun and not self._is_plain:  # what was sent of the answer so far is void
+        async for attempt, number, (name, data) in self._records.events(self._question, self._after):
+            if self._is_plain:
+                await self.write(b"" if name in _OWN_EVENTS else _encoded(name, data))
+                continue
+            if attempt != begun:  # what was sent of the answer so far is void
                 begun = attempt
                 await self.write(b'event: restarted\ndata: {"try":%d}\n\n' % attempt)
-            await self.write(_encoded(last, "" if self._is_plain else f"{identifier}.{attempt}.{number}"))
-        now = await self._records.find(identifier, self._question.principal)
-        if now is None or now.state == "completed" or self._is_plain or last[0] == "error":
-            return b""
-        return _encoded((now.state, to_json(now.result or {}).decode()), f"{identifier}.{now.tries}.{10**6 - 1}")
+            # A failure without events of its own, such as a withdrawn key, ends the stream like any other error.
+            shown = "error" if name == "failed" else name
+            await self.write(_encoded(shown, data, f"id: {identifier}.{attempt}.{number}\n"))
+        return b""
 
     def on_error(self, error: ToolchatError) -> bytes:
         """See :meth:`EventStream.on_error`."""
-        return _encoded(("error", to_json(problem(error, self._question.identifier)).decode()), "")
+        return _encoded("error", to_json(problem(error, self._question.identifier)).decode())
 
 
-def _encoded(event: Event, identifier: str) -> bytes:
-    # A failure without events of its own, such as a withdrawn key, ends the stream like any other error.
-    name = "error" if event[0] == "failed" else event[0]
-    line = f"id: {identifier}\n" if identifier else ""
-    return f"{line}event: {name}\ndata: {event[1]}\n\n".encode()
+def _encoded(name: str, data: str, identifier: str = "") -> bytes:
+    return f"{identifier}event: {name}\ndata: {data}\n\n".encode()
 
 
 def _location(request: Request, question: BackgroundQuestion) -> str:
@@ -174,24 +181,22 @@ def _document(question: BackgroundQuestion) -> dict[str, Any]:
         "created_at": int(question.created_at),
         "tries": question.tries,
     }
-    if session := from_json(question.body).get("sessionId"):
-        document["session_id"] = session
-    if question.state == "completed":
-        document["answer"] = question.result
-    elif question.result is not None:
-        document["error"] = question.result
+    if question.session:
+        document["session_id"] = question.session
+    if question.state in ("completed", "failed"):
+        document["answer" if question.state == "completed" else "error"] = question.result
     return document
 
 
 async def _found(request: Request, identifier: str) -> BackgroundQuestion:
-    records = supervisor(request).runner.records
+    records = background(request).records
     question = await records.find(identifier, current_request_caller().principal)
     if question is None:
         raise NotFound("no background question has this id; answers are kept for ten minutes")
     return question
 
 
-def supervisor(request: Request) -> BackgroundSupervisor:
-    """The owner of the runner of this process."""
-    found: BackgroundSupervisor = request.app.state.background
+def background(request: Request) -> BackgroundRunner:
+    """The runner of this process."""
+    found: BackgroundRunner = request.app.state.background
     return found

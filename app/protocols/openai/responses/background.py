@@ -7,7 +7,7 @@ from pydantic_core import from_json
 
 from app.access.principals import current_request_caller
 from app.api.background.records import BackgroundQuestion
-from app.api.background.routes import accept, stream, supervisor
+from app.api.background.routes import accept, background, stream
 from app.protocols.openai.documentation import json_response
 from app.protocols.openai.errors import BadRequest
 from app.protocols.openai.responses.answers import Answer
@@ -38,13 +38,12 @@ async def accept_response(request: Request, sent: ResponsesRequest, body: bytes,
 
 async def find_question(request: Request, identifier: str) -> BackgroundQuestion | None:
     """The question of a response in the background, while its record is stored."""
-    records = supervisor(request).runner.records
-    return await records.find(identifier.removeprefix("resp_"), current_request_caller().principal)
+    return await background(request).records.find(identifier.removeprefix("resp_"), current_request_caller().principal)
 
 
 async def cancel_question(request: Request, question: BackgroundQuestion) -> BackgroundQuestion:
     """Stop a question; one that has ended stays as it is."""
-    return question if question.is_finished else await supervisor(request).runner.cancel(question)
+    return question if question.is_finished else await background(request).cancel(question)
 
 
 def document_of(question: BackgroundQuestion) -> dict[str, Any]:

@@ -58,6 +58,7 @@ class BackgroundRunner:
         self._locks = Locks(store, wait=1.0)
         self._slots = asyncio.Semaphore(_MAX_RUNNING)
         self._writing = asyncio.Lock()
+        """Held by those who store the list, so that the newest one is the last."""
         self._unfinished: dict[str, _Origin] = {}
         self._elsewhere: dict[str, _Origin] = {}
         """Unfinished questions of the other processes at the last sweep."""
@@ -99,7 +100,8 @@ class BackgroundRunner:
         self._accepted[question.key] = self.records.dump(question)
         self._is_list_old = True
         try:
-            await (self._save_list() if time.monotonic() < self._alive_until else self._register())
+            async with self._writing:
+                await (self._save_list() if time.monotonic() < self._alive_until else self._register())
         except BaseException:
             del self._unfinished[question.identifier]
             raise
@@ -127,7 +129,8 @@ class BackgroundRunner:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._alive_until:
             with suppress(StoreUnavailable):
-                await self._save_list()
+                async with self._writing:
+                    await self._save_list()
                 await self._store.delete(_alive(self._name))
 
     async def _watch(self) -> None:
@@ -139,15 +142,17 @@ class BackgroundRunner:
     async def _sweep(self) -> None:
         """Show that this process is alive, and take over the questions of processes that are not."""
         names = _names(await self._store.get(_PROCESSES))
-        if self._unfinished:
-            await self._show_alive()
-            if self._name not in names:
+        async with self._writing:
+            if self._unfinished and self._name not in names:
                 await self._register()
-        await self._save_list()
+            elif self._unfinished:
+                await self._show_alive()
+            await self._save_list()
         elsewhere: dict[str, _Origin] = {}
         for name in names - {self._name}:
             if await self._store.get(_alive(name)) is None:
-                await self._register(instead_of=name)
+                async with self._writing:
+                    await self._register(instead_of=name)
             else:
                 elsewhere |= await self._listed(name)
         self._elsewhere = elsewhere
@@ -184,16 +189,15 @@ class BackgroundRunner:
 
     async def _save_list(self) -> None:
         """Store the list of the unfinished questions, with those that were accepted: one write for all that wait."""
-        async with self._writing:
-            if not self._is_list_old:
-                return
-            self._is_list_old = False
-            values = {**self._accepted, _list(self._name): to_json(self._unfinished)}
-            try:
-                await self._store.put_all(values, ttl=STORED_SECONDS)
-            except BaseException:
-                self._is_list_old = True
-                raise
+        if not self._is_list_old:
+            return
+        self._is_list_old = False
+        values = {**self._accepted, _list(self._name): to_json(self._unfinished)}
+        try:
+            await self._store.put_all(values, ttl=STORED_SECONDS)
+        except BaseException:
+            self._is_list_old = True
+            raise
 
     async def _listed(self, process: str) -> dict[str, _Origin]:
         """The unfinished questions of a process; lists of earlier builds have the clients only."""

@@ -100,7 +100,7 @@ SESSION_HEADER: dict[str, Any] = {
 def conversation_by_header(request: Request) -> str:
     """The conversation id of ``X-Session-ID``; empty without it; raises as :func:`conversation_of`."""
     given = header(request.scope, b"x-session-id")
-    return conversation_of(given) if given else ""
+    return conversation_of(given, "X-Session-ID") if given else ""
 
 
 def last_turn(messages: Sequence[Message]) -> tuple[Message, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from app.protocols.openai.errors import BadRequest
-from app.protocols.openai.wire import Part
+from app.protocols.openai.wire import TEXT_TYPES, Part
 from toolchat.messages import (
     AssistantMessage,
     Message,
@@ -106,8 +106,9 @@ def require_text(sent: Sequence[Sent], messages: str) -> None:
         return
     for number, part in enumerate(parts):
         if part.plain() is None:
-            param = f"{messages}[{index}].content[{number}]"
-            raise BadRequest(f"{param}: {part.type[:32]} is not supported; the models accept text only", param)
+            param, kind = f"{messages}[{index}].content[{number}]", part.type[:32]
+            fault = "text is missing" if kind in TEXT_TYPES else f"{kind} is not supported; the models accept text only"
+            raise BadRequest(f"{param}: {fault}", param)
 
 
 def text_of(content: str | list[Part] | None) -> str:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, ValidationInfo
-from pydantic_core import PydanticSerializationError, from_json, to_json
+from pydantic_core import from_json, to_json
 
 from app.observability.message_content import LINK_FRAGMENT, without_tokens
 from app.protocols.openai.errors import BadRequest
@@ -18,6 +18,7 @@ from toolchat.tool_calling.callback import ClientToolCallback
 from toolchat.tool_calling.definition import ToolDefinition
 
 __all__ = [
+    "TEXT_TYPES",
     "Choice",
     "Part",
     "Refused",
@@ -28,13 +29,16 @@ __all__ = [
     "client_tools",
     "read_request",
     "refuse_other_choices",
+    "require_shallow",
     "without_link_tokens",
 ]
 
 MAX_TOOLS_BYTES = 256 * 1024
 """Longest definitions of all tools of one request, as JSON."""
+_RECORD_LEVELS = 32
+"""Levels of a record above a part of a request; most are fewer than ten."""
 _LINK = LINK_FRAGMENT.encode()
-_TEXT_TYPES = ("text", "input_text", "output_text")
+TEXT_TYPES = ("text", "input_text", "output_text")
 
 ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 _T = TypeVar("_T", bound=BaseModel)
@@ -55,7 +59,7 @@ class Part(Wire):
 
     def plain(self) -> str | None:
         """The text of the part; ``None`` if it is an image or other content."""
-        return self.refusal if self.type == "refusal" else self.text if self.type in _TEXT_TYPES else None
+        return self.refusal if self.type == "refusal" else self.text if self.type in TEXT_TYPES else None
 
 
 _REMEDIES = {
@@ -133,15 +137,24 @@ def client_tools(sent: Sequence[ToolDescription]) -> tuple[ClientToolCallback, .
         raise BadRequest(f"tools: the name {repeated} occurs twice", "tools")
     try:
         text = to_json(sent)
-    except PydanticSerializationError:
-        raise BadRequest("tools: cannot be written as JSON", "tools") from None
-    if len(text) > MAX_TOOLS_BYTES:
-        raise BadRequest(f"tools: longer than {MAX_TOOLS_BYTES} bytes as JSON", "tools")
-    return _client_tools(text)
+        if len(text) > MAX_TOOLS_BYTES:
+            raise BadRequest(f"tools: longer than {MAX_TOOLS_BYTES} bytes as JSON", "tools")
+        return _client_tools(text)
+    except ValueError as error:
+        raise BadRequest(f"tools: {error}", "tools") from None
+
+
+def require_shallow(text: bytes) -> None:
+    """Raise ``ValueError`` for JSON that could not be read again from a record, since parsers limit the depth."""
+    try:
+        from_json(b"[" * _RECORD_LEVELS + text + b"]" * _RECORD_LEVELS)
+    except ValueError:
+        raise ValueError("nested too deeply") from None
 
 
 @lru_cache(maxsize=64)
 def _client_tools(text: bytes) -> tuple[ClientToolCallback, ...]:
+    require_shallow(text)
     return tuple(
         ClientToolCallback(
             ToolDefinition(

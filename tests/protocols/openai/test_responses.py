@@ -1,5 +1,6 @@
 """OpenAI's Responses: documents, streams, stored conversations, tools of the client, and approvals."""
 
+import functools
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -11,6 +12,8 @@ from tests.protocols.openai.asking import asks, call, error_of, events_of, playe
 from tests.serving import service
 
 RESPONSES = "/v1/responses"
+DEEP = functools.reduce(lambda inner, _: {"a": inner}, range(196), dict[str, Any]())
+"""A request with it can be parsed, but not a record."""
 ROLL = {"type": "function", "name": "roll", "parameters": {"type": "object", "properties": {}}}
 TIME = call("getCityTimeFunction", '{"timeZoneId":"Asia/Shanghai"}', "call_time")
 ROLLED = call("roll", '{"sides":6}', "call_roll")
@@ -241,7 +244,7 @@ async def offline() -> AsyncGenerator[httpx.AsyncClient, None]:
     ("fields", "param", "words"),
     [
         ({"input": [{"role": "user", "content": [{"type": "input_image"}]}]}, "input[0].content[0]", "input_image"),
-        ({"input": [{"role": "user", "content": [{"type": "input_file"}]}]}, "input[0].content[0]", "input_file"),
+        ({"input": [{"role": "user", "content": [{"type": "input_text"}]}]}, "input[0].content[0]", "text is missing"),
         ({"input": [{"type": "computer_call"}]}, "input[0]", "computer_call"),
         ({"input": [{"role": "user"}]}, "input[0]", "content is missing"),
         ({"input": 5}, "input", "array"),
@@ -254,6 +257,12 @@ async def offline() -> AsyncGenerator[httpx.AsyncClient, None]:
         ({"tools": [{"type": "mcp", "server_label": "other"}]}, "tools[0]", "other MCP servers"),
         ({"tools": [ROLL, ROLL]}, "tools", "occurs twice"),
         ({"tools": [ROLL | {"name": "a b"}]}, "tools[0].name", "pattern"),
+        ({"tools": [ROLL | {"parameters": DEEP}]}, "tools", "nested too deeply"),
+        (
+            {"text": {"format": {"type": "json_schema", "name": "a", "schema": DEEP}}},
+            "text.format",
+            "nested too deeply",
+        ),
         ({"tools": [{"type": "function"}]}, "tools[0]", "name is missing"),
         ({"tool_choice": {"type": "web_search"}}, "tool_choice", "web_search is not supported"),
         ({"tool_choice": {"type": "function", "name": "nobody"}}, "tool_choice", "no tool has the name"),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StringConstraints, model_validator
+from pydantic_core import to_json
 
 from app.protocols.openai.errors import BadRequest
 from app.protocols.openai.messages import SYSTEM_ROLES, FieldNames, conversation, require_text, text_of
@@ -20,6 +21,7 @@ from app.protocols.openai.wire import (
     ToolName,
     Wire,
     refuse_other_choices,
+    require_shallow,
 )
 from toolchat.chat.request import Approval
 from toolchat.messages import (
@@ -139,6 +141,7 @@ class TextFormat(Wire):
     def _require_schema(self) -> Self:
         if self.type == "json_schema" and not (self.name and self.schema_):
             raise ValueError("a json_schema needs name and schema")
+        require_shallow(to_json(self.schema_))
         return self
 
 

@@ -21,7 +21,7 @@ WAREHOUSE = '''
 import asyncio
 from pathlib import Path
 
-from toolchat import ToolModule, tool
+from toolchat import ToolContext, ToolModule, tool
 
 
 async def run(name: str) -> str:
@@ -45,8 +45,10 @@ async def ship() -> str:
 
 
 @tool(retries=1)
-async def pay() -> str:
-    """Pay an invoice, under its number."""
+async def pay(context: ToolContext) -> str:
+    """Pay an invoice, once for each key."""
+    with Path("keys").open("a") as keys:
+        keys.write(context.idempotency_key + "\\n")
     return await run("pay")
 
 
@@ -120,6 +122,8 @@ async def test_a_call_that_was_killed_runs_again_only_if_it_may_run_twice(
     assert (document["status"], document["tries"]) == ("completed", 2)
     assert answer in document["answer"]["answer"]
     assert runs(folder) == ran
+    keys = (folder / "keys").read_text().split() if tool == "pay" else ["none"]
+    assert len(set(keys)) == 1, "both runs of a call have the same idempotency key"
     assert conversation["turns"] == 1
     first_round = [each for each in player.requests if not any(m["role"] == "tool" for m in each.body["messages"])]
     assert len(first_round) == 1, "what the model had answered is not asked again"

@@ -31,10 +31,12 @@ class Flaky:
 
     faults: list[BaseException] = field(default_factory=list)
     runs: int = 0
+    keys: list[str] = field(default_factory=list)
 
-    async def ask(self) -> str:
+    async def ask(self, context: ToolContext) -> str:
         """Ask."""
         self.runs += 1
+        self.keys.append(context.idempotency_key)
         if self.runs <= len(self.faults):
             raise self.faults[self.runs - 1]
         return f"answer {self.runs}"
@@ -95,8 +97,11 @@ async def test_without_retries_a_call_is_made_once() -> None:
 
 async def test_the_last_error_is_reported_after_all_attempts() -> None:
     flaky = Flaky([*RETRYABLE, ToolExecutionError("never", kind="never")])
-    finished = await only(("ask", ""), tools=[FunctionToolCallback.from_function(flaky.ask, retries=2)])
-    assert (finished.error_kind, flaky.runs) == ("failed", 3)
+    tools = [FunctionToolCallback.from_function(flaky.ask, retries=2)]
+    finished = await only(("ask", ""), tools=tools)
+    assert (finished.error_kind, flaky.runs, len(set(flaky.keys))) == ("failed", 3, 1)
+    await only(("ask", ""), tools=tools)
+    assert len(set(flaky.keys)) == 2, "another call has another key"
     manager = ToolCallingManager(exception_processor=ToolExecutionExceptionProcessor(rethrow=(Busy,)))
     with pytest.raises(Busy):
         await run(
@@ -156,7 +161,7 @@ async def test_a_custom_callback_is_retried_too() -> None:
         metadata = ToolMetadata(retries=1)
 
         async def call(self, tool_input: str, context: ToolContext) -> str:
-            return await flaky.ask()
+            return await flaky.ask(context)
 
     assert (await only(("own", ""), tools=[Own()])).result == "answer 2"
 

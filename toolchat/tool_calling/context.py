@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import math
+import os
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -57,13 +58,18 @@ class ToolContext(Generic[_Value]):
     """
 
     # Not a dataclass: pydantic would build a parametrised one from a model's JSON, whatever the schema hooks below say.
-    __slots__ = ("_caller", "_given_up", "_report", "history", "value", "values")
+    __slots__ = ("_caller", "_given_up", "_report", "history", "idempotency_key", "value", "values")
 
     values: Mapping[str, Any]
     history: tuple[Message, ...]
     """The messages before the call, oldest first, the assistant message with the call last."""
     value: _Value
     """The application's own object, if it passed one."""
+    idempotency_key: str
+    """Identifies this one call, to an upstream that does the same thing once for each key; empty outside of a call.
+
+    It stays the same in retries and, in the background, in each try after a crash; another call has another one.
+    """
     _caller: Caller | None
     _report: _Report | None
     _given_up: Event | None
@@ -81,6 +87,7 @@ class ToolContext(Generic[_Value]):
         object.__setattr__(self, "history", history)
         object.__setattr__(self, "value", value)
         object.__setattr__(self, "_caller", caller)
+        object.__setattr__(self, "idempotency_key", "")
         object.__setattr__(self, "_report", None)
         object.__setattr__(self, "_given_up", None)
 
@@ -136,11 +143,19 @@ class ToolContext(Generic[_Value]):
             report: receives its progress reports, with numbers that are finite and not negative.
         """
         copy = ToolContext(self.values, self.history, self.value, self._caller)
+        object.__setattr__(copy, "idempotency_key", os.urandom(16).hex())
         object.__setattr__(copy, "_given_up", given_up)
         object.__setattr__(copy, "_report", report)
         return copy
 
+    def with_idempotency_key(self, key: str) -> "ToolContext[_Value]":
+        """Copy with another key for the call, such as one that outlives the process."""
+        copy = self.with_value(self.value)
+        object.__setattr__(copy, "idempotency_key", key)
+        return copy
+
     def _for_same_call(self, copy: "ToolContext[Any]") -> "ToolContext[Any]":
+        object.__setattr__(copy, "idempotency_key", self.idempotency_key)
         object.__setattr__(copy, "_given_up", self._given_up)
         object.__setattr__(copy, "_report", self._report)
         return copy

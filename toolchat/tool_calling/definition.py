@@ -73,7 +73,10 @@ class ToolMetadata:
     exclusive: bool = False
     """Calls of one message run one after another, in their order."""
     retries: int = 0
-    """Further attempts after an error that is marked retryable."""
+    """Further attempts after an error that is marked retryable, and after a crash in the background.
+
+    For tools that may run twice: they change nothing, or hand ``ToolContext.idempotency_key`` to their upstream.
+    """
     examples: tuple[str, ...] = ()
     """Questions that the tool answers, in any language; the offline model proposes them."""
     run_by_caller: bool = False
@@ -178,7 +181,8 @@ class ToolOptions(TypedDict, total=False):
     exclusive: bool
     """Calls of one message run one after another, in their order; for tools whose calls depend on each other."""
     retries: int
-    """Further attempts after an error that is marked retryable; for tools that may run twice."""
+    """Further attempts after an error that is marked retryable, and after a crash in the background; for tools that may
+    run twice, as they hand :attr:`ToolContext.idempotency_key` to their upstream."""
     examples: tuple[str, ...]
     """Questions that the tool answers, in any language; the offline model proposes them."""
     result_converter: ToolCallResultConverter | None

@@ -80,7 +80,8 @@ class Attempt:
             return replace(question, state="failed", rest=(_failed(document),))
         self._question = replace(question, state="queued", tries=question.tries + 1)
         current_caller.set(question.caller(principal))
-        return await self._answered(_scope(question, JournalAdvisor(earlier, self._begin, self._record)))
+        journal = JournalAdvisor(question.identifier, earlier, self._begin, self._record)
+        return await self._answered(_scope(question, journal))
 
     async def _answered(self, scope: Scope) -> BackgroundQuestion:
         """Answer the request, and store its events meanwhile."""

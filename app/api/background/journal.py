@@ -1,5 +1,6 @@
 """The journal of a turn: what its model answered and its tools returned, so that another process does not repeat it."""
 
+import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -34,6 +35,7 @@ class JournalAdvisor(Advisor):
     run twice.
 
     Args:
+        turn: the id of the turn.
         earlier: the entries of earlier tries, in order.
         begin: called once, when nothing is waited for any more: the turn has its session.
         record: stores an entry, with the earlier ones, and waits for that unless ``waits`` is false; raises
@@ -44,6 +46,7 @@ class JournalAdvisor(Advisor):
 
     def __init__(
         self,
+        turn: str,
         earlier: Sequence[Any],
         begin: Callable[[], Awaitable[None]],
         record: Callable[..., Awaitable[None]],
@@ -51,7 +54,7 @@ class JournalAdvisor(Advisor):
         self._answers = [value for kind, *value in earlier if kind == "answer"]
         self._results = {key: value for kind, key, *value in earlier if kind == "result"}
         self._begun = {key for kind, key, *_ in earlier if kind == "begun"}
-        self._begin, self._has_begun = begin, False
+        self._turn, self._begin, self._has_begun = turn, begin, False
         self._record = record
         self._calls: dict[str, int] = {}
         self._repeatable: set[str] = set()
@@ -85,12 +88,15 @@ class JournalAdvisor(Advisor):
         if is_guarded:
             await self._record("begun", key, waits=True)
         try:
-            result = await proceed(call, context)
+            result = await proceed(call, context.with_idempotency_key(self._idempotency_key(key)))
         except ToolExecutionError as error:
             await self._record("result", key, error.message, error.kind, error.hint, waits=is_guarded)
             raise
         await self._record("result", key, list(result), waits=is_guarded)
         return result
+
+    def _idempotency_key(self, key: str) -> str:
+        return hashlib.sha256(f"{self._turn} {key}".encode(errors="surrogatepass")).hexdigest()[:32]
 
     def _key(self, call: ToolCall) -> str:
         """The call's id, with a number: a model may use an id again in a later round."""

@@ -3,11 +3,11 @@
 import { AnswerView } from "./answer.js";
 import { address, button, find, limitLength, make, namedButton, onSubmit } from "./elements.js";
 import { posted } from "./sse.js";
-import { language, say, text } from "./texts.js";
+import { language, say, text, titled } from "./texts.js";
 
 const VARIANTS = { none: "/chat", function: "/chat-tool-function", method: "/chat-tool-method" };
 
-const titleOf = (folder) => text(`folder.${folder.name}`, folder.title);
+const titleOf = (folder) => titled(make("span"), `folder.${folder.name}`, folder.title);
 
 /** Whether a question is in the page's language. */
 const isRead = (question) => /\p{Script=Han}/u.test(question) === (language() === "zh");
@@ -72,9 +72,8 @@ export class Compare {
     find("panes").replaceChildren(...this.panes.map((pane) => pane.element));
     onSubmit(find("compare-form"), () => this.ask());
     document.addEventListener("languagechange", () => this.#relabel());
-    const first = this.folders.find((folder) => folder.registered);
-    if (first) this.choose(first);
     this.#showFolders();
+    find("folders").querySelector("input:enabled")?.click();
   }
 
   ask() {
@@ -96,13 +95,13 @@ export class Compare {
   #showFolders() {
     const choices = this.folders.map((folder) => {
       const radio = make("input");
-      Object.assign(radio, { type: "radio", name: "folder", value: folder.name, disabled: !folder.registered, checked: folder === this.folder });
+      Object.assign(radio, { type: "radio", name: "folder", value: folder.name, disabled: !folder.registered });
       radio.addEventListener("change", () => this.choose(folder));
-      return make("label", "chip", radio, make("span", "", titleOf(folder)));
+      return make("label", "chip", radio, titleOf(folder));
     });
     find("folders").replaceChildren(...choices);
     const missing = this.folders.filter((folder) => !folder.registered);
-    find("folder-reasons").replaceChildren(...missing.map((folder) => make("span", "", `${titleOf(folder)}: ${folder.reason}`)));
+    find("folder-reasons").replaceChildren(...missing.map((folder) => make("span", "", titleOf(folder), `: ${folder.reason}`)));
   }
 
   #showExamples() {
@@ -114,7 +113,6 @@ export class Compare {
 
   /** A question that the user has not touched follows the language. */
   #relabel() {
-    this.#showFolders();
     if (!this.folder) return;
     if (this.question.value === this.prefilled) this.question.value = this.prefilled = this.questions(this.folder)[0];
     this.#showExamples();

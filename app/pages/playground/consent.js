@@ -34,12 +34,8 @@ class Waiting {
   }
 
   #approve() {
-    const fault = this.editor && faultOf(this.editor.value, "object");
-    if (fault) {
-      this.editor.setCustomValidity(text(fault[0], "", fault[1]));
-      this.editor.reportValidity();
-      return;
-    }
+    this.editor?.setCustomValidity(faultOf(this.editor.value, "object"));
+    if (this.editor?.reportValidity() === false) return;
     this.#decide("approved", { approved: true, arguments: this.editor && parsed(this.editor.value) });
   }
 

@@ -3,7 +3,7 @@
 import { make } from "./elements.js";
 import { faultOf, parsed, pretty } from "./json.js";
 import { asText, choicesOf } from "./schema.js";
-import { say, text } from "./texts.js";
+import { say } from "./texts.js";
 
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 const LONG = 200;
@@ -68,12 +68,11 @@ function moment(schema, required) {
 
 function json(schema, required) {
   const control = make("textarea", "field json");
-  const wanted = { array: "array", object: "ofObject" }[schema.type] ?? "any";
+  const wanted = ["array", "object"].includes(schema.type) ? schema.type : "any";
   const value = (schema.default ?? null) === null ? "" : pretty(JSON.stringify(schema.default));
-  Object.assign(control, { required, spellcheck: false, placeholder: { array: "[]", ofObject: "{}" }[wanted] ?? "", value });
+  Object.assign(control, { required, spellcheck: false, placeholder: { array: "[]", object: "{}" }[wanted] ?? "", value });
   control.addEventListener("input", () => {
-    const fault = control.value.trim() && faultOf(control.value, wanted);
-    control.setCustomValidity(fault ? text(fault[0], fault[0], fault[1]) : "");
+    control.setCustomValidity(control.value.trim() && faultOf(control.value, wanted));
   });
   return { control, read: () => (control.value.trim() && control.validity.valid ? parsed(control.value) : undefined) };
 }

@@ -2,7 +2,7 @@
 
 import { make } from "./elements.js";
 import { fieldOf } from "./fields.js";
-import { asText, choicesOf, resolved, sampleOf } from "./schema.js";
+import { asText, choicesOf, resolved } from "./schema.js";
 import { say } from "./texts.js";
 
 /** Rows of a form, one for each argument. */
@@ -29,7 +29,7 @@ export class ArgumentsForm {
   #field(name, given) {
     const schema = resolved(given, this.schema);
     const required = Boolean(this.schema.required?.includes(name));
-    const field = fieldOf(required && !choicesOf(schema) ? { ...schema, default: sampleOf(schema) } : schema, required);
+    const field = fieldOf(required && !choicesOf(schema) ? { ...schema, default: schema.default ?? schema.examples?.[0] } : schema, required);
     const id = name.replace(/\W/g, "_"); // what describes an element is named by words without spaces
     field.control.id = `argument-${id}`;
     field.control.name = name;

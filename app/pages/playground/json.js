@@ -1,5 +1,7 @@
 /** JSON whose numbers may be longer than JavaScript's: they are written as they were read. */
 
+import { text } from "./texts.js";
+
 /** Marks that turn the direction of a text, and would let it show another one than it is: written out, as JSON allows. */
 const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
@@ -23,13 +25,13 @@ export function short(value) {
   return indented.length < 90 ? indented.replace(/\n\s*/g, " ") : indented;
 }
 
-/** Why a text is not the JSON that is wanted: the key of a text, and what belongs into it. */
+/** Why a text is not an array, an object, or any JSON, whichever is wanted; empty if it is. */
 export function faultOf(json, wanted) {
   try {
     const value = JSON.parse(json);
-    const kind = Array.isArray(value) ? "array" : value && typeof value === "object" ? "object" : "other";
-    return wanted === "any" || kind === (wanted === "ofObject" ? "object" : wanted) ? null : [`fault.${wanted}`, {}];
+    const kind = Array.isArray(value) ? "array" : value && typeof value;
+    return [kind, "any"].includes(wanted) ? "" : text(`fault.${wanted}`);
   } catch (error) {
-    return ["fault.json", { reason: error.message }];
+    return text("fault.json", "", { reason: error.message });
   }
 }

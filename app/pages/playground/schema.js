@@ -26,7 +26,4 @@ export function choicesOf(schema) {
   return schema.enum?.filter((each) => each !== null);
 }
 
-/** A value to begin with, as far as the schema gives one. */
-export const sampleOf = (schema) => schema.default ?? schema.examples?.[0];
-
 export const asText = (value) => (typeof value === "string" ? value : JSON.stringify(value));

@@ -7,7 +7,7 @@ export const EMPTY = { items: [], completed: 0, total: 0 };
 
 /** Keeps the list open where there is room for it, and closed where it would stand before the conversation. */
 export function foldTodo() {
-  const narrow = matchMedia("(max-width: 900px)");
+  const narrow = matchMedia("(max-width: 1100px)");
   const fold = () => { find("todo-details").open = !narrow.matches; };
   narrow.addEventListener("change", fold);
   fold();

@@ -20,7 +20,8 @@ class ToolPanel {
     this.runButton = say(make("button", "primary"), "run");
     this.stopButton = button("primary stop", "stop", () => this.running?.stop());
     this.stopButton.hidden = true;
-    this.element = make("article", "tool", this.#head(), this.#arguments(), this.#results());
+    this.element = make("article", "tool", this.#head(), this.#arguments(),
+      make("section", "results", say(make("h3"), "runs"), this.empty, this.runs));
   }
 
   #head() {
@@ -46,10 +47,6 @@ class ToolPanel {
     // Another wish is another run; the same one, asked again after a lost connection, is not.
     form.addEventListener("input", () => { this.key = newKey(); });
     return form;
-  }
-
-  #results() {
-    return make("section", "results", say(make("h3", ""), "runs"), this.empty, this.runs);
   }
 
   #request(key) {

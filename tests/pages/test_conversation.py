@@ -203,7 +203,7 @@ async def test_a_question_waits_for_another_one_of_its_session(visit: Visit) -> 
         await page.evaluate("sessionStorage.setItem('toolchat.session', 'shared')")
         await say(page, "Hello")
         await expect(page.locator(".turn .status")).to_have_text(
-            "Another question of this conversation is still being answered."
+            "Waiting. Another question of this conversation is still being answered."
         )
         await held.aclose()
         await until(player.aborted.is_set)

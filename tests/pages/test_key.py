@@ -49,6 +49,7 @@ async def test_the_page_requests_a_key_until_it_is_valid_and_can_forget_it(visit
         another = await page.context.new_page()
         await another.goto(page.url)
         await expect(another.locator(DIALOG)).to_be_visible()
+        await page.get_by_role("button", name="Settings").click()
         await page.get_by_role("button", name="Forget key").click()
         await expect(page.locator(DIALOG)).to_be_visible()
         assert (await page.evaluate(KEPT))[1] is None
@@ -106,6 +107,7 @@ async def test_a_key_can_be_entered_after_the_first_refusal(visit: Visit) -> Non
         await page.get_by_role("button", name="使用这个密钥").click()
         await expect(page.locator("#ask")).to_be_enabled()
         await expect(page.locator("#page-problem")).to_be_hidden()
+        await page.get_by_role("button", name="设置").click()
         await expect(page.get_by_role("button", name="忘记密钥")).to_be_visible()
 
 
@@ -212,6 +214,7 @@ async def test_the_question_for_the_key_fits_a_phone_and_violates_no_rule(visit:
         assert await violations(page) == []
         await page.get_by_label("Key", exact=True).fill("")
         await give(page, KEY)
+        await page.get_by_role("button", name="Settings").click()
         await expect(page.locator("#forget-key")).to_be_visible()
         assert await page.evaluate(fits)
         assert await violations(page) == []

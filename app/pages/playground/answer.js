@@ -7,7 +7,7 @@ import { bearingToken } from "./key.js";
 import { documentOf, problemElement, reasonOf } from "./problem.js";
 import { Prose } from "./prose.js";
 import { ask, questionIn, readJson } from "./sse.js";
-import { say, text, titled } from "./texts.js";
+import { say } from "./texts.js";
 
 /** Shows one answer in an element of its own. */
 export class AnswerView {
@@ -94,7 +94,7 @@ export class AnswerView {
     else if (event === "cancelled") this.#stopped();
     else if (event === "restarted") this.prose.finish(""), this.calls.clear();
     else if (event === "reconnecting") say(this.status, event);
-    else if (event === "waiting") titled(this.status, "", reasonOf(data));
+    else if (event === "waiting") say(this.status, "queued", { reason: reasonOf(data) });
     else if (event === "done") this.#finish(data);
     if (event === "delta") this.status.replaceChildren();
     else if (event === "tool_call_started") say(this.status, "calling");

@@ -63,6 +63,7 @@ export function rendered(text) {
   }
   fragment.querySelectorAll("pre").forEach(copyable);
   fragment.querySelectorAll("table").forEach(scrollable);
+  for (const item of fragment.querySelectorAll("li")) item.classList.toggle("task", /^\s*[☑☐]/.test(item.textContent));
   lower(fragment.querySelectorAll("h1, h2, h3, h4, h5, h6"));
   return [...fragment.childNodes];
 }

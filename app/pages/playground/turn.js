@@ -22,7 +22,7 @@ export class Turn {
     const copy = (content) => copyButton("plain-button", "copy", content);
     const edit = onEdit ? [button("plain-button", "edit", onEdit)] : [];
     user.replaceChildren(copy(() => this.question), ...edit);
-    const again = onAgain ? [this.answered ? button("plain-button", "anotherAnswer", onAgain) : button("quiet again", "askAgain", onAgain)] : [];
+    const again = onAgain ? [this.answered ? button("plain-button", "anotherAnswer", onAgain) : button("quiet", "askAgain", onAgain)] : [];
     assistant.replaceChildren(...(this.answered ? [copy(() => this.answer)] : []), ...again);
   }
 }

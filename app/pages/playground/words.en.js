@@ -5,7 +5,7 @@ export const ENGLISH = {
   "folder.examples": "Examples", "folder.alarms": "Alarms",
   none: "No tool", function: "Function tool", method: "Method tool",
   noneLead: "The model alone.", functionLead: "Found by its name in the container.", methodLead: "A marked method of an object.",
-  noVariant: "This tool module has no such tool.", idle: "The answer appears here.", waiting: "Asking…", reconnecting: "Connecting again…", calling: "Calling the tool…",
+  noVariant: "This tool module has no such tool.", idle: "The answer appears here.", waiting: "Asking…", queued: "Waiting. {reason}", reconnecting: "Connecting again…", calling: "Calling the tool…",
   copy: "Copy", copied: "Copied", table: "Table",
   "provider.offline": "offline model", "provider.dashscope": "DashScope", "provider.openai_compatible": "OpenAI-compatible",
   notAnswered: "Not answered.", askAgain: "Ask again", anotherAnswer: "Another answer", stopped: "Stopped.", sandbox: "Sandbox data", cutOff: "The model was cut off by its length limit.",

@@ -9,7 +9,7 @@ export const CHINESE = {
   "folder.examples": "示例", "folder.alarms": "闹钟",
   none: "无工具", function: "函数工具", method: "方法工具",
   noneLead: "只有大模型。", functionLead: "在容器里按名称查找。", methodLead: "对象上被标记的方法。",
-  noVariant: "这个工具没有这种形式。", idle: "回答会出现在这里。", waiting: "正在提问…", reconnecting: "正在重新连接…", calling: "正在调用工具…",
+  noVariant: "这个工具没有这种形式。", idle: "回答会出现在这里。", waiting: "正在提问…", queued: "等待中。{reason}", reconnecting: "正在重新连接…", calling: "正在调用工具…",
   copy: "复制", copied: "已复制", table: "表格",
   "provider.offline": "离线模型", "provider.dashscope": "百炼 DashScope", "provider.openai_compatible": "OpenAI 兼容",
   notAnswered: "还没有得到回答。", askAgain: "重新提问", stopped: "已停止。", sandbox: "沙箱数据", cutOff: "回答超出长度上限，被截断。",

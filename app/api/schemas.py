@@ -178,6 +178,7 @@ class SessionEntry(BaseModel):
     session_id: str
     title: str = Field(description="Beginning of its first question")
     updated_at: float = Field(description="Time of its last turn, or a minute before, in seconds since 1970")
+    running: str = Field(default="", description="The id of its question in the background, while one is unfinished")
 
 
 class StateStoreHealth(BaseModel):

@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from app.access.hosts import header
 from app.access.principals import current_request_caller
-from app.api.background.routes import accept, accepted, resume, stream
+from app.api.background.routes import accept, accepted, background, resume, stream
 from app.api.call_limit import call_count_key
 from app.api.dependencies import scoped_key, session_of
 from app.api.fast_router import MAX_QUERY_CHARS, QuestionRoute, question_routes
@@ -218,9 +218,9 @@ async def answer_in_session(
         ToolchatError: as ``answer_prompt``; also ``SessionBusy`` and ``StoreUnavailable``.
     """
     if request.method == "POST" and "respond-async" in request.headers.get("prefer", ""):
-        background = await accept(request, path, _posted(question))
+        accepted_question = await accept(request, path, _posted(question))
         is_stream = form is EVENTS or EVENTS.media_type in request.headers.get("accept", "")
-        return stream(request, background) if is_stream else accepted(request, background)
+        return stream(request, accepted_question) if is_stream else accepted(request, accepted_question)
     service = service_state(request)
     if question.replaced_turns:
         context = {**(context or {}), REPLACED_TURNS: question.replaced_turns}
@@ -265,10 +265,18 @@ async def chat_stream(request: Request) -> Response:
     responses=problems(StoreUnavailable, ValidationFailed),
     summary="List sessions",
 )
-async def sessions(service: Service) -> Response:
-    """List the newest sessions of the client's key, the last used first; empty without a key."""
-    found = await service.sessions.sessions(current_request_caller().principal.owner.removesuffix("/"))
-    return Response(to_json(found), media_type="application/json", headers={"Cache-Control": "no-store"})
+async def sessions(request: Request, service: Service) -> Response:
+    """List the newest sessions of the client's key, the last used first; empty without a key.
+
+    `running` is the id of a question that is answered in the background: see `/questions/{identifier}`.
+    """
+    owner = current_request_caller().principal.owner
+    running = background(request).of_sessions(owner)
+    found = await service.sessions.sessions(owner.removesuffix("/"))
+    shown = [
+        each | {"running": running[each["session_id"]]} if each["session_id"] in running else each for each in found
+    ]
+    return Response(to_json(shown), media_type="application/json", headers={"Cache-Control": "no-store"})
 
 
 @router.get(

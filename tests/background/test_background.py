@@ -157,6 +157,20 @@ async def test_another_principal_finds_nothing(client: httpx.AsyncClient) -> Non
     assert (await client.get(path, headers={"X-API-Key": "alice"})).status_code == 200
 
 
+async def test_the_list_of_sessions_has_their_unfinished_questions(
+    client: httpx.AsyncClient, player: OpenAIPlayer
+) -> None:
+    alice = {"X-API-Key": "alice"}
+    await client.post("/chat", json={"userInput": "Hello", "sessionId": "listed"}, headers=alice)
+    player.follow(lambda _: SILENT)
+    path = await accepted(client, "listed", "alice")
+    entry, *_ = (await client.get("/sessions", headers=alice)).json()
+    assert f"/questions/{entry['running']}" == path
+    await client.delete(path, headers=alice)
+    entry, *_ = (await client.get("/sessions", headers=alice)).json()
+    assert "running" not in entry
+
+
 async def test_one_client_has_a_limit_of_unfinished_questions(client: httpx.AsyncClient, player: OpenAIPlayer) -> None:
     player.follow(lambda _: SILENT)
     paths = [await accepted(client, key="alice") for _ in range(100)]

@@ -12,7 +12,7 @@ from tests.state.conftest import OpenStore, needs_redis
 from tests.state.outages import AWAY, every_operation, recovered, refused
 from tests.waiting import PATIENCE, until
 from toolchat.errors import SessionBusy
-from toolchat.state.base import LockLost
+from toolchat.state.base import Lock, LockLost
 from toolchat.state.locks import Locks
 from toolchat.state.redis import RedisStateStore
 
@@ -99,8 +99,13 @@ async def test_a_thousand_operations_at_once_share_a_bounded_pool(server: RedisS
     assert 1 < await server.connections() <= 65
 
 
-async def test_cancelled_operations_leave_the_pool_intact(server: RedisServer, open_store: OpenStore) -> None:
-    # Two hundred clients leave at different moments; afterwards all connections can be used.
+async def take_and_release(store: RedisStateStore, key: str) -> None:
+    async with Locks(store).hold(key):
+        pass
+
+
+async def test_cancelled_operations_leave_connections_and_locks(server: RedisServer, open_store: OpenStore) -> None:
+    # Two hundred clients leave at different moments; afterwards all connections can be used, and all locks taken.
     store = await open_store()
     for round_ in range(4):
         tasks = [asyncio.ensure_future(store.try_lock(f"memory:{number}", ttl=30)) for number in range(200)]
@@ -110,7 +115,9 @@ async def test_cancelled_operations_leave_the_pool_intact(server: RedisServer, o
             task.cancel()
             if number % 20 == 0:
                 await asyncio.sleep(0.0005 * round_)
-        await asyncio.gather(*tasks, return_exceptions=True)
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*(store.unlock(each) for each in found if isinstance(each, Lock)))
+    await asyncio.gather(*(take_and_release(store, f"memory:{number}") for number in range(200)))
     assert store.available
     for _ in range(5):
         await asyncio.gather(*(store.put(f"memory:{number}", b"%d" % number, ttl=30) for number in range(100)))

@@ -54,7 +54,11 @@ def updated(options: _T, other: _T) -> _T:
 
 def sendable(text: str) -> str:
     """The text as UTF-8 can encode it: a lone surrogate, which JSON may escape, becomes a question mark."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="replace").decode()
+    return text
 
 
 @immutable

@@ -194,6 +194,8 @@ def decoded_query(scope: Scope) -> str:
 def percent_decode(text: bytes) -> bytes:
     """Decode the escapes of a URL, a run at a time; ``urllib.parse.unquote_to_bytes`` does it byte by byte."""
     text = text.replace(b"%20", b" ")  # by far the most frequent one in English
+    if b"%" not in text:
+        return text
     return _ESCAPES.sub(lambda run: bytes.fromhex(run[0].replace(b"%", b"").decode()), text)
 
 

@@ -18,9 +18,11 @@ from toolchat.messages import (
     AssistantMessage,
     Message,
     SystemMessage,
+    ToolResponseMessage,
     UserMessage,
     estimate_size,
     immutable,
+    sendable,
     turn_start,
 )
 from toolchat.models.base import ChatResponse
@@ -86,10 +88,10 @@ class MemoryWindow:
 
     def trim(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """The part of a finished turn that is stored; never its reasoning."""
-        if self.tool_rounds and self.fits(whole := _without_reasoning(messages)):
+        if self.tool_rounds and self.fits(whole := tuple(map(_storable, messages))):
             return whole
         # Without any of its tool rounds: providers reject a call without its result, so none is dropped alone.
-        short = _without_reasoning(_without_tool_rounds(messages))
+        short = tuple(map(_storable, _without_tool_rounds(messages)))
         return short if estimate_size(short) <= self.max_tokens else tuple(map(self._truncate, short))
 
     def _truncate(self, message: Message) -> Message:
@@ -270,7 +272,8 @@ class OpenTurn:
         if self._is_stored(identifier):
             return
         window = self.memory.window
-        turn = _load_turn(dump_turn(window.trim(messages), summary, identifier))  # as the next question reads it
+        trimmed = window.trim(messages)
+        turn = Turn(trimmed, summary, to_json(dump_turn(trimmed, summary, identifier)), identifier)
         await self.memory.save((*window.select(self.earlier, turn.messages), turn), self.lock)
         if self.memory.on_saved is not None:
             await self.memory.on_saved(self.lock.key.removeprefix(_key("")), turn.messages)
@@ -330,8 +333,15 @@ def _with_history(request: ChatRequest, turn: OpenTurn) -> tuple[int, ChatReques
     return len(before), request.with_messages((*before, *running))
 
 
-def _without_reasoning(messages: Sequence[Message]) -> tuple[Message, ...]:
-    return tuple([AssistantMessage(m.text, m.tool_calls) if isinstance(m, AssistantMessage) else m for m in messages])
+def _storable(message: Message) -> Message:
+    """A message without its reasoning, as it is read again."""
+    match message:
+        case AssistantMessage(text, calls):
+            return AssistantMessage(sendable(text), calls)
+        case ToolResponseMessage(responses):
+            return ToolResponseMessage(tuple([replace(each, text=sendable(each.text)) for each in responses]))
+        case UserMessage(text) | SystemMessage(text):
+            return message if sendable(text) is text else replace(message, text=sendable(text))
 
 
 def _without_tool_rounds(messages: Sequence[Message]) -> tuple[Message, ...]:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 from app.gazetteer.gazetteer import find_place
@@ -11,7 +10,7 @@ from app.gazetteer.languages import Language
 from app.offline.literals import Literal, NamedPlace
 from app.offline.text import Span, Text
 from app.offline.tools import OfferedTool, Parameter
-from app.offline.vocabulary import FUNCTION_WORDS, SYNONYMS, UNITS, concepts_of, stem
+from app.offline.vocabulary import FUNCTION_WORDS, SYNONYMS, UNITS, stem
 
 __all__ = ["Arguments", "named_arguments"]
 
@@ -140,10 +139,8 @@ class Arguments:
             free = sided or [each for each in rest if not re.search(other, each[1].before)]
         if parameter.role in ("other", "word", "id", "pattern"):
             beside = [each for each in free if self._is_beside(parameter, each[1])]
-            others = [
-                each for each in free if parameter.required and (parameter.role != "other" or each[1].kind != "number")
-            ]
-            free = beside or others
+            is_number = parameter.role == "other" and "number"
+            free = beside or [each for each in free if parameter.required and each[1].kind != is_number]
         if not free:
             return None
         number, literal, value = free[0]
@@ -156,25 +153,15 @@ class Arguments:
         return value
 
     def _is_beside(self, parameter: Parameter, literal: Literal) -> bool:
-        """Whether the words of a parameter, or the unit that it counts in, stand directly beside a literal."""
-        words = parameter.words.split()
-        spoken = [*(each for each in words if len(each) > 1), *re.findall("[㐀-鿿]{2,4}", parameter.about)]
+        """Whether the words of a parameter stand directly before a literal, or the unit that it counts in behind it."""
+        words = [*parameter.words.split(), *re.findall("[㐀-鿿]{2,4}", parameter.about)]
         before = re.sub(r"[\s:=#]*(?:\b(?:is|to|of|at|as|for|than)|[为是])?[\s:=#]*$", "", literal.before)
-        meant = frozenset(f"#{each}" for each in words)
-        is_named = before.endswith(tuple(spoken)) or any(
-            not meant.isdisjoint(concepts_of(before[-n:])) for n in (2, 3, 4, 6)
-        )
-        return is_named or self._unit(parameter, literal) is not None
+        return before.endswith(tuple(words)) or self._unit(parameter, literal) is not None
 
     def _unit(self, parameter: Parameter, literal: Literal) -> re.Match[str] | None:
         """Find the unit of a parameter behind a literal."""
-        words = re.findall("[a-z]+", parameter.about if parameter.role == "number" else parameter.words)
-        units = [
-            unit
-            for word in words
-            for unit in (*UNITS.get(stem(word), ()), word)
-            if word in parameter.words or word in UNITS
-        ]
+        units = [unit for word in parameter.words.split() for unit in (word, *UNITS.get(stem(word), ()))]
+        units += [word for word in re.findall("[a-z]+", parameter.about) if stem(word) in UNITS]
         form = "|".join(map(re.escape, sorted(units, key=len, reverse=True))) or "(?!)"
         return re.compile(rf"[ -]?(?:{form})s?(?![a-z])").match(self.text.command, literal.end)
 
@@ -193,14 +180,9 @@ class Arguments:
         return self._hold(number, parameter, value)
 
     def _choice(self, parameter: Parameter) -> Any:
-        """The value of an enumeration that the question has; a row of them makes several calls."""
+        """The value of an enumeration that the question has, if it has just one."""
         found = self._mentioned(parameter)
-        self.used += [span for span, _ in found]
-        for (one, _), (span, value) in pairwise(found):
-            if _ROW.fullmatch(self.text.command, one[1], span[0]):
-                self.others.append((parameter.name, value))
-            else:
-                self.unfit.append(self.text.raw[slice(*span)])
+        self.unfit += [self.text.raw[slice(*span)] for span, value in found if value != found[0][1]]
         return found[0][1] if found else parameter.schema.get("const")
 
     def _mentioned(self, parameter: Parameter) -> list[tuple[Span, Any]]:
@@ -210,12 +192,14 @@ class Arguments:
             written = str(choice).lower()[:60]
             for name in filter(None, {written, written.replace("_", " "), *SYNONYMS.get(written, ())}):
                 # A single letter is one only as a capital: "C", and not "a".
-                is_letter = len(name) == 1 and "a" <= name <= "z"
-                text = self.text.readable if is_letter else self.text.command
-                edge, form = "[A-Za-z0-9]" if name.isascii() else "(?!)", re.escape(name.upper() if is_letter else name)
-                found += [(each.span(), choice) for each in re.finditer(rf"(?<!{edge}){form}(?!{edge})", text)]
+                is_letter = len(name) == 1 and name.isascii()
+                text, form = (self.text.readable, name.upper()) if is_letter else (self.text.command, name)
+                edge = "[A-Za-z0-9]" if name.isascii() else "(?!)"
+                found += [(one.span(), choice) for one in re.finditer(rf"(?<!{edge}){re.escape(form)}(?!{edge})", text)]
         found.sort(key=lambda each: (each[0][0], -each[0][1]))
-        return [each for n, each in enumerate(found) if all(each[0][0] >= one[0][1] for one in found[:n])]
+        found = [each for n, each in enumerate(found) if all(each[0][0] >= one[0][1] for one in found[:n])]
+        self.used += [span for span, _ in found]
+        return found
 
     def _boolean(self, parameter: Parameter) -> bool | None:
         """Whether its name is wanted or not; a switch is on or off."""
@@ -235,11 +219,7 @@ class Arguments:
         """Everything of the item's kind; objects and lists are not read from a sentence."""
         item = parameter.item or parameter
         if item.role == "choice":
-            found = self._mentioned(item)
-            self.used += [span for span, _ in found]
-            return list(dict.fromkeys(value for _, value in found)) or None
-        if item.role in ("object", "array", "boolean"):
-            return None
+            return list(dict.fromkeys(value for _, value in self._mentioned(item))) or None
         free = self._free(item, *_ACCEPTED.get(item.role, (item.role,)))
         if not parameter.required and item.role in ("other", "id", "word", "number"):
             free = [each for each in free if self._is_beside(parameter, each[1])]
@@ -265,7 +245,7 @@ class Arguments:
             written = re.sub(r"(?i)^(?:(?:of|the|an?|to|for)\s+)+", "", written)
         most = len(written) if parameter.role == "text" else 4 if written.istitle() else 2
         says_nothing = parameter.role == "other" and FUNCTION_WORDS.issuperset(written.lower().split())
-        if start == end or says_nothing or len(written.split()) > most or not parameter.allows(written):
+        if start == end or says_nothing or len(written.split()) > most or parameter.fit(written) is None:
             return None
         if any(a < end and start < b for a, b in self.used):
             return None
@@ -306,14 +286,14 @@ def _become(parameter: Parameter, literal: Literal) -> Any:
     value, role = literal.value, parameter.role
     if role in ("number", "days"):
         count = value.last + 1 if literal.kind == "days" and role == "days" else value
-        return parameter.number(count) if literal.kind in ("number", "days") else None
+        return parameter.fit(count) if literal.kind in ("number", "days") else None
     if role in ("place", "zone"):
         return _place(parameter, literal)
     if isinstance(value, Language):
         return value.code if role == "language" else None
     if role == "pattern":
         written = (str(value), literal.text, literal.text.upper())
-        return next((each for each in written if parameter.allows(each)), None)
+        return next((each for each in written if parameter.fit(each)), None)
     if role == "date" and not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", str(value)):
         return None
     return str(value) if isinstance(value, str | int | float) and parameter.type == "string" else None

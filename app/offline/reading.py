@@ -16,10 +16,9 @@ __all__ = ["Reading", "names", "read", "unexplained"]
 
 _ENOUGH, _NAMED = 3, 100
 _NEGATED = re.compile(
-    r"\b(?:don['’]?t|(?:do|does|did) not|not|never|without|cannot|can['’]?t|won['’]?t|stop|avoid|instead of|no)\b"
-    r"|(?<![特告区分级性])别(?!人|的)|勿|没(?!错)|不(?!错|同)"
+    r"(.)[不没]\1|(?P<no>\b(?:don['’]?t|(?:do|does|did) not|not|never|without|cannot|can['’]?t|won['’]?t|stop|no)\b"
+    r"|(?<![特告区分级性])别(?!人|的)|勿|没(?!错)|不(?!错|同))"
 )
-_A_NOT_A = re.compile(r"(.)[不没]\1")
 _ORDER = re.compile(
     r"[\s,.!]*(?:(?:please|pls|now|ok|okay|hey|hi|hello|just|then|and|also|help me(?: to)?"
     r"|(?:can|could|would|will) you(?: please)?|i(?: would|'d)? (?:want|need|like) to)[\s,]+)*"
@@ -96,7 +95,7 @@ def read(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> Reading 
     given = named_arguments(tool, text)
     arguments = Arguments(tool, text, own, _pieces(text, explained, own, given), given).fill()
     explained = _marked(text, arguments.used, explained)
-    if _is_negated(text, explained):
+    if any(each["no"] and not explained[each.start()] for each in _NEGATED.finditer(text.command)):
         return None
     leftover = [] if named and given else _leftover(tool, text, explained, own)
     is_certain = bool(named) or (begins and not arguments.is_loose and not arguments.others and _is_ordered(tool, text))
@@ -215,8 +214,3 @@ def _is_ordered(tool: OfferedTool, text: Text) -> bool:
     pieces = (piece for piece, _, _ in _words(tool, text))
     said = set(chain.from_iterable(map(terms_of, pieces)))
     return all(not terms_of(word).isdisjoint(said) for word in tool.name_words) and not _NO_ORDER.search(text.command)
-
-
-def _is_negated(text: Text, explained: bytearray) -> bool:
-    command = _A_NOT_A.sub(lambda match: "\0" * len(match[0]), text.command)
-    return any(not explained[match.start()] for match in _NEGATED.finditer(command))

@@ -15,15 +15,11 @@ from app.offline.tools import SOMEBODY, SUCH_AS, OfferedTool, Parameter
 
 __all__ = ["proposal", "reply", "report"]
 
-_SAMPLES: dict[str, Any] = {
-    "number": 20,
-    "days": 3,
-    "date": "2030-01-31",
-    "time": "19:30",
-    "date_time": "2030-01-31T19:30:00",
+_SAMPLES: dict[str, Sequence[Any]] = {
+    **{"number": (20, 2), "days": (3, 1), "date": ["2030-01-31"], "time": ["19:30"], "place": ["Paris"], "id": ["A1"]},
+    **{"date_time": ["2030-01-31T19:30:00"], "moment": ["PT10M"], "zone": ["Asia/Tokyo"], "language": ["fr"]},
+    **{"currency": ["USD"], "boolean": ["yes"], "text": ["hello"], "pattern": ("USD", "A1", "1", "2030-01-31")},
 }
-_SAMPLES |= {"moment": "PT10M", "zone": "Asia/Tokyo", "place": "Paris", "language": "fr", "currency": "USD", "id": "A1"}
-_SAMPLES |= {"boolean": "yes"}
 # What data alone do not answer.
 _JUDGED = re.compile(r"[更最][冷热]|比|要带|\b(?:should i|do i need|than|warmer|colder|hotter|better)\b")
 _TARGETS = {"place": "Rome", "currency": "EUR", "pattern": "EUR"}
@@ -83,19 +79,12 @@ def _described(parameter: Parameter, chinese: bool) -> str:
 
 def _sample(parameter: Parameter) -> Any:
     """A value that fits, to be shown; ``None`` if none is certain to."""
-    if parameter.choices:
-        return parameter.choices[0]
-    if parameter.side == "target" and parameter.allows(_TARGETS.get(parameter.role, "")):
-        return _TARGETS.get(parameter.role)
-    if parameter.role == "pattern":
-        return next(filter(parameter.allows, ("USD", "A1", "1", "2030-01-31", "19:30")), None)
     described = SUCH_AS.search(str(parameter.schema.get("description", "")))
-    sample = described[1] if described else _SAMPLES.get(parameter.role)
-    if parameter.role == "other" and not described:
-        sample = "Ann" if SOMEBODY.search(parameter.about) else None
-    return (
-        sample if not isinstance(sample, int) or parameter.number(sample) is not None else parameter.limit("minimum", 1)
-    )
+    somebody = "Ann" if parameter.role == "other" and SOMEBODY.search(parameter.about) else None
+    target = _TARGETS.get(parameter.role) if parameter.side == "target" else None
+    usual = _SAMPLES.get(parameter.role, [somebody])
+    samples = (*parameter.choices[:1], target, described and described[1], *usual, parameter.schema.get("minimum"))
+    return next((each for each in samples if each is not None and (parameter.choices or parameter.fit(each))), None)
 
 
 def _examples(tools: Sequence[OfferedTool], chinese: bool) -> Iterator[str]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from itertools import compress
 from typing import Any
 
 from pydantic_core import from_json
@@ -15,7 +16,7 @@ from app.offline.tools import words_of
 
 __all__ = ["Result"]
 
-_LONGEST, _LONGEST_VALUE, _MOST_ENTRIES, _DEEPEST = 2000, 600, 14, 4
+_LONGEST, _LONGEST_VALUE, _MOST_ENTRIES, _DEEPEST = 2000, 600, 50, 5
 _REMINDER = re.compile(r"\s*<reminder>.*?</reminder>", re.DOTALL)
 _CLOCK = frozenset(("date", "time", "time_zone", "zone", "weekday", "utc_offset", "description"))
 _UNITS = {"degrees celsius": " °C", "per cent": "%"}
@@ -45,14 +46,12 @@ class Result:
             shown = self._failure(value["error"])
         elif isinstance(value, dict):
             shown = self._clock(value) or _sentence(value) or "\n".join(self._lines(self._focused(value)))
-        elif isinstance(value, list):
-            shown = "\n".join(self._lines(value))
         elif value is None or value == "Done":
             shown = self._say("done", tool=self.tool)
+        elif isinstance(value, list | str):
+            shown = "\n".join(self._lines(value)) if isinstance(value, list) else value
         else:
-            shown = (
-                value if isinstance(value, str) else self._say("returned", tool=self.tool, value=self._scalar(value))
-            )
+            shown = self._say("returned", tool=self.tool, value=self._scalar(value))
         shown = shown.strip() or self._say("nothing", tool=self.tool)
         return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
 
@@ -70,8 +69,7 @@ class Result:
     def _failure(self, error: Any) -> str:
         details = error if isinstance(error, dict) else {"message": error}
         reason, hint = (str(details.get(key) or "")[:_LONGEST_VALUE].rstrip(" .。") for key in ("message", "hint"))
-        reason = reason or str(details.get("kind") or "?")
-        reason = self._say("hint", reason=reason, hint=hint) if hint else reason
+        reason = self._say("hint", reason=reason, hint=hint) if hint else reason or str(details.get("kind") or "?")
         return self._say("rejected" if details.get("kind") == "rejected" else "failed", tool=self.tool, reason=reason)
 
     def _clock(self, value: Mapping[str, Any]) -> str | None:
@@ -98,48 +96,27 @@ class Result:
         days = _days_of(value.get(listed))
         if not days or not any(each.is_part for each in self.days):
             return value
-        kept = [
-            entry
-            for entry, day in zip(value[listed], days, strict=True)
-            if any(each.include(day, days[0]) for each in self.days)
-        ]
-        note = "" if kept else self._say("no_such_day", first=days[0], last=days[-1])
-        return {"": note, **value, listed: kept}
+        meant = [any(each.include(day, days[0]) for each in self.days) for day in days]
+        note = "" if any(meant) else self._say("no_such_day", first=days[0], last=days[-1])
+        return {"": note, **value, listed: list(compress(value[listed], meant))}
 
-    def _lines(self, value: Any, depth: int = 0) -> Iterator[str]:
-        """One line for what is simple; objects behind their names, lists entry by entry."""
-        if isinstance(value, list):
-            yield from self._entries(value, depth)
-        elif isinstance(value, dict):
-            entries = list(value.items())[: 4 * _MOST_ENTRIES]
-            nested = [(key, each) for key, each in entries if isinstance(each, dict | list)]
-            simple = {key: each for key, each in entries if not isinstance(each, dict | list)}
-            yield from filter(None, [self._fields(simple)])
-            for key, each in nested if depth < _DEEPEST else ():
-                is_table = isinstance(each, list) and any(isinstance(one, dict | list) for one in each)
-                label = "" if is_table else f"{self._label(key)}{self._say('colon')}"
-                yield from (f"{'' if n else label}{line}" for n, line in enumerate(self._lines(each, depth + 1)))
-        else:
-            yield self._scalar(value)
-
-    def _entries(self, entries: list[Any], depth: int) -> Iterator[str]:
+    def _lines(self, value: Mapping[str, Any] | list[Any], depth: int = 0) -> Iterator[str]:
+        """One line of what is simple, each with its name and unit; then what is nested, behind its name."""
+        entries = list(value.items() if isinstance(value, Mapping) else (("", each) for each in value))
         shown = entries[:_MOST_ENTRIES]
-        if any(isinstance(each, dict | list) for each in shown):
-            for each in shown if depth < _DEEPEST else ():
-                yield from self._lines(each, depth + 1)
-        elif shown:
-            yield self._say("and").join(map(self._scalar, shown))
+        simple = [self._field(key, each) for key, each in shown if not isinstance(each, dict | list)]
+        yield from filter(None, [self._say("comma").join(filter(None, simple))])
+        nested = [(key, each) for key, each in shown if isinstance(each, dict | list)]
+        for key, each in nested if depth < _DEEPEST else ():
+            label = f"{self._label(key)}{self._say('colon')}" if key else ""
+            yield from (f"{'' if n else label}{line}" for n, line in enumerate(self._lines(each, depth + 1)))
         if len(entries) > len(shown):
             yield self._say("in_all", count=len(entries))
 
-    def _fields(self, simple: Mapping[str, Any]) -> str:
-        """Each field with its name, and with its unit where its description is one."""
-        shown = []
-        for key, value in simple.items():
-            described = str(self.fields.get(key, {}).get("description", "")) if isinstance(value, int | float) else ""
-            unit = _UNITS.get(described.lower(), f" {described}" if 0 < len(described) <= 4 else "")
-            shown += [f"{self._label(key)} {self._scalar(value)}{unit}".strip()] if value not in (None, "") else []
-        return self._say("comma").join(shown)
+    def _field(self, key: str, value: Any) -> str:
+        described = str(self.fields.get(key, {}).get("description", "")) if isinstance(value, int | float) else ""
+        unit = _UNITS.get(described.lower(), f" {described}" if 0 < len(described) <= 4 else "")
+        return f"{self._label(key)} {self._scalar(value)}{unit}".strip() if value not in (None, "") else ""
 
 
 def _read(text: str) -> Any:

@@ -1,14 +1,14 @@
 """Offered tools: the words by which a question names them, and their parameters as their schemas declare them."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
-from pydantic_core import SchemaError, SchemaValidator
+from pydantic_core import SchemaError, SchemaValidator, ValidationError
 
-from app.offline.numerals import read_number
 from app.offline.vocabulary import FUNCTION_WORDS, HAN_WORDS, concepts_of, stem
 from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 from toolchat.tool_calling.json_schema import alternatives
@@ -41,7 +41,7 @@ _SIDES = {
     "source": r"\b(?:from|source|origin|departure)\b|源|出发",
     "target": r"\b(?:to|target|destination|arrival)\b|目标|目的",
 }
-_SWITCH = {"true": True, "yes": True, "on": True, "是": True, "false": False, "no": False, "off": False, "否": False}
+_NUMBERS = {"integer": "int", "number": "float"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,21 +78,22 @@ class Parameter:
                 return found[0]
         return ""
 
-    def limit(self, keyword: str, otherwise: float) -> float:
-        """A numeric keyword, such as ``maximum``."""
-        value = self.schema.get(keyword)
-        return value if isinstance(value, int | float) and not isinstance(value, bool) else otherwise
+    @cached_property
+    def _validator(self) -> SchemaValidator:
+        """Pydantic's own engine; its patterns take linear time. One that cannot be read allows nothing."""
+        limits = {"minimum": "ge", "maximum": "le"} if self.type in _NUMBERS else {"pattern": "pattern"}
+        kind = _NUMBERS.get(self.type, "bool" if self.type == "boolean" else "str")
+        given = {short: self.schema[keyword] for keyword, short in limits.items() if keyword in self.schema}
+        with suppress(SchemaError):
+            return SchemaValidator({"type": kind, **given})  # type: ignore[misc]
+        return SchemaValidator({"type": "none"})
 
-    def number(self, value: float) -> float | None:
-        """A number in the type and within the limits of the parameter; ``None`` if it does not fit."""
-        is_whole = value == int(value)
-        fits = self.limit("minimum", value) <= value <= self.limit("maximum", value)
-        return (int(value) if is_whole else value) if fits and (is_whole or self.type != "integer") else None
-
-    def allows(self, text: str) -> bool:
-        """Whether the pattern of a text allows it; one that cannot be read allows nothing."""
-        pattern = self.schema.get("pattern")
-        return not isinstance(pattern, str) or _check_of(pattern[:500])(text)
+    def fit(self, value: Any) -> Any:
+        """A value, also a written one, in the type and within the limits of the schema; ``None`` if it does not fit."""
+        with suppress(ValidationError, OverflowError):
+            fitting = self._validator.validate_python(value)
+            return int(fitting) if isinstance(fitting, float) and fitting.is_integer() else fitting
+        return None
 
     def read(self, written: str) -> Any:
         """A value that was written as ``name: value``; ``None`` if it does not fit."""
@@ -102,12 +103,7 @@ class Parameter:
         if self.type == "array":
             items = [self.item and self.item.read(each) for each in re.split(r"[,，、;；]", text)[:20] if each.strip()]
             return items if items and None not in items else None
-        if self.type in ("integer", "number"):
-            plain = re.match(r"[-+]?[0-9]{1,15}(?:\.[0-9]{1,10})?(?![0-9])", text)
-            return self.number(read_number(plain[0])) if plain else None
-        if self.type == "boolean":
-            return _SWITCH.get(text.lower())
-        return text if self.type == "string" and text and self.allows(text) else None
+        return self.fit(text) if text and self.type != "object" else None
 
 
 def words_of(identifier: str) -> str:
@@ -201,12 +197,3 @@ def _role(kind: str, schema: Mapping[str, Any], words: str, about: str) -> str:
         return "moment"
     is_place = role == "other" and re.fullmatch("from|to|source|target", words) and not SOMEBODY.search(about)
     return "place" if is_place else role
-
-
-@lru_cache(maxsize=256)
-def _check_of(pattern: str) -> Callable[[str], bool]:
-    """Pydantic's own engine takes linear time whatever the pattern."""
-    try:
-        return SchemaValidator({"type": "str", "pattern": pattern}).isinstance_python
-    except SchemaError:
-        return lambda _: False

@@ -4,38 +4,25 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-__all__ = [
-    "ACTIONS",
-    "CURRENCIES",
-    "FUNCTION_WORDS",
-    "HAN_FUNCTION_WORDS",
-    "HAN_WORDS",
-    "SYNONYMS",
-    "UNITS",
-    "concepts_of",
-    "stem",
-]
+__all__ = ["ACTIONS", "CURRENCIES", "FUNCTION_WORDS", "HAN_FUNCTION_WORDS", "HAN_WORDS", "SYNONYMS", "UNITS"]
+__all__ += ["concepts_of", "stem"]
 
 # A concept and the words for it: a question is led to a tool that uses any other word for the same concept.
 _CONCEPTS = """
-weather: forecast temperature rain raining rainy snow snowing snowy sun sunny sunrise sunset cloudy fog foggy wind
-windy storm humidity umbrella sunscreen sunglasses coat jacket raincoat cold colder hot hotter warm warmer degrees
-天气 气温 气象 预报 下雨 下雪 有雨 有雪 降雨 降雪 刮风 风大 台风 暴雨 晴天 多云 多少度 几度 冷 热 暖和 凉快 温度 湿度
-雨 雪 带伞 雨伞 外套 羽绒服 穿什么 日出 日落; time: clock oclock hour timezone late daytime night day date weekday
-日期 几号 星期几 周几 礼拜几 时间 几点 幾点 几点钟 时刻 时区 白天 黑夜; date: day weekday calendar 日期 几号 星期几
-周几 礼拜几; translate: translation translator say mean 翻译 译成 译为 译文 怎么说 怎么讲 怎么写 翻成; exchange:
-convert conversion change currency currencies rate 兑换 换汇 换成 汇率 货币 换算 能换 换; dice: die 骰子 色子; roll:
-throw 掷 扔; order: orders 订单; parcel: package shipment delivery courier 快递 包裹 物流 运单; track: trace follow
-追踪 跟踪; alarm: wake 闹钟 叫醒 叫我起床; meeting: conference 会议 开会; room: 房间 会议室; book: reserve reservation
-booking 预订 预定 订; event: appointment 事件 日程 活动; message: sms 消息 短信; mail: email 邮件; send: 发送 发 寄;
-stock: stocks share shares 股票 股价; price: cost quote 价格 多少钱 报价; customer: client 客户; employee: staff
-colleague 员工 同事 职员; file: 文件; delete: remove erase 删除 删掉; cancel: 取消 撤销; create: make add new 创建
-新建 建立 添加; update: change modify edit 修改 更新 更改; search: find lookup query 搜索 查找 检索 查询; list: 列出
-列表 清单; compute: calculate calculation 计算 算; travel: train flight plane bus subway ticket 火车 高铁 航班 飞机
-机票 地铁; light: lamp 灯 照明; switch: turn 开关 打开 关闭 关掉 开 关; news: headlines 新闻 头条; music: song 音乐
-歌曲; coffee: 咖啡; coin: 硬币; flip: toss 抛; air: 空气; ship: dispatch 发货; todo: todos task tasks 待办 任务;
-hotel: 酒店 宾馆; restaurant: 餐厅 餐馆; weight: weigh 体重 重量; height: tall 身高 高度; amount: sum 金额 数额; add:
-plus sum 加 加上 求和; set: wake 设 设置 设定 调到 叫醒 叫我起床; status: state 状态
+weather: forecast temperature rain raining rainy snow snowing snowy sun sunny cloudy foggy wind windy storm humidity
+umbrella coat jacket cold colder hot hotter warm warmer degrees 天气 气温 气象 预报 下雨 下雪 降雨 降雪 刮风 台风 暴雨
+晴天 多云 多少度 几度 冷 热 暖和 凉快 温度 湿度 雨 雪 带伞 雨伞 外套 穿什么; time: clock oclock hour timezone night day
+date weekday 日期 几号 星期几 周几 时间 几点 几点钟 时刻 时区; date: day weekday calendar 日期 几号 星期几 周几;
+translate: translation translator say mean 翻译 译成 译为 译文 怎么说 怎么讲 怎么写 翻成; exchange: convert conversion
+change currency currencies rate 兑换 换汇 换成 汇率 货币 换算 能换 换; dice: die 骰子; roll: throw 掷; order: orders
+订单; parcel: package shipment delivery 快递 包裹 物流 运单; track: trace follow 追踪 跟踪; alarm: wake 闹钟 叫醒;
+room: 房间 会议室; book: reserve reservation booking 预订 预定 订; event: appointment 日程 活动; message: sms 消息
+短信; mail: email 邮件; send: 发送 发 寄; stock: stocks share shares 股票 股价; price: cost quote 价格 多少钱 报价;
+customer: client 客户; employee: staff 员工; file: 文件; delete: remove erase 删除 删掉; cancel: 取消 撤销; create:
+make add new 创建 新建 添加; update: change modify edit 修改 更新 更改; search: find lookup query 搜索 查找 检索 查询;
+list: 列出 列表 清单; compute: calculate calculation 计算 算; light: lamp 灯; switch: turn 开关 打开 关闭 关掉 开 关;
+coin: 硬币; flip: toss 抛; air: 空气; ship: dispatch 发货; todo: todos task tasks 待办 任务; weight: weigh 体重 重量;
+height: tall 身高 高度; amount: sum 金额; add: plus sum 加 求和; set: wake 设 设置 设定 调到 叫醒; status: state 状态
 """
 _ACTIONS = """
 #search #list #create #update #delete #cancel #send #book #compute #switch #track #status #set #add get show
@@ -68,22 +55,19 @@ _HAN_FUNCTION = """
 """
 HAN_FUNCTION_WORDS = frozenset(_HAN_FUNCTION.split())
 _CURRENCIES = """
-USD: dollar 美元 美金 $; EUR: euro 欧元 €; CNY: yuan rmb 人民币; JPY: yen 日元; GBP: pound 英镑 £; KRW: 韩元; HKD:
-港币 港元; TWD: 新台币; INR: rupee 卢比; CHF: franc 瑞郎; RUB: ruble 卢布; THB: baht 泰铢; AUD: 澳元; CAD: 加元; SGD:
-新加坡元
+USD: dollar 美元 美金 $; EUR: euro 欧元 €; CNY: yuan rmb 人民币; JPY: yen 日元; GBP: pound 英镑 £; KRW: won 韩元; HKD:
+港币; INR: rupee 卢比; CHF: franc 瑞郎; RUB: ruble 卢布; AUD: 澳元; CAD: 加元
 """
 # What a number beside a word is a number of: words of a parameter, then words of a question.
 _UNITS = """
-side face: sided 面; hour: h hr hrs 个小时 小时 钟头; minute: min mins 分钟;  people person guest
-passenger: people 个人 人 位; count amount cup number quantity coin: times coin cup item piece 个 次 杯 份 枚 张 颗
-件; kg weight: kilo kilogram 公斤 千克; cm height: centimeter 厘米; km distance: kilometer 公里; percent: % 百分;
-temperature degree: degree celsius 摄氏度 度; age: year 岁; floor: 楼 层; page: 页; night: 晚
+side face: sided 面; hour: h hr hrs 个小时 小时; minute: min mins 分钟; people person guest passenger: people 个人 人
+位; count amount cup number quantity coin: times coin cup item piece 个 次 杯 份 枚 件; kg weight: kilo kilogram 公斤
+千克; cm height: centimeter 厘米; km distance: kilometer 公里; percent: %; night: 晚
 """
 # How the values of an enumeration are said in other words.
 _SYNONYMS = """
-celsius c metric: 摄氏度 摄氏 celsius; fahrenheit f imperial: 华氏度 华氏 fahrenheit; on enabled: 打开 开启; off: 关闭
-关掉; urgent: 紧急; small: 小杯 小号; medium: 中杯 中号; large big: 大杯 大号; red: 红; green: 绿; blue: 蓝; white:
-白; black: 黑; daily: 每天 每日; weekly: 每周; shipped: 已发货; cancelled canceled: 已取消; completed done: 已完成
+celsius c metric: 摄氏度 摄氏 celsius; fahrenheit f imperial: 华氏度 华氏 fahrenheit; small: 小杯 小号; medium: 中杯
+中号; large big: 大杯 大号; shipped: 已发货; cancelled canceled: 已取消; completed done: 已完成
 """
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from app.offline.arguments import Arguments
 from app.offline.literals import Literal, find_literals
 from app.offline.planning import Plan, plan
-from app.offline.reading import Reading, unexplained
+from app.offline.reading import Reading, leftover
 from app.offline.replies import proposal
 from app.offline.text import Text, is_chinese
 from app.offline.tools import OfferedTool
@@ -60,7 +60,7 @@ def _continued(reading: Reading, text: Text) -> Reading | None:
     literals = [_aimed(each) for each in find_literals(text)]
     around = [each.span() for each in _AROUND.finditer(text.flat)]
     new = Arguments(reading.tool, text, literals, defaults=False).fill()
-    if not new.values or new.unfit or unexplained(reading.tool, text, replace(new, used=new.used + around)):
+    if not new.values or new.unfit or leftover(reading.tool, text, new.used + around, literals):
         return None
     kinds = {each.kind for each in literals}
     kept = [replace(each, start=0, end=0) for each in reading.literals if each.kind not in kinds]

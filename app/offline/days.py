@@ -1,14 +1,20 @@
-"""Days that a question names, counted from the first day of a result."""
+"""Days that a question names, counted from the first day of a result, and the numerals in it."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 
-from app.offline.numerals import NUMERAL, read_number
+__all__ = ["NUMBER_WORDS", "NUMERAL", "Days", "find_days", "read_number"]
 
-__all__ = ["Days", "find_days"]
-
+_DIGITS = {digit: n for n, digit in enumerate("零一二三四五六七八九")} | {"两": 2, "": 0}
+_SMALL = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+NUMBER_WORDS = {word: n for n, word in enumerate(_SMALL)} | {"twenty": 20, "thirty": 30}
+NUMERAL = (
+    rf"(?:(?<![-.0-9第])[0-9]{{1,9}}|(?<!第)(?:[二三四五六七八九]?十[一二三四五六七八九]?|[一二两三四五六七八九])(?![百千万半])"
+    rf"|\b(?:an?|{'|'.join(NUMBER_WORDS)})\b)"
+)
+"""A whole number that counts something; "a" is one."""
 _NAMES, _HAN = ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun"), "一二三四五六日"
 # What is named, by its kind; the first form that fits counts.
 _FORMS = {
@@ -66,3 +72,12 @@ def _days(kind: str, match: re.Match[str]) -> Days:
     numeral = re.search(NUMERAL, match[0])
     count = int(read_number(numeral[0])) if numeral else 1
     return Days(count, count) if kind == "later" else Days(0, count - 1)
+
+
+def read_number(text: str) -> float:
+    """The value of a numeral; a whole one is an ``int``."""
+    if text[-1].isascii():
+        plain = text.replace(",", "")
+        return NUMBER_WORDS.get(plain, 1) if plain.isalpha() else float(plain) if "." in plain else int(plain)
+    tens, ten, ones = text.rpartition("十")
+    return 10 * (_DIGITS[tens] or 1) * bool(ten) + _DIGITS[ones]

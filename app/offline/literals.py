@@ -9,8 +9,7 @@ from typing import Any
 from app.gazetteer.gazetteer import find_place, lesser_places, mentions, zone_ids
 from app.gazetteer.languages import Language, language_of, languages
 from app.gazetteer.qualifiers import find_qualifier
-from app.offline.days import find_days
-from app.offline.numerals import NUMBER_WORDS, NUMERAL, read_number
+from app.offline.days import NUMBER_WORDS, NUMERAL, find_days, read_number
 from app.offline.text import Text
 from app.offline.vocabulary import CURRENCIES
 
@@ -55,14 +54,12 @@ _MONTH, _DAY, _YEAR = (
 )
 _DATES = (
     rf"(?<![0-9]){_YEAR}\s*[-/年]\s*(?P<m>1[0-2]|0?[1-9])\s*[-/月]\s*{_DAY}(?![0-9])[日号]?",
-    rf"\b{_MONTH} {_DAY}(?:st|nd|rd|th)?,? {_YEAR}\b",
-    rf"\b{_DAY}(?:st|nd|rd|th)? {_MONTH} {_YEAR}\b",
+    rf"\b{_MONTH} {_DAY},? {_YEAR}\b",
+    rf"\b{_DAY} {_MONTH} {_YEAR}\b",
 )
-_LATE = ("下午", "傍晚", "晚上", "p")
-_TIMES = (
-    r"(?<![0-9:.])(?P<h>[01]?[0-9]|2[0-3]):(?P<n>[0-5][0-9])(?::[0-5][0-9])?(?![0-9:])(?:\s*(?P<p>[ap])\.?m\b)?",
-    r"\b(?P<h>1[0-2]|0?[1-9])\s?(?P<p>[ap])\.?m\b",
-    rf"(?P<p>早上|上午|下午|傍晚|晚上)\s?(?P<h>{NUMERAL})[点时](?![间区差])[钟整]?(?P<n>半|[0-5]?[0-9](?=分?))?分?",
+_TIME = re.compile(
+    r"(?P<p>下午|晚上)?\s?(?<![0-9:.])(?P<h>[01]?[0-9]|2[0-3])(?:(?::|点[钟整]?)(?P<n>[0-5][0-9]|半)?(?:\s?(?P<q>[ap])\.?m\b)?"
+    r"|\s?(?P<r>[ap])\.?m\b)(?![0-9:])"
 )
 _DURATION = re.compile(
     rf"(?:\bin )?(?<![时分天])(?P<n>(?<!个)半个?|\bhalf an?\b|{NUMERAL})\s*个?(?P<u>秒|分|小时"
@@ -124,13 +121,10 @@ def _dates(flat: str) -> Iterator[tuple[str, int, int]]:
 
 def _times(flat: str) -> Iterator[tuple[str, int, int]]:
     """Times of day as ``HH:mm``."""
-    for match in (match for form in _TIMES for match in re.finditer(form, flat)):
-        parts = match.groupdict(default="")
-        part, hour = parts["p"], int(read_number(parts["h"]))
-        hour = hour + 12 if part in _LATE and hour < 12 else 0 if part == "a" and hour == 12 else hour
-        minute = 30 if parts.get("n") == "半" else int(parts.get("n") or 0)
-        if hour < 24:
-            yield f"{hour:02}:{minute:02}", *match.span()
+    for match in _TIME.finditer(flat):
+        part, hour = match["p"] or match["q"] or match["r"], int(match["h"])
+        hour = hour % 12 + 12 * (part != "a") if part and hour < 13 else hour
+        yield f"{hour:02}:{30 if match['n'] == '半' else int(match['n'] or 0):02}", *match.span()
 
 
 def _durations(flat: str) -> Iterator[tuple[str, int, int]]:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pydantic_core import PydanticSerializationError, to_json
 
 from app.offline.conversation import read_conversation
-from app.offline.planning import Plan, PlannedCall
+from app.offline.planning import PlannedCall
 from app.offline.replies import proposal, reply, report
 from app.offline.text import LONGEST
 from app.offline.tools import OfferedTool
@@ -27,13 +27,9 @@ class _Toolbox:
         chosen = [each for each in prompt.tools if each.name == prompt.options.tool_choice]
         # Keeps the definitions alive, so that their ids stand for no other objects.
         self.definitions = prompt.tools
-        self.tools = [
-            OfferedTool(each, prompt.metadata.get(each.name)) for each in chosen or prompt.tools[:_MOST_TOOLS]
-        ]
-        self.plan = lru_cache(_MOST_CACHED)(self._plan)
-
-    def _plan(self, asked: tuple[tuple[str, str], ...]) -> Plan:
-        return read_conversation(asked, self.tools)
+        offered = chosen or prompt.tools[:_MOST_TOOLS]
+        self.tools = [OfferedTool(each, prompt.metadata.get(each.name)) for each in offered]
+        self.plan = lru_cache(_MOST_CACHED)(lambda asked: read_conversation(asked, self.tools))
 
 
 @dataclass(slots=True)
@@ -72,7 +68,7 @@ class OfflineChatModel(ChatModel):
         """The next calls, or the answer; only the results of the running turn count."""
         start = max((n for n, each in enumerate(prompt.messages) if isinstance(each, UserMessage)), default=0)
         turn = prompt.messages[start:]
-        planned = toolbox.plan(tuple(_asked(prompt.messages)[-_MOST_BEFORE:]))
+        planned = toolbox.plan(tuple(_asked(prompt.messages)))
         made = [call for each in turn if isinstance(each, AssistantMessage) for call in each.tool_calls]
         if not made and planned.calls and planned.needs_yes:
             return proposal(planned)
@@ -96,7 +92,7 @@ def _asked(messages: Sequence[Message]) -> list[tuple[str, str]]:
             answer = each.text[:LONGEST] or answer
         elif isinstance(each, UserMessage):
             asked.append((answer, each.text))
-    return asked
+    return asked[-_MOST_BEFORE:]
 
 
 def _call(call_id: str, planned: PlannedCall) -> ToolCall:

@@ -8,7 +8,7 @@ from typing import Any
 from app.offline.arguments import Arguments
 from app.offline.days import Days
 from app.offline.literals import Literal, find_literals
-from app.offline.reading import Reading, names, read
+from app.offline.reading import Reading, read
 from app.offline.text import Span, Text
 from app.offline.tools import OfferedTool
 
@@ -83,9 +83,7 @@ def _planned(text: Text, tools: Sequence[OfferedTool]) -> Plan:
     literals = find_literals(text)
     whole = _best(text, literals, tools)
     clauses = text.clauses([(each.start, each.end) for each in literals]) if whole else []
-    topics = [
-        span for span in clauses if any(names(each, text.within([span]), _inside([span], literals)) for each in tools)
-    ]
+    topics = [span for span in clauses if _best(text.within([span]), _inside([span], literals), tools)]
     if whole is None or len(topics) < 2 or (whole.is_complete and not whole.arguments.is_loose):
         return Plan(text, (whole,) if whole else ())
     starts = [0, *(start for start, _ in topics[1:]), len(text.raw)]

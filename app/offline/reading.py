@@ -12,7 +12,7 @@ from app.offline.text import Span, Text
 from app.offline.tools import OfferedTool, terms_of
 from app.offline.vocabulary import ACTIONS, FUNCTION_WORDS, HAN_FUNCTION_WORDS, concepts_of
 
-__all__ = ["Reading", "names", "read", "unexplained"]
+__all__ = ["Reading", "leftover", "read"]
 
 _ENOUGH, _NAMED = 3, 100
 _NEGATED = re.compile(
@@ -73,72 +73,58 @@ class Reading:
         return self.is_complete, score, -len(given.missing), len(given.used)
 
 
-def names(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> bool:
-    """Whether the words of a part of a question name or describe a tool."""
-    return tool.find_name(text.readable) is not None or _score(tool, text, literals)[0] >= _ENOUGH
-
-
 def read(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> Reading | None:
     """Read a part of a question as a call of one tool; ``None`` if it does not name it, or forbids it."""
     takes_places = any(each.role in ("place", "zone") for each in tool.parameters)
-    own = tuple(
-        each
-        for each in literals
-        if text.raw[each.start : each.end].strip() and (takes_places or each.kind != "place" or each.value.zone)
-    )
+    own = [each for each in literals if takes_places or each.kind != "place" or each.value.zone]
+    score, spans = _score(tool, text, own)
     named = tool.find_name(text.readable)
-    score, spans, begins = _score(tool, text, own)
     if not named and score < _ENOUGH:
         return None
-    explained = _marked(text, [*spans, *([named.span()] if named else [])])
-    own = tuple(each for each in own if each.kind not in ("word", "currency") or not _names_tool(tool, each, named))
-    given = named_arguments(tool, text)
-    arguments = Arguments(tool, text, own, _pieces(text, explained, own, given), given).fill()
-    explained = _marked(text, arguments.used, explained)
+    given, spans = named_arguments(tool, text), [*spans, *([named.span()] if named else [])]
+    explained = _marked(text, spans)
+    own = [each for each in own if each.kind not in ("word", "currency") or not explained[each.start]]
+    arguments = Arguments(tool, text, own, _pieces(text, spans, own, given), given).fill()
+    explained = _marked(text, [*spans, *arguments.used])
     if any(each["no"] and not explained[each.start()] for each in _NEGATED.finditer(text.command)):
         return None
-    leftover = [] if named and given else _leftover(tool, text, explained, own)
-    is_certain = bool(named) or (begins and not arguments.is_loose and not arguments.others and _is_ordered(tool, text))
-    return Reading(tool, text, _NAMED if named else score, own, arguments, leftover, is_certain)
+    rest = [] if named and given else leftover(tool, text, [*spans, *arguments.used], own)
+    is_certain = named is not None or (_is_ordered(tool, text, spans) and not (arguments.is_loose or arguments.others))
+    return Reading(tool, text, _NAMED if named else score, tuple(own), arguments, rest, is_certain)
 
 
-def unexplained(tool: OfferedTool, text: Text, arguments: Arguments) -> Sequence[str]:
-    """The words of a follow-up that no argument explains."""
-    return _leftover(tool, text, _marked(text, arguments.used), arguments.literals)
+def leftover(tool: OfferedTool, text: Text, spans: Sequence[Span], literals: Sequence[Literal]) -> list[str]:
+    """Words that say something and that nothing explains; literals are judged with the arguments."""
+    marks = _marked(text, [*spans, *((each.start, each.end) for each in literals)])
+    said = (
+        (piece, start) for piece, start, _ in _words(tool, text) if piece not in FUNCTION_WORDS | HAN_FUNCTION_WORDS
+    )
+    return [piece for piece, start in said if not any(marks[start : start + len(piece)])]
 
 
-def _names_tool(tool: OfferedTool, literal: Literal, named: re.Match[str] | None) -> bool:
-    """Whether a word or a currency is part of what names the tool."""
-    is_inside = named is not None and named.start() <= literal.start < named.end()
-    return is_inside or not terms_of(literal.text.lower()).isdisjoint(tool.vocabulary)
-
-
-def _marked(text: Text, spans: Sequence[Span], before: bytearray | None = None) -> bytearray:
-    marks = bytearray(before or len(text.flat))
+def _marked(text: Text, spans: Sequence[Span]) -> bytearray:
+    marks = bytearray(len(text.flat))
     for start, end in spans:
         marks[start:end] = b"\1" * (end - start)
     return marks
 
 
-def _score(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> tuple[int, list[Span], bool]:
-    """How many words of a part name the tool, where they stand, and whether its first word does.
+def _score(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> tuple[int, list[Span]]:
+    """How many words of a part name the tool, and where they stand.
 
     Two currencies also speak for the tools that are about them.
     """
     weights: dict[str, int] = {}
     spans: list[Span] = []
-    taken = _marked(text, [(each.start, each.end) for each in literals if each.kind != "word"])
+    taken = _marked(text, [(each.start, each.end) for each in literals if each.kind not in ("word", "currency")])
     for piece, start, term in _words(tool, text):
         if term and not taken[start]:
             weights[term] = tool.vocabulary.get(term, len(piece))
             spans.append((start, start + len(piece)))
     if "#exchange" in tool.vocabulary and sum(each.kind == "currency" for each in literals) > 1:
         weights["#exchange"] = tool.vocabulary["#exchange"]
-    if ACTIONS.issuperset(weights) and len(tool.name_words) > 1:
-        weights = {}
-    opening = _ORDER.match(text.command)
-    begins = opening.end() if opening else 0
-    return sum(weights.values()), spans, text.chinese or any(first <= begins < last for first, last in spans)
+    is_action = ACTIONS.issuperset(weights) and len(tool.name_words) > 1
+    return 0 if is_action else sum(weights.values()), spans
 
 
 def _words(tool: OfferedTool, text: Text) -> Iterator[tuple[str, int, str]]:
@@ -175,25 +161,15 @@ def _is_han(word: str) -> bool:
     return "㐀" <= word[0] <= "鿿"
 
 
-def _leftover(tool: OfferedTool, text: Text, explained: bytearray, literals: Sequence[Literal]) -> list[str]:
-    """Words that say something and that nothing explains; literals are judged with the arguments."""
-    marks = _marked(text, [(each.start, each.end) for each in literals], explained)
-    said = ((piece, start) for piece, start, _ in _words(tool, text))
-    return [
-        piece
-        for piece, start in said
-        if piece not in FUNCTION_WORDS | HAN_FUNCTION_WORDS and not any(marks[start : start + len(piece)])
-    ]
-
-
-def _pieces(text: Text, explained: bytearray, literals: Sequence[Literal], named: Mapping[str, Any]) -> list[Span]:
+def _pieces(text: Text, spans: list[Span], literals: Sequence[Literal], named: Mapping[str, Any]) -> list[Span]:
     """The parts of a question between what names the tool, the languages and the quotations: one can be a text."""
-    spans = [span for _, span in named.values()]
+    topic = min(spans)[0] if spans else 0
+    spans = [*spans, *(span for _, span in named.values())]
     for each in (each for each in literals if each.kind in ("language", "quoted")):
         lead = _TO_LANGUAGE.search(text.command[: each.start])
         spans.append((lead.start() if lead else each.start, each.end))
-    topic, gaps = explained.find(1), re.finditer(rb"\0+", _marked(text, spans, explained))
-    return [span for gap in gaps if (span := _trimmed(text, *gap.span(), is_led=0 <= topic < gap.start()))]
+    gaps = re.finditer(rb"\0+", _marked(text, spans))
+    return [span for gap in gaps if (span := _trimmed(text, *gap.span(), is_led=topic < gap.start()))]
 
 
 def _trimmed(text: Text, start: int, end: int, *, is_led: bool) -> Span | None:
@@ -209,8 +185,10 @@ def _trimmed(text: Text, start: int, end: int, *, is_led: bool) -> Span | None:
     return (start, end) if words and says and not _PRONOUN.fullmatch(text.flat, start, end) else None
 
 
-def _is_ordered(tool: OfferedTool, text: Text) -> bool:
-    """Whether every word of the tool's name is in the question, and it is no question or supposition."""
-    pieces = (piece for piece, _, _ in _words(tool, text))
-    said = set(chain.from_iterable(map(terms_of, pieces)))
-    return all(not terms_of(word).isdisjoint(said) for word in tool.name_words) and not _NO_ORDER.search(text.command)
+def _is_ordered(tool: OfferedTool, text: Text, spans: Sequence[Span]) -> bool:
+    """Whether a part begins with the tool's words, has all of its name, and is no question or supposition."""
+    said = frozenset(chain.from_iterable(terms_of(piece) for piece, _, _ in _words(tool, text)))
+    opening = _ORDER.match(text.command)
+    begins = text.chinese or any(start <= (opening.end() if opening else 0) < end for start, end in spans)
+    has_name = all(not terms_of(word).isdisjoint(said) for word in tool.name_words)
+    return begins and has_name and not _NO_ORDER.search(text.command)

@@ -15,11 +15,11 @@ from app.offline.tools import SOMEBODY, SUCH_AS, OfferedTool, Parameter
 
 __all__ = ["proposal", "reply", "report"]
 
-_SAMPLES: dict[str, Sequence[Any]] = {
-    **{"number": (20, 2), "days": (3, 1), "date": ["2030-01-31"], "time": ["19:30"], "place": ["Paris"], "id": ["A1"]},
-    **{"date_time": ["2030-01-31T19:30:00"], "moment": ["PT10M"], "zone": ["Asia/Tokyo"], "language": ["fr"]},
-    **{"currency": ["USD"], "boolean": ["yes"], "text": ["hello"], "pattern": ("USD", "A1", "1", "2030-01-31")},
-}
+_SAMPLES = """
+number=20 days=3 date=2030-01-31 time=19:30 date_time=2030-01-31T19:30:00 moment=PT10M zone=Asia/Tokyo place=Paris
+language=fr currency=USD id=A1 boolean=yes text=hello pattern=USD
+"""
+_USUAL = dict(each.split("=") for each in _SAMPLES.split())
 # What data alone do not answer.
 _JUDGED = re.compile(r"[更最][冷热]|比|要带|\b(?:should i|do i need|than|warmer|colder|hotter|better)\b")
 _TARGETS = {"place": "Rome", "currency": "EUR", "pattern": "EUR"}
@@ -41,11 +41,9 @@ def proposal(planned: Plan) -> str:
 
 def reply(planned: Plan, tools: Sequence[OfferedTool]) -> str:
     """Say in the user's language what is missing, or what the model can do instead."""
-    text, chinese = planned.text, planned.text.chinese
-    if planned.is_confirmed is False or text.is_too_long or not tools:
-        return say("too_long" if text.is_too_long else "no_tools" if not tools else "not_run", chinese)
-    if planned.readings and all(each.is_complete for each in planned.readings):
-        return say("too_many", chinese)
+    chinese = planned.text.chinese
+    if planned.is_confirmed is False or not tools:
+        return say("not_run" if tools else "no_tools", chinese)
     if lacking := [_lacking(each, chinese) for each in planned.readings if _is_meant(each)]:
         return "\n".join(dict.fromkeys(lacking))
     return say("refusal", chinese, examples=_shown(islice(dict.fromkeys(_examples(tools, chinese)), 2), chinese))
@@ -82,8 +80,8 @@ def _sample(parameter: Parameter) -> Any:
     described = SUCH_AS.search(str(parameter.schema.get("description", "")))
     somebody = "Ann" if parameter.role == "other" and SOMEBODY.search(parameter.about) else None
     target = _TARGETS.get(parameter.role) if parameter.side == "target" else None
-    usual = _SAMPLES.get(parameter.role, [somebody])
-    samples = (*parameter.choices[:1], target, described and described[1], *usual, parameter.schema.get("minimum"))
+    spare = {"number": parameter.schema.get("minimum"), "pattern": "A1"}.get(parameter.role)
+    samples = *parameter.choices[:1], target, described and described[1], somebody, _USUAL.get(parameter.role), spare
     return next((each for each in samples if each is not None and (parameter.choices or parameter.fit(each))), None)
 
 

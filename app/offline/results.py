@@ -45,7 +45,7 @@ class Result:
         if isinstance(value, dict) and value.get("error"):
             shown = self._failure(value["error"])
         elif isinstance(value, dict):
-            shown = self._clock(value) or _sentence(value) or "\n".join(self._lines(self._focused(value)))
+            shown = self._clock(value) or "\n".join(self._lines(self._focused(value)))
         elif value is None or value == "Done":
             shown = self._say("done", tool=self.tool)
         elif isinstance(value, list | str):
@@ -138,11 +138,3 @@ def _days_of(value: Any) -> list[date]:
     entries = value if isinstance(value, list) else []
     days = [_date(next(iter(each.values()), 0)) if isinstance(each, dict) else None for each in entries]
     return [each for each in days if each] if None not in days else []
-
-
-def _sentence(value: Mapping[str, Any]) -> str | None:
-    """The sentence that says all that a result holds, apart from ids."""
-    texts = [str(each) for each in value.values() if each not in (None, "")]
-    sentences = [each for each in texts if re.search(r"\w\s+\w|[㐀-鿿]{3}", each)]
-    others = [each for each in texts if not re.fullmatch(r"(?=\S*[0-9])(?=\S*[A-Za-z])[\w-]{8,}", each)]
-    return next((one for one in sentences if all(each in one for each in others)), None)

@@ -13,14 +13,11 @@ no_tools | 我是离线模型，这次没有可用的工具，所以无法回答
 或者设置 DASHSCOPE_API_KEY 或 OPENAI_API_KEY 后重新启动，由真正的大模型回答。 |\
  I am the offline model and was given no tools, so I cannot answer this; use an address that ends in\
  /chat-tool-function, or set DASHSCOPE_API_KEY or OPENAI_API_KEY and restart, so that a real model answers.
-too_long | 这个问题太长，离线模型读不了；请写短一些，要处理的文字放在引号里或冒号后面。 |\
- This question is too long for the offline model; shorten it, and put text to be processed in quotes or after a colon.
 missing | 要用 {tool} 回答，还缺少{names}{examples}。 | To answer with {tool} I still need {names}{examples}.
 unfit | {tool} 不能按{names}来查，所以我没有查。 | {tool} cannot take {names} into account, so I did not call it.
 proposal | 这会改动数据，请先确认：{calls}。要执行请回答“是”。 |\
  This may change something, so please confirm: {calls}. Answer "yes" to run it.
 not_run | 好的，什么都没有执行。 | All right, nothing was run.
-too_many | 一次最多调用五次，请少问一些。 | I make at most five calls at a time; please ask for fewer.
 judged | 比较和判断要由你自己或真正的大模型来做。 | Comparing and judging this is left to you or to a real model.
 quote | “{text}” | "{text}"
 done | {tool} 已完成。 | {tool} is done.

@@ -85,7 +85,7 @@ class Parameter:
         kind = _NUMBERS.get(self.type, "bool" if self.type == "boolean" else "str")
         given = {short: self.schema[keyword] for keyword, short in limits.items() if keyword in self.schema}
         with suppress(SchemaError):
-            return SchemaValidator({"type": kind, **given})  # type: ignore[misc]
+            return SchemaValidator({"type": kind, **given})
         return SchemaValidator({"type": "none"})
 
     def fit(self, value: Any) -> Any:

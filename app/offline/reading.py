@@ -10,7 +10,7 @@ from app.offline.arguments import Arguments, named_arguments
 from app.offline.literals import Literal
 from app.offline.text import Span, Text
 from app.offline.tools import OfferedTool, terms_of
-from app.offline.vocabulary import ACTIONS, FUNCTION_WORDS, HAN_FUNCTION_WORDS, concepts_of
+from app.offline.vocabulary import ACTIONS, FUNCTION_WORDS, concepts_of
 
 __all__ = ["Reading", "leftover", "read"]
 
@@ -38,7 +38,7 @@ _PRONOUN = re.compile(
     rf"(?:{_GAP}|\b(?:th[ie]s|that|it|these|those|them|the|following|above|text|sentence|previous|question|answer|result|for|into|to|in|my"
     r"|your|last|an?|some|i|need|want|me|please)\b|这个?|那个?|它|[以下上]面?|刚才|内容|结果|回答|句子|句话|文字|的)+"
 )
-_NOTHING = re.compile(f"(?:{'|'.join(HAN_FUNCTION_WORDS)})+")
+_NOTHING = re.compile(f"(?:{'|'.join(each for each in FUNCTION_WORDS if not each.isascii())})+")
 _TO_LANGUAGE = re.compile(r"(?:\b(?:from|into|to|in)\s+(?:the )?|[译翻]?[成为到作]\s*|[用从]\s*)$")
 
 
@@ -96,9 +96,7 @@ def read(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> Reading 
 def leftover(tool: OfferedTool, text: Text, spans: Sequence[Span], literals: Sequence[Literal]) -> list[str]:
     """Words that say something and that nothing explains; literals are judged with the arguments."""
     marks = _marked(text, [*spans, *((each.start, each.end) for each in literals)])
-    said = (
-        (piece, start) for piece, start, _ in _words(tool, text) if piece not in FUNCTION_WORDS | HAN_FUNCTION_WORDS
-    )
+    said = ((piece, start) for piece, start, _ in _words(tool, text) if piece not in FUNCTION_WORDS)
     return [piece for piece, start in said if not any(marks[start : start + len(piece)])]
 
 
@@ -142,14 +140,14 @@ def _words(tool: OfferedTool, text: Text) -> Iterator[tuple[str, int, str]]:
             sizes = range(min(8, len(word) - position), 0, -1)
             pieces = (word[position : position + size] for size in sizes)
             piece = next(each for each in pieces if len(each) == 1 or _is_known(tool, each))
-            is_common = piece in HAN_FUNCTION_WORDS and not concepts_of(piece)
+            is_common = piece in FUNCTION_WORDS and not concepts_of(piece)
             term = _term(tool, piece) or (piece if len(piece) > 1 and piece in tool.han else "")
             yield piece, start + position, "" if is_common else term
             position += len(piece)
 
 
 def _is_known(tool: OfferedTool, piece: str) -> bool:
-    return piece in HAN_FUNCTION_WORDS or bool(concepts_of(piece)) or piece in tool.han
+    return piece in FUNCTION_WORDS or bool(concepts_of(piece)) or piece in tool.han
 
 
 def _term(tool: OfferedTool, word: str) -> str:

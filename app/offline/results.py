@@ -45,7 +45,7 @@ class Result:
         if isinstance(value, dict) and value.get("error"):
             shown = self._failure(value["error"])
         elif isinstance(value, dict):
-            shown = self._clock(value) or "\n".join(self._lines(self._focused(value)))
+            shown = self._clock(value) or _description(value) or "\n".join(self._lines(self._focused(value)))
         elif value is None or value == "Done":
             shown = self._say("done", tool=self.tool)
         elif isinstance(value, list | str):
@@ -138,3 +138,9 @@ def _days_of(value: Any) -> list[date]:
     entries = value if isinstance(value, list) else []
     days = [_date(next(iter(each.values()), 0)) if isinstance(each, dict) else None for each in entries]
     return [each for each in days if each] if None not in days else []
+
+
+def _description(value: Mapping[str, Any]) -> str:
+    """The description in a result, if it says all of it apart from an id."""
+    text = str(value.get("description") or "")
+    return text if all(str(each) in text for key, each in value.items() if key != "id") else ""

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-__all__ = ["ACTIONS", "CURRENCIES", "FUNCTION_WORDS", "HAN_FUNCTION_WORDS", "HAN_WORDS", "SYNONYMS", "UNITS"]
-__all__ += ["concepts_of", "stem"]
+__all__ = ["ACTIONS", "CURRENCIES", "FUNCTION_WORDS", "HAN_WORDS", "SYNONYMS", "UNITS", "concepts_of", "stem"]
 
 # A concept and the words for it: a question is led to a tool that uses any other word for the same concept.
 _CONCEPTS = """
@@ -40,10 +39,6 @@ too more most compare than versus vs u r visiting travelling trip named called n
 sentence well plan take bring first api function method tool returns return information info data specified given
 general text based service user users city place content needed needs translated such retrieve fetch provides perform
 days range ranges
-"""
-FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
-"""English words that may stand in any question or description and say nothing about the tool."""
-_HAN_FUNCTION = """
 请问 请告诉我 告诉我 请帮我 请 麻烦 帮我 帮忙 给我 为我 替我 你能 能不能 可不可以 可以 能否 能 我想知道 我想 想知道 想
 知道 我要 要 查一下 查询一下 看一下 查查 看看 查看 查询 查 看 问一下 问 一下 一遍 说说 讲讲 现在 当前 目前 此刻 是多少
 是什么 是不是 是 什么 怎么样 怎样 如何 怎么 多少 哪个 哪里 哪儿 哪些 有没有 有 没有 吗 呢 吧 啊 呀 了 的 地 得 在 到 去
@@ -53,7 +48,8 @@ _HAN_FUNCTION = """
 号 位 做 来 给 让 叫 名 究竟 到底 时候 所有 全部 成 些 每 哦 嘛 哪 几 说 未来 接下来 是否 穿 带 一个 一 两 共 向 就
 计划
 """
-HAN_FUNCTION_WORDS = frozenset(_HAN_FUNCTION.split())
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
+"""Words that may stand in any question or description and say nothing about the tool."""
 _CURRENCIES = """
 USD: dollar 美元 美金 $; EUR: euro 欧元 €; CNY: yuan rmb 人民币; JPY: yen 日元; GBP: pound 英镑 £; KRW: won 韩元; HKD:
 港币; INR: rupee 卢比; CHF: franc 瑞郎; RUB: ruble 卢布; AUD: 澳元; CAD: 加元

@@ -181,6 +181,6 @@ def _credential(scope: Scope) -> str:
             scheme, _, key = key.partition(" ")
         if scheme.lower() == "bearer" and (key := key.strip()):
             if found not in ("", key):
-                raise Unauthorized("the request bears several keys")
+                raise Unauthorized("the request contains several keys; send one")
             found = key
     return found

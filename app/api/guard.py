@@ -313,7 +313,7 @@ def _check_query(scope: Scope) -> None:
     except UnicodeDecodeError:
         raise InvalidRequest("the query string is not UTF-8") from None
     if "\x00" in text:
-        raise InvalidRequest("the query string holds a NUL character")
+        raise InvalidRequest("the query string contains a NUL character")
 
 
 class GuardMiddleware:

@@ -69,9 +69,9 @@ def refuse_shadowed_routes(of_modules: Sequence[BaseRoute], of_service: Sequence
     seen: set[tuple[str, str]] = set(operations)
     for path, method in (operation for route in iter_route_contexts(of_modules) for operation in _operations(route)):
         if _first_segment(path) in taken:
-            raise ConfigurationError(f"a tool folder has the path {path}: /{_first_segment(path)} is the service's")
+            raise ConfigurationError(f"a tool module has the path {path}: /{_first_segment(path)} is the service's")
         if (path, method) in seen:
-            raise ConfigurationError(f"a tool folder has the path {path}, which exists already: rename the folder")
+            raise ConfigurationError(f"a tool module has the path {path}, which exists already: rename the package")
         seen.add((path, method))
 
 

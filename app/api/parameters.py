@@ -92,9 +92,9 @@ class Parameter:
             raise ValidationFailed(f"{self.name}: must be a {kind}")
         for text in texts:
             if "\x00" in text:
-                raise ValidationFailed(f"{self.name}: holds a NUL character")
+                raise ValidationFailed(f"{self.name}: contains a NUL character")
             if not text.isascii() and text.encode("utf-8", "replace").decode() != text:
-                raise ValidationFailed(f"{self.name}: holds half a character, a lone surrogate")
+                raise ValidationFailed(f"{self.name}: contains a lone surrogate, which is half a character")
         return texts
 
     def in_url(self) -> dict[str, Any]:
@@ -147,7 +147,7 @@ class Parameters:
 
     async def _add_body(self, request: Request, given: dict[str, list[str]]) -> None:
         if given and not self._url_of_post:
-            raise ValidationFailed(f"{next(iter(given))}: belongs into the JSON body of a POST, not into its URL")
+            raise ValidationFailed(f"{next(iter(given))}: belongs in the JSON body of a POST, not in its URL")
         body = await json_object(request)
         refuse_unknown(body, self._known)
         for name, value in body.items():

@@ -180,7 +180,7 @@ class ToolRegistry:
         """
         entry = self._now.entries.get(name)
         if entry is None:
-            raise NotFound(f"no folder has the name {name[:64]}")
+            raise NotFound(f"no tool module has the name {name[:64]}")
         entry.check()
         return entry.in_conversation(), entry.advisors
 

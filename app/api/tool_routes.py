@@ -163,7 +163,7 @@ async def run_tool(
     _check_url(request)
     tool = service.tools.tool(name)
     if tool.metadata.requires_approval and not key:
-        raise InvalidRequest(f"Idempotency-Key: is missing; {name} needs approval, and the key makes it happen once")
+        raise InvalidRequest(f"Idempotency-Key: is missing; {name} requires approval, and with the key it runs once")
     arguments = await json_object(request)
     context = {CONVERSATION_ID: conversation_of(session)} if session else {}
     prompt = manual_request(service.manual_client, tool, arguments, context)

@@ -31,7 +31,7 @@ def leave_question(service: OpenedService, query: str, tools: Sequence[str] | No
     question = BackgroundQuestion("/chat", to_json(body).decode(), headers, ANONYMOUS, "", service.caller.tenant)
     service.run(partial(_leave, service, question))
     print_result(question.identifier)
-    print_note("the service answers it; see it by: python -m app ask --follow " + question.identifier)
+    print_note("the service answers it; to read the answer: python -m app ask --follow " + question.identifier)
     return ANSWERED
 
 
@@ -71,7 +71,7 @@ async def _print(events: AsyncGenerator[tuple[int, int, tuple[str, str]], None])
     async for attempt, _, (name, data) in events:
         if begun and attempt != begun:
             print_result()
-            print_note("the process died; another one begins anew")
+            print_note("the process exited; the answer starts again")
         begun = attempt
         if name == "delta":
             print_result(from_json(data)["text"], end="")

@@ -265,12 +265,12 @@ def manager(settings: Settings, processor: ToolExecutionExceptionProcessor) -> T
     """The executor of tool calls.
 
     Raises:
-        ConfigurationError: a tool folder provides a processor that is not valid.
+        ConfigurationError: a tool module provides a processor that is not valid.
     """
     try:
         check_processor(processor)
     except TypeError as error:
-        raise ConfigurationError(f"ToolExecutionExceptionProcessor of a tool folder: {error}") from error
+        raise ConfigurationError(f"ToolExecutionExceptionProcessor of a tool module: {error}") from error
     return ToolCallingManager(
         timeout=settings.tool_timeout,
         max_result_chars=settings.tool_result_max_chars,

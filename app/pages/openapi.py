@@ -63,7 +63,7 @@ def _in_place(path: str, item: Any, shown: Mapping[str, Any]) -> Mapping[str, An
 
 def _operation(general: Mapping[str, Any], tool: Mapping[str, Any]) -> dict[str, Any]:
     operation: dict[str, Any] = copy.deepcopy(dict(general))
-    consent = "\n\nNeeds approval: running it here counts as approval, and the `Idempotency-Key` makes it happen once."
+    consent = "\n\nRequires approval: running it here counts as approval, and with the `Idempotency-Key` it runs once."
     operation |= {
         "operationId": f"run_{tool['name']}",
         "summary": f"Run {tool['name']}",

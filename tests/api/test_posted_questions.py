@@ -106,8 +106,8 @@ MALFORMED: list[tuple[bytes, int, str]] = [
     (b'{"query": ["a"]}', 422, "query: must be a string"),
     (b'{"query": "a", "query": "b"}', 422, "query: given more than once"),
     (b'{"query": "\\u3000 "}', 422, "query: must not be blank"),
-    (b'{"query": "a\\u0000"}', 422, "query: holds a NUL character"),
-    (b'{"query": "\\ud800"}', 422, "query: holds half a character"),
+    (b'{"query": "a\\u0000"}', 422, "query: contains a NUL character"),
+    (b'{"query": "\\ud800"}', 422, "query: contains a lone surrogate"),
     (b'{"query": "' + b"a" * 32_001 + b'"}', 422, "query: String should have at most 32000 characters"),
     (b'{"qeury": "a"}', 422, "qeury: there is no such parameter; did you mean query?"),
     (b'{"\\ud800": "a"}', 422, "?: there is no such parameter; known: "),
@@ -161,7 +161,7 @@ async def test_a_post_gives_nothing_in_its_url(path: str, client: httpx.AsyncCli
     for url in (f"{path}?query=hello", f"{path}?query="):
         answer = await client.post(url, json={})
         assert (answer.status_code, answer.json()["code"]) == (422, "validation")
-        assert answer.json()["detail"] == "query: belongs into the JSON body of a POST, not into its URL"
+        assert answer.json()["detail"] == "query: belongs in the JSON body of a POST, not in its URL"
     assert player.requests == []
 
 

@@ -132,7 +132,7 @@ def test_anything_else_stops_the_start_with_one_line(parts: str, line: str, pack
         (
             "def processor() -> ToolExecutionExceptionProcessor:\n    return object()\n"
             "module = ToolModule(functions=(roll,), provides=(processor,))",
-            "ToolExecutionExceptionProcessor of a tool folder: an exception processor needs a method process(",
+            "ToolExecutionExceptionProcessor of a tool module: an exception processor needs a method process(",
         ),
     ],
     ids=["cannot be opened", "one name twice", "no processor"],

@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from app.access.keys import digest_of
-from tests.pages.page import CONVERSATION, Visit, say, streamed
+from tests.pages.page import CONVERSATION, Visit, hanging, say, streamed
 from tests.pages.workshop.printer import PRINTED
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, finish, sse
 from tests.serving import service
@@ -77,6 +77,27 @@ async def test_the_model_receives_the_reason_of_a_rejection(visit: Visit) -> Non
         assert await decided(page) == {"c0": {"approved": False, "reason": "Paper is out"}, "c1": {"approved": True}}
         await expect(page.locator(".turn.assistant .text")).to_contain_text("Paper is out")
         await expect(page.locator(".turn summary .badge")).to_have_text(["rejected", "ok"])
+
+
+async def test_a_decision_that_a_busy_session_refuses_is_sent_again(visit: Visit) -> None:
+    script = model('{"text": "A page"}')
+    async with (
+        OpenAIPlayer(
+            lambda asked: hanging("Once") if "tale" in str(asked.body["messages"]) else script(asked)
+        ) as player,
+        service("tests.pages.workshop", OPENAI_BASE_URL=player.base_url, SESSION_WAIT="0.2") as client,
+        visit(client.base_url, place=CONVERSATION, faults="409") as page,
+    ):
+        await say(page, "Print")
+        approve = page.get_by_role("button", name="Approve")
+        await expect(approve).to_be_visible()
+        other = {"userInput": "A tale", "sessionId": await page.evaluate("sessionStorage.getItem('toolchat.session')")}
+        async with client.stream("GET", "/chat/stream", params=other):
+            await approve.click()
+            await expect(page.locator(".turn .problem")).to_contain_text("session-busy")
+        await page.reload()
+        await approve.click()
+        await expect(page.locator(".turn.assistant .text")).to_contain_text("Told: printed")
 
 
 async def test_long_numbers_are_edited_as_they_are(visit: Visit) -> None:

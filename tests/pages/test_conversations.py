@@ -96,7 +96,7 @@ async def test_an_expired_conversation_is_removed_from_the_list(visit: Visit) ->
         session = await page.evaluate("sessionStorage.getItem('toolchat.session')")
         assert (await client.delete(f"/chat/{session}")).status_code == 204
         await page.reload()
-        await expect(page.locator(".notice.gone")).to_have_text("The conversation “One” is no longer stored.")
+        await expect(page.locator(".gone")).to_have_text("The conversation “One” is no longer stored.")
         await expect(page.locator(NAMES)).to_have_count(0)
         await ask(page, "Two")
         await expect(page.locator(NAMES)).to_have_text(["Two"])

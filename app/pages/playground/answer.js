@@ -22,16 +22,18 @@ export class AnswerView {
     this.running = this.question = this.answer = null;
   }
 
-  /** Asks, and shows what comes until the answer ends, fails or is stopped. */
-  async run(url, init = {}) {
+  /** Asks, and shows what comes until the answer ends, fails or is stopped; `onRefused` may ask for it again. */
+  async run(url, init = {}, onRefused) {
     const running = (this.running = new AbortController());
     this.answer = null;
     this.after.replaceChildren();
     this.options.onRunning?.(true);
     this.settled = false;
+    let begun = false;
     say(this.status, this.options.waiting ?? "waiting");
     try {
       const events = ask(url, { ...init, signal: running.signal }, (headers) => {
+        begun = true;
         this.question = questionIn(headers);
         this.options.onHeaders?.(headers);
       });
@@ -44,6 +46,7 @@ export class AnswerView {
       const document = documentOf(error);
       if (running.signal.aborted) this.#stopped();
       else this.#fail(document);
+      if (document.retryable && !begun) onRefused?.();
       // The service has answered, so that the same key would give the same answer.
       this.settled = !running.signal.aborted && document.code !== "connection-lost";
     } finally {
@@ -77,12 +80,13 @@ export class AnswerView {
     this.running?.abort();
   }
 
-  /** Shows the calls that wait for consent, and goes on with the decisions. */
+  /** Shows the calls that wait for consent, and goes on with the decisions; if the service is busy, they wait again. */
   wait(approval) {
+    this.answer = { approval };
     const url = address(`/approvals/${encodeURIComponent(approval.id)}`);
     this.after.append(consentElement(approval, (body) => {
       this.options.place().focus({ preventScroll: true });
-      this.run(url, { method: "POST", headers: { "Content-Type": "application/json", ...bearingToken(approval.token) }, body });
+      this.run(url, { method: "POST", headers: { "Content-Type": "application/json", ...bearingToken(approval.token) }, body }, () => this.wait(approval));
     }));
   }
 

@@ -39,7 +39,7 @@ function callElement(call, open) {
 function progressElement({ done, of, text: told }) {
   const bar = make("progress");
   if (of) Object.assign(bar, { max: of, value: done });
-  const counted = of ? say(make("span"), "progressOf", { done, of }) : say(make("span"), "progressDone", { done });
+  const counted = say(make("span"), of ? "progressOf" : "progressDone", { done, of });
   bar.ariaLabel = counted.textContent;
   return make("span", "progress", bar, make("span", "progress-text", counted, told ? ` · ${told}` : ""));
 }

@@ -27,7 +27,7 @@ class Pane {
     this.path = make("code");
     this.sandbox = say(make("span", "badge sandbox"), "sandbox");
     this.stop = button("quiet stop", "stop", () => this.view?.stop());
-    this.body = make("div", "pane-body", say(make("p", "idle"), "idle"));
+    this.body = make("div", "pane-body", say(make("p", "muted"), "idle"));
     const title = say(make("h2"), variant);
     const head = make("div", "pane-head", title, this.stop);
     this.where = make("p", "pane-path", this.path, this.sandbox);
@@ -44,7 +44,7 @@ class Pane {
     this.path.textContent = this.url ?? "";
     this.where.hidden = !exists;
     this.sandbox.hidden = true;
-    this.body.replaceChildren(say(make("p", "idle"), exists ? "idle" : "noVariant"));
+    this.body.replaceChildren(say(make("p", "muted"), exists ? "idle" : "noVariant"));
   }
 
   ask(query) {

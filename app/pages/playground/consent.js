@@ -52,7 +52,7 @@ class Waiting {
 
 export function consentElement(approval, onDecided) {
   const decisions = new Map();
-  const form = make("div", "consent", say(make("p", "consent-title"), "approvalTitle"));
+  const form = make("div", "consent", say(make("strong"), "approvalTitle"));
   for (const call of approval.calls) {
     const waiting = new Waiting(call, (decision) => {
       decisions.set(call.id, decision);

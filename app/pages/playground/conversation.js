@@ -148,7 +148,7 @@ export class Conversation {
       place: () => this.message,
       callsFirst: true,
       onEvent: (event, data) => { if (event === "todo" && view === this.view) showTodo(data); },
-      onHeaders: () => remembered.run(session, view.question?.href),
+      onHeaders: () => remembered.record(session, { running: view.question?.href }),
       onRunning: (running) => this.#onRunning(session, view, running),
       onShown: () => this.end.follow(),
     });
@@ -172,7 +172,7 @@ export class Conversation {
   #rememberEnd(session, turn) {
     const { answer } = turn.view;
     if (answer && !answer.approval) Object.assign(turn, { answered: true, answer: answer.answer });
-    remembered.end(session, answer, turn.view.question?.href);
+    remembered.record(session, { answer, running: turn.view.question?.href });
   }
 
   async #restoreTurns(session, opening) {

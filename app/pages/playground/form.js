@@ -33,7 +33,7 @@ export class ArgumentsForm {
     const id = name.replace(/\W/g, "_"); // what describes an element is named by words without spaces
     field.control.id = `argument-${id}`;
     field.control.name = name;
-    const title = make("label", "field-name", make("code", "", name), " ", say(make("span", "field-need"), required ? "required" : "optional"));
+    const title = make("label", "field-name", make("code", "", name), " ", say(make("span", "muted"), required ? "required" : "optional"));
     title.htmlFor = field.control.id;
     const hint = hintElement(schema);
     hint.id = `hint-${id}`;

@@ -53,14 +53,12 @@ export function beginWithKey() {
 export async function fetchWithKey(url, init) {
   for (;;) {
     const key = heldKey();
-    const response = await fetch(url, { ...init, headers: { ...init.headers, ...bearing(key) }, cache: "no-store" });
+    const response = await fetch(url, { ...init, headers: { ...init.headers, ...(key && { Authorization: `Bearer ${key}` }) }, cache: "no-store" });
     if (response.status !== 401 || (init.headers && TOKEN_HEADER in init.headers)) return response;
     if (key === heldKey() && !(await askedForKey())) return response;
     init.signal?.throwIfAborted();
   }
 }
-
-const bearing = (key) => (key ? { Authorization: `Bearer ${key}` } : {});
 
 let asking = null;
 

@@ -1,7 +1,7 @@
 /** Why the service did not answer, and how the page says it. */
 
 import { make } from "./elements.js";
-import { say, text, timeOf } from "./texts.js";
+import { say, text, timeIn } from "./texts.js";
 
 /** A problem document, the service's own or one made here, to be thrown. */
 export class Problem extends Error {
@@ -33,16 +33,13 @@ export function wordsOf(document) {
   else if (detail) words.push(make("p", "", detail));
   if (text(advice, "")) words.push(say(make("p"), advice));
   else if (wait && wait < 100) words.push(say(make("p"), "waitFor", { seconds: wait }));
-  else if (wait) words.push(say(make("p"), "waitUntil", { time: clock(wait) }));
+  else if (wait) words.push(say(make("p"), "waitUntil", { time: timeIn(wait) }));
   else if (document.retryable) words.push(say(make("p"), "advice.retry"));
   return words;
 }
 
 /** The same in short, to be said aloud. */
 export const reasonOf = (document) => wordsOf(document)[0]?.textContent ?? document.code;
-
-/** The time of day in so many seconds. */
-const clock = (seconds) => timeOf(new Date(Date.now() + seconds * 1000), { hour: "2-digit", minute: "2-digit" });
 
 /** A problem document with its title, its code and its request. */
 export function problemElement(document, what = "problem") {

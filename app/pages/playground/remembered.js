@@ -75,14 +75,8 @@ export const remembered = {
     write([{ ...before, ...changes }, ...others]);
   },
 
-  /** A question is answered in the background. */
-  run(id, running) {
-    const pending = remembered.find(id)?.pending;
-    if (pending) remembered.update(id, { pending: { ...pending, running } });
-  },
-
   /** A question has its answer, one that waits for an approval, or none; where it is `running`, none yet. */
-  end(id, answer, running, problem) {
+  record(id, { answer, running, problem }) {
     const pending = remembered.find(id)?.pending;
     if (!pending) return; // it was deleted in another tab
     const { approval } = answer ?? {};

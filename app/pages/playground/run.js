@@ -3,7 +3,7 @@
 import { AnswerView } from "./answer.js";
 import { address, announce, find, make } from "./elements.js";
 import { heldKey } from "./key.js";
-import { say, text, timeOf } from "./texts.js";
+import { say, text, timeIn } from "./texts.js";
 
 /** The request that runs a tool. */
 export function requestOf(name, body, session, key) {
@@ -39,6 +39,6 @@ export function runView(name) {
     },
   });
   view.element.classList.add("run");
-  view.element.prepend(say(make("p", "muted run-time"), "at", { time: timeOf(new Date()) }));
+  view.element.prepend(say(make("p", "muted"), "at", { time: timeIn(0) }));
   return view;
 }

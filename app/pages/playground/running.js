@@ -11,7 +11,7 @@ export async function settle(session) {
   const { running } = remembered.find(session)?.pending ?? {};
   if (!running) return undefined;
   const { status, answer, error } = await readJson(running).catch((fault) => ({ status: documentOf(fault).code }));
-  if (["completed", "failed", "cancelled", "not-found"].includes(status)) remembered.end(session, answer, undefined, error);
+  if (["completed", "failed", "cancelled", "not-found"].includes(status)) remembered.record(session, { answer, problem: error });
   // The record of a question is stored for minutes: the conversation may have its answer.
   if (status === "not-found") remembered.update(session, { answered: true });
   return status;
@@ -22,7 +22,7 @@ export function lose(session) {
   const { name = "", pending } = remembered.find(session) ?? {};
   if (pending) remembered.update(session, { answered: false, pending: { question: pending.question, plan: pending.plan } });
   else remembered.forget(session);
-  return say(make("p", "notice gone"), "gone", { name });
+  return say(make("p", "muted gone"), "gone", { name });
 }
 
 // Those of other conversations than the shown one, for the list; but nobody is asked for a key again and again.

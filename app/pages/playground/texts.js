@@ -28,9 +28,9 @@ export function text(key, otherwise = key, values = {}) {
   return found.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 }
 
-/** The time of day, in the language of the page. */
-export function timeOf(date, options) {
-  return date.toLocaleTimeString(language() === "zh" ? "zh-CN" : "en-GB", options);
+/** The time of day in so many seconds, in the language of the page. */
+export function timeIn(seconds) {
+  return new Date(Date.now() + seconds * 1000).toLocaleTimeString(language() === "zh" ? "zh-CN" : "en-GB", { timeStyle: "short" });
 }
 
 /** Whether the page has a word of its own for something. */

@@ -16,7 +16,7 @@ class ToolPanel {
     this.form = new ArgumentsForm(tool.input_schema);
     this.key = newKey();
     this.runs = make("div", "runs");
-    this.empty = say(make("p", "idle"), "runsEmpty");
+    this.empty = say(make("p", "muted"), "runsEmpty");
     this.runButton = say(make("button", "primary"), "run");
     this.stopButton = button("primary stop", "stop", () => this.running?.stop());
     this.stopButton.hidden = true;
@@ -37,7 +37,6 @@ class ToolPanel {
   }
 
   #arguments() {
-    this.runButton.type = "submit";
     const again = button("plain-button", "reset", () => this.form.reset());
     const curl = copyButton("plain-button", "curl", () => asCurl(this.#request(newKey())));
     const more = this.form.fields.length ? [again, curl] : [curl];
@@ -80,7 +79,7 @@ export class Tools {
     const asked = new URLSearchParams(location.search).get("tool") ?? "";
     const first = this.choices.has(asked) ? asked : this.choices.keys().next().value;
     if (first) this.choose(first);
-    else find("tool").replaceChildren(say(make("p", "idle"), "toolsNone"));
+    else find("tool").replaceChildren(say(make("p", "muted"), "toolsNone"));
   }
 
   choose(name) {

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from app.gazetteer.gazetteer import find_place
@@ -12,7 +13,7 @@ from app.offline.text import Span, Text
 from app.offline.tools import OfferedTool, Parameter
 from app.offline.vocabulary import FUNCTION_WORDS, SYNONYMS, UNITS, stem
 
-__all__ = ["Arguments", "named_arguments"]
+__all__ = ["Arguments", "Candidate", "named_arguments"]
 
 _ACCEPTED = {
     "id": ("word", "number", "quoted"),
@@ -22,13 +23,14 @@ _ACCEPTED = {
     "place": ("place", "quoted"),
     "zone": ("place", "quoted"),
     "date": ("date", "quoted"),
-    "moment": ("duration", "quoted"),
+    "days": ("days", "number"),
+    "date_time": ("date", "time", "duration", "quoted"),
     "text": ("quoted",),
 }
-_STEPS = ("beside", "quoted", "others", "pieces")
+_VAGUE = ("other", "word", "id", "pattern", "number")
+Candidate = tuple[Span, Any, Literal]
+"""A value for a parameter, its position and what it was made from."""
 _BEFORE = {"source": r"(?:\bfrom|从|由|自) ?$", "target": r"(?:\bto|\binto|\bin|到|去|成|为|换|往|至) ?$"}
-_NEGATED = re.compile(r"(?:\bwithout|\bno|\bnot|不要|不用|不|无|没有)\s*(?:an? |any |the )?$")
-_ON_OFF = re.compile(r"(?P<off>\boff\b|关)|\bon\b|开")
 _ROW = re.compile(
     r"\s*(?:[,、&;]|\b(?:and|or)\b|[和与跟及比]|还是|以及)(?:[\s,、]|\b(?:and|or|in|to|into|at|for|from)\b|[在从])*"
 )
@@ -87,17 +89,14 @@ class Arguments:
     unfit: list[str] = field(default_factory=list)
     others: list[tuple[str, Any]] = field(default_factory=list)
     is_loose: bool = False
-    _held: dict[int, str] = field(default_factory=dict)
-    """The names of the parameters that hold the literals, by the literals' numbers."""
+    _held: list[Literal] = field(default_factory=list)
 
     def fill(self) -> "Arguments":
         """Fill every parameter that the question has a value for."""
-        self.used += [span for _, span in self.named.values()]
-        inside = [n for n, each in enumerate(self.literals) if any(a <= each.start < b for a, b in self.used)]
-        self._held = dict.fromkeys(inside, "")
         found: dict[str, Any] = {name: value for name, (value, _) in self.named.items()}
+        self.used += [span for _, span in self.named.values()]
         # In steps, so that a number with its unit is no other parameter's, and a text is what all others leave.
-        for step in _STEPS:
+        for step in ("beside", "quoted", "others", "pieces"):
             for each in sorted(self.tool.parameters, key=lambda each: not each.required):
                 if each.name not in found and (value := self._value(each, step, found)) is not None:
                     found[each.name] = value
@@ -107,56 +106,87 @@ class Arguments:
             else:
                 self.missing.append(each)
         self.values = {each.name: found[each.name] for each in self.tool.parameters if each.name in found}
-        self._read_rest()
+        self.unfit = [each.text for each in self.literals if not self._is_held(each) and not self._is_harmless(each)]
         return self
 
     def _value(self, parameter: Parameter, step: str, found: Mapping[str, Any]) -> Any:
         """The value of a parameter, if it is found in this step."""
-        role = parameter.role
-        if role == "number":
-            return self._number(parameter, step, found)
+        role, is_vague = parameter.role, parameter.role in _VAGUE
         if step == "pieces":
             return self._piece(parameter) if role in ("text", "other") else None
-        if role == "object" or step != ("quoted" if role == "text" else "others"):
+        if step != ("quoted" if role == "text" else "others") and (role, step) != ("number", "beside"):
             return None
-        special = {"choice": self._choice, "boolean": self._boolean, "array": self._array}
-        special |= {"days": self._days, "date_time": self._moment, "moment": self._moment}
-        return special.get(role, self._take)(parameter)
+        every = self._free(parameter.item or parameter)
+        free = self._on_side(parameter, every)
+        if is_vague or (role == "array" and parameter.item and parameter.item.role in _VAGUE):
+            beside = [each for each in free if self._is_beside(parameter, each)]
+            rivals = [each for each in self.tool.parameters if each.required and each.role == role == "number"]
+            is_sure = parameter.required and all(each is parameter or each.name in found for each in rivals)
+            free = beside or (free if is_sure and step == "others" else [])
+        if role in ("array", "days"):
+            values = [self._hold(each) for each in free]
+            return (max(values) if role == "days" else values) if values else None
+        is_row = role != "number" or not any(
+            each.role == role and each is not parameter for each in self.tool.parameters
+        )
+        return self._one(parameter, [*free[:1], *(each for each in every if is_row and free and each[0] > free[0][0])])
 
-    def _free(self, parameter: Parameter, *kinds: str) -> list[tuple[int, Literal, Any]]:
-        """The literals that are left for a parameter, with the values that they become."""
-        left = [(n, each) for n, each in enumerate(self.literals) if n not in self._held and each.kind in kinds]
-        return [(n, each, value) for n, each in left if (value := _become(parameter, each)) is not None]
-
-    def _take(self, parameter: Parameter) -> Any:
-        """The first literal of the right kind: beside the parameter's name, else on its side of from and to."""
-        free = self._free(parameter, *_ACCEPTED.get(parameter.role, (parameter.role,)))
-        if own := _BEFORE.get(parameter.side):
-            sided = [each for each in free if re.search(own, each[1].before)]
-            other = _BEFORE["target" if parameter.side == "source" else "source"]
-            # A text may be in any language: only "from French" says so.
-            rest = [] if (parameter.role, parameter.side) == ("language", "source") else free
-            free = sided or [each for each in rest if not re.search(other, each[1].before)]
-        if parameter.role in ("other", "word", "id", "pattern"):
-            beside = [each for each in free if self._is_beside(parameter, each[1])]
-            is_number = parameter.role == "other" and "number"
-            free = beside or [each for each in free if parameter.required and each[1].kind != is_number]
+    def _one(self, parameter: Parameter, free: Sequence[Candidate]) -> Any:
+        """The first of the values, and those in a row with it for calls of their own."""
+        if parameter.role == "date_time" and {each.kind for _, _, each in free} >= {"date", "time"}:
+            pair = [next(each for each in free if each[2].kind == kind) for kind in ("date", "time")]
+            return "T".join(map(self._hold, pair)) + ":00"
+        free = [each for each in free if parameter.role != "date_time" or each[2].kind not in ("date", "time")]
         if not free:
-            return None
-        number, literal, value = free[0]
-        self.is_loose |= literal.kind == "place" and literal.value.zone is None
-        return self._hold(number, parameter, value)
-
-    def _hold(self, number: int, parameter: Parameter, value: Any) -> Any:
-        self._held[number] = parameter.name
-        self.used.append((self.literals[number].start, self.literals[number].end))
+            return const if (const := parameter.schema.get("const")) is not None else None
+        value = self._hold(free[0])
+        for (last, _, one), (span, further, other) in pairwise(free):
+            if one.kind != other.kind or not _ROW.fullmatch(self.text.command, last[1], span[0]):
+                break
+            if self._hold((span, further, other)) not in (value, *(each for _, each in self.others)):
+                self.others.append((parameter.name, further))
         return value
 
-    def _is_beside(self, parameter: Parameter, literal: Literal) -> bool:
-        """Whether the words of a parameter stand directly before a literal, or the unit that it counts in behind it."""
+    def _hold(self, candidate: Candidate) -> Any:
+        span, value, literal = candidate
+        self.used.append(span)
+        self._held.append(literal)
+        self.is_loose |= literal.kind == "place" and literal.value.zone is None
+        return value
+
+    def _is_held(self, literal: Literal) -> bool:
+        return any(each is literal for each in self._held) or any(a <= literal.start < b for a, b in self.used)
+
+    def _free(self, parameter: Parameter) -> list[Candidate]:
+        """The values that are left for a parameter, each with its position."""
+        if parameter.role == "choice":
+            return self._mentioned(parameter)
+        if parameter.role == "boolean":
+            return self._switched(parameter)
+        kinds = _ACCEPTED.get(parameter.role, (parameter.role,))
+        left = [each for each in self.literals if each.kind in kinds and not self._is_held(each)]
+        found = [(self._span(parameter, each), _become(parameter, each), each) for each in left]
+        return [each for each in found if each[1] is not None]
+
+    def _span(self, parameter: Parameter, literal: Literal) -> Span:
+        unit = self._unit(parameter, literal) if parameter.role == "number" else None
+        return literal.start, unit.end() if unit else literal.end
+
+    def _on_side(self, parameter: Parameter, free: Sequence[Candidate]) -> Sequence[Candidate]:
+        """The values on the parameter's side of from and to, else those that are on no side."""
+        if parameter.side not in _BEFORE or parameter.role == "choice":
+            return free
+        own, other = _BEFORE[parameter.side], _BEFORE["target" if parameter.side == "source" else "source"]
+        # A text may be in any language: only "from French" says so.
+        rest = [] if (parameter.role, parameter.side) == ("language", "source") else free
+        sided = [each for each in free if re.search(own, each[2].before)]
+        return sided or [each for each in rest if not re.search(other, each[2].before)]
+
+    def _is_beside(self, parameter: Parameter, candidate: Candidate) -> bool:
+        """Whether the words of a parameter stand directly before a value, or the unit that it counts in behind it."""
         words = [*parameter.words.split(), *re.findall("[㐀-鿿]{2,4}", parameter.about)]
-        before = re.sub(r"[\s:=#]*(?:\b(?:is|to|of|at|as|for|than)|[为是])?[\s:=#]*$", "", literal.before)
-        return before.endswith(tuple(words)) or self._unit(parameter, literal) is not None
+        before = re.sub(r"[\s:=#]*(?:\b(?:is|to|of|at|as|for|than)|[为是])?[\s:=#]*$", "", candidate[2].before)
+        return before.endswith(tuple(words)) or self._unit(parameter, candidate[2]) is not None
 
     def _unit(self, parameter: Parameter, literal: Literal) -> re.Match[str] | None:
         """Find the unit of a parameter behind a literal."""
@@ -165,29 +195,9 @@ class Arguments:
         form = "|".join(map(re.escape, sorted(units, key=len, reverse=True))) or "(?!)"
         return re.compile(rf"[ -]?(?:{form})s?(?![a-z])").match(self.text.command, literal.end)
 
-    def _number(self, parameter: Parameter, step: str, found: Mapping[str, Any]) -> Any:
-        """The number beside its name or unit; else the first one, if no other parameter can mean it."""
-        free = self._free(parameter, "number")
-        if step == "beside":
-            free = [each for each in free if self._is_beside(parameter, each[1])]
-        rivals = [each for each in self.tool.parameters if each.required and each.role == "number"]
-        is_only = parameter.required and all(each is parameter or each.name in found for each in rivals)
-        if not free or (step != "beside" and not (step == "others" and is_only)):
-            return None
-        number, literal, value = free[0]
-        if unit := self._unit(parameter, literal):
-            self.used.append((literal.end, unit.end()))
-        return self._hold(number, parameter, value)
-
-    def _choice(self, parameter: Parameter) -> Any:
-        """The value of an enumeration that the question has, if it has just one."""
-        found = self._mentioned(parameter)
-        self.unfit += [self.text.raw[slice(*span)] for span, value in found if value != found[0][1]]
-        return found[0][1] if found else parameter.schema.get("const")
-
-    def _mentioned(self, parameter: Parameter) -> list[tuple[Span, Any]]:
+    def _mentioned(self, parameter: Parameter) -> list[Candidate]:
         """The values of an enumeration in the command, as whole words, and by their other names."""
-        found: list[tuple[Span, Any]] = []
+        found: list[Candidate] = []
         for choice in parameter.choices:
             written = str(choice).lower()[:60]
             for name in filter(None, {written, written.replace("_", " "), *SYNONYMS.get(written, ())}):
@@ -195,47 +205,22 @@ class Arguments:
                 is_letter = len(name) == 1 and name.isascii()
                 text, form = (self.text.readable, name.upper()) if is_letter else (self.text.command, name)
                 edge = "[A-Za-z0-9]" if name.isascii() else "(?!)"
-                found += [(one.span(), choice) for one in re.finditer(rf"(?<!{edge}){re.escape(form)}(?!{edge})", text)]
-        found.sort(key=lambda each: (each[0][0], -each[0][1]))
-        found = [each for n, each in enumerate(found) if all(each[0][0] >= one[0][1] for one in found[:n])]
-        self.used += [span for span, _ in found]
-        return found
+                matches = re.finditer(rf"(?<!{edge}){re.escape(form)}(?!{edge})", text)
+                found += [(one.span(), choice, Literal("choice", choice, *one.span(), one[0])) for one in matches]
+        return sorted(found, key=lambda each: (each[0][0], -each[0][1]))
 
-    def _boolean(self, parameter: Parameter) -> bool | None:
-        """Whether its name is wanted or not; a switch is on or off."""
+    def _switched(self, parameter: Parameter) -> list[Candidate]:
+        """Whether the name of a boolean is wanted or not; a switch is on or off."""
         is_switch = re.search(r"\b(?:on|enabled?|power|state)\b|开关", parameter.words)
-        if is_switch and (match := _ON_OFF.search(self.text.command)):
-            self.used.append(match.span())
-            return match["off"] is None
         words = set(re.findall(r"[a-z]{4,}|[㐀-鿿]{2,}", parameter.about)) - {"with", "whether"}
-        form = "|".join(map(re.escape, sorted(words))) or "(?!)"
-        if match := re.search(rf"(?<![a-z])(?:{form})", self.text.command):
-            negated = _NEGATED.search(self.text.command, max(match.start() - 16, 0), match.start())
-            self.used.append((negated.start() if negated else match.start(), match.end()))
-            return negated is None
-        return None
-
-    def _array(self, parameter: Parameter) -> list[Any] | None:
-        """Everything of the item's kind; objects and lists are not read from a sentence."""
-        item = parameter.item or parameter
-        if item.role == "choice":
-            return list(dict.fromkeys(value for _, value in self._mentioned(item))) or None
-        free = self._free(item, *_ACCEPTED.get(item.role, (item.role,)))
-        if not parameter.required and item.role in ("other", "id", "word", "number"):
-            free = [each for each in free if self._is_beside(parameter, each[1])]
-        return [self._hold(number, parameter, value) for number, _, value in free] or None
-
-    def _days(self, parameter: Parameter) -> Any:
-        """As many days, counted from today, as hold all that are named."""
-        free = self._free(parameter, "days", "number")
-        return max((self._hold(number, parameter, value) for number, _, value in free), default=None)
-
-    def _moment(self, parameter: Parameter) -> Any:
-        """A date and a time of day, or a span from now."""
-        dates, times = self._free(parameter, "date"), self._free(parameter, "time")
-        if dates and times:
-            return "T".join(self._hold(number, parameter, value) for number, _, value in (dates[0], times[0])) + ":00"
-        return self._take(parameter)
+        names = r"\bo(?:n|ff)\b|[开关]" if is_switch else "|".join(map(re.escape, sorted(words))) or "(?!)"
+        found = re.search(
+            rf"(?P<no>(?:\bwithout|\bno|不要|不用|不|无|没有)\s*)?(?<![a-z])(?P<is>{names})", self.text.command
+        )
+        if found is None:
+            return []
+        value = not found["no"] and (not is_switch or found["is"] not in ("off", "关"))
+        return [(found.span(), value, Literal("choice", value, *found.span(), found[0]))]
 
     def _piece(self, parameter: Parameter) -> str | None:
         """The one part of the question that nothing else explains: a text, or a name of a few words."""
@@ -250,35 +235,16 @@ class Arguments:
         if any(a < end and start < b for a, b in self.used):
             return None
         self.used.append((start, end))
-        self._held |= {n: "" for n, each in enumerate(self.literals) if start <= each.start < end}
         self.is_loose = True
         return written
-
-    def _read_rest(self) -> None:
-        """What no argument holds: further values in a row with that of an argument, or literals that nothing takes."""
-        parameters = {each.name: each for each in self.tool.parameters if each.role not in ("array", "days")}
-        last: int | None = None
-        for number, each in enumerate(self.literals):
-            is_used = any(start <= each.start < end for start, end in self.used) or each.start == each.end
-            if number not in self._held and not is_used and not self._is_harmless(each):
-                parameter = parameters.get(self._held[last]) if last is not None else None
-                before = self.literals[last or 0]
-                is_row = before.kind == each.kind and _ROW.fullmatch(self.text.command, before.end, each.start)
-                value = _become(parameter, each) if parameter and is_row else None
-                if parameter is None or value is None or len(self.others) > 3:
-                    self.unfit.append(each.text)
-                    continue
-                self._hold(number, parameter, value)
-                if value not in (self.values.get(parameter.name), *(one for _, one in self.others)):
-                    self.others.append((parameter.name, value))
-            last = number if self._held.get(number) in parameters else last
 
     def _is_harmless(self, literal: Literal) -> bool:
         """Whether a literal needs no parameter: today, or a day that the result of a calendar tells."""
         if literal.kind == "days":
             is_calendar = "#date" in self.tool.vocabulary and not self.tool.parameters
             return literal.value.first == literal.value.last and (is_calendar or literal.value.last == 0)
-        return literal.kind in ("word", "currency") and stem(literal.text.lower()) in self.tool.vocabulary
+        is_word = literal.kind in ("word", "currency") and stem(literal.text.lower()) in self.tool.vocabulary
+        return is_word or literal.start == literal.end
 
 
 def _become(parameter: Parameter, literal: Literal) -> Any:

@@ -16,7 +16,7 @@ from app.offline.tools import SOMEBODY, SUCH_AS, OfferedTool, Parameter
 __all__ = ["proposal", "reply", "report"]
 
 _SAMPLES = """
-number=20 days=3 date=2030-01-31 time=19:30 date_time=2030-01-31T19:30:00 moment=PT10M zone=Asia/Tokyo place=Paris
+number=20 days=3 date=2030-01-31 time=19:30 date_time=PT10M zone=Asia/Tokyo place=Paris
 language=fr currency=USD id=A1 boolean=yes text=hello pattern=USD
 """
 _USUAL = dict(each.split("=") for each in _SAMPLES.split())

@@ -18,7 +18,7 @@ __all__ = ["SOMEBODY", "SUCH_AS", "OfferedTool", "Parameter", "terms_of", "words
 
 _TYPES = ("string", "integer", "number", "boolean", "array", "object")
 _SEAM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9㐀-鿿]+")
-_BY_FORMAT = {"date-time": "date_time", "duration": "moment", "uuid": "id", "uri": "word", "email": "word"}
+_BY_FORMAT = {"date-time": "date_time", "duration": "date_time", "uuid": "id", "uri": "word", "email": "word"}
 _FORMATS = ("time", "date", *_BY_FORMAT)
 # The role of a text by its name, else for the first ones by its description.
 _ROLES = {
@@ -194,6 +194,6 @@ def _role(kind: str, schema: Mapping[str, Any], words: str, about: str) -> str:
     role = next((role for role, form in _ROLES.items() if re.search(form, words)), "")
     role = role or next((role for role in _DESCRIBED if re.search(_ROLES[role], about)), "other")
     if role == "time" and re.search(r"iso[- ]8601", about):
-        return "moment"
+        return "date_time"
     is_place = role == "other" and re.fullmatch("from|to|source|target", words) and not SOMEBODY.search(about)
     return "place" if is_place else role

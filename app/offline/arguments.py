@@ -68,11 +68,7 @@ class Arguments:
         pieces: The unexplained parts of the question, of which one can be a text.
         named: The arguments that are written with their names.
         defaults: Whether a required parameter takes the default of its schema.
-
-    Attributes:
-        missing: The required parameters that have no value.
-        used: The positions that arguments explain.
-        unfit: Literals that no argument holds, as written.
+        used, unfit: The positions that arguments explain, and the literals that none holds.
         others: Further values for one of the arguments, each for a call of its own.
         is_loose: Whether a value was recognised by its position alone.
     """

@@ -14,7 +14,7 @@ from app.offline.tools import OfferedTool
 
 __all__ = ["Plan", "PlannedCall", "plan"]
 
-_MOST_CALLS = 5
+_MOST_CALLS, _LONGEST = 5, 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +70,18 @@ def _calls(reading: Reading) -> Iterator[PlannedCall]:
 def plan(text: Text, tools: Sequence[OfferedTool]) -> Plan:
     """Plan the calls for a question that stands alone."""
     payload = text.with_payload()
-    if payload and not payload.is_too_long and not any(each.find_name(text.readable) for each in tools):
+    if payload and not any(each.find_name(text.readable) for each in tools):
         # All behind a colon is one text, if a tool takes it there.
         planned, tail = _planned(payload, tools), payload.raw[slice(*payload.quotes[-1])]
         if any(tail in each.arguments.values.values() for each in planned.readings if not each.leftover):
             return planned
-    return Plan(text) if text.is_too_long else _planned(text, tools)
+    return _planned(text, tools)
 
 
 def _planned(text: Text, tools: Sequence[OfferedTool]) -> Plan:
     """The whole as one reading if that explains all, else one for each clause that names a tool, with its followers."""
+    if len(text.command.replace("\0", "")) > _LONGEST:
+        return Plan(text)
     literals = find_literals(text)
     whole = _best(text, literals, tools)
     clauses = text.clauses([(each.start, each.end) for each in literals]) if whole else []

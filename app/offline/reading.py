@@ -33,6 +33,7 @@ _OPENING = re.compile(
     rf"(?:{_GAP}|\b(?:and|ok|okay|then|so|well|now|please|pls|can|could|would|you|do|how|what|does|is|i|me|for"
     rf"|called|named|about)\b|请问|请|帮我|麻烦|最后|把|将|一下|分别|能|可以|是|怎么|[和与及跟])+"
 )
+_LED = re.compile(rf"(?:{_GAP}|\b(?:please|for me|called|named|about|for)\b|一下|[把将和与])+")
 _CLOSING = re.compile(rf"(?:{_GAP}|\b(?:please|pls|for me|and|is)\b|分别|[吗呢的是和与及跟]|这个词|这句话)+")
 _PRONOUN = re.compile(
     rf"(?:{_GAP}|\b(?:th[ie]s|that|it|these|those|them|the|following|above|text|sentence|previous|question|answer|result|for|into|to|in|my"
@@ -175,7 +176,7 @@ def _trimmed(text: Text, start: int, end: int, *, is_led: bool) -> Span | None:
 
     Words that say nothing may be meant where the tool's verb leads to them: "translate plan".
     """
-    opening = _OPENING.match(text.flat, start, end)
+    opening = (_LED if is_led else _OPENING).match(text.flat, start, end)
     start = opening.end() if opening else start
     end = next((each.start() for each in _CLOSING.finditer(text.flat, start, end) if each.end() == end), end)
     words = [word for word, _ in text.within([(start, end)]).tokens] if start < end else []

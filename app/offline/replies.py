@@ -16,7 +16,7 @@ from app.offline.tools import SOMEBODY, SUCH_AS, OfferedTool, Parameter
 __all__ = ["proposal", "reply", "report"]
 
 _SAMPLES = """
-number=20 days=3 date=2030-01-31 time=19:30 date_time=PT10M zone=Asia/Tokyo place=Paris
+number=2 days=3 date=2030-01-31 time=19:30 date_time=PT10M zone=Asia/Tokyo place=Paris
 language=fr currency=USD id=A1 boolean=yes text=hello pattern=USD
 """
 _USUAL = dict(each.split("=") for each in _SAMPLES.split())
@@ -56,7 +56,8 @@ def _shown(examples: Iterable[str], chinese: bool) -> str:
 def _is_meant(reading: Reading) -> bool:
     """Whether it helps to say what a call lacks; a stranger's question is not about this tool."""
     is_ordered = reading.is_certain or reading.arguments.values or not reading.tool.changes_something
-    return bool(is_ordered) and not reading.is_complete and not reading.leftover
+    is_one_fault = not (reading.arguments.missing and reading.arguments.unfit)
+    return bool(is_ordered) and is_one_fault and not reading.is_complete and not reading.leftover
 
 
 def _lacking(reading: Reading, chinese: bool) -> str:

@@ -12,7 +12,6 @@ __all__ = ["LONGEST", "Span", "Text", "is_chinese"]
 Span = tuple[int, int]
 LONGEST = 32_000
 """Characters of a question; what is behind them is not read."""
-_LONGEST_COMMAND = 1000
 _TOKEN = re.compile(r"[a-z0-9]+(?:['’][a-z]+)?|[㐀-鿿]+|[^\W\d_]+")
 # No quotation holds its own opening mark, so that a row of these is not read again and again.
 _QUOTED = re.compile(
@@ -64,11 +63,6 @@ class Text:
         """The words of the command with their positions; Chinese characters in a row count as one."""
         return [(match[0], match.start()) for match in _TOKEN.finditer(self.command)]
 
-    @property
-    def is_too_long(self) -> bool:
-        """Whether the request without its quotations is longer than any question."""
-        return len(self.command) - self.command.count("\0") > _LONGEST_COMMAND
-
     def within(self, parts: Sequence[Span]) -> "Text":
         """Copy that is blank outside some parts, whose positions stay the same."""
         bounds = [0, *(position for part in parts for position in part), len(self.raw)]
@@ -84,8 +78,7 @@ class Text:
         span = match.end() + len(tail) - len(tail.lstrip()), match.end() + len(tail.rstrip())
         # Quotation marks around all of it are no part of it.
         span = next((each for each in self.quotes if (each[0] - 1, each[1] + 1) == span), span)
-        payload = replace(self, quotes=(*(each for each in self.quotes if each[1] < match.start()), span))
-        return replace(payload, chinese=is_chinese(payload.command, otherwise=self.chinese))
+        return replace(self, quotes=(*(each for each in self.quotes if each[1] < match.start()), span))
 
     def clauses(self, kept: Sequence[Span]) -> list[Span]:
         """Cut the request where it may go on to something else, but within none of the spans that are kept."""

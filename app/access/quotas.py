@@ -142,9 +142,10 @@ class NameUsage:
 
     def left(self, limits: Limits, now: float) -> tuple[list[QuotaUsage], Decision | None]:
         """The state of each limit if one more question was counted, and the decision about its pace."""
-        usage, decision = list[QuotaUsage](), None
+        usage: list[QuotaUsage] = []
+        decision: Decision | None = None
         if (most := limits.concurrent) is not None:
-            self.running = {question: until for question, until in self.running.items() if until > now}
+            self._forget_ended(now)
             left = most - len(self.running) - 1
             usage.append(QuotaUsage("concurrent", most, left, 1, left < 0))
         if (most := limits.tokens_per_day) is not None:
@@ -156,6 +157,11 @@ class NameUsage:
             refused = not decision.allowed
             usage.append(QuotaUsage("minute", limits.rate.limit, decision.remaining, decision.wait, refused))
         return usage, decision
+
+    def _forget_ended(self, now: float) -> None:
+        # The oldest is the first: looking at all of them would cost each question more, the more are running.
+        while (first := next(iter(self.running), None)) is not None and self.running[first] <= now:
+            del self.running[first]
 
     def count(self, limits: Limits, question: str, until: float, decision: Decision | None) -> None:
         """Count a question that no limit has refused."""
@@ -189,22 +195,25 @@ class LocalQuotas:
 
     async def reserve(self, limits: Sequence[Limits], question: int) -> Sequence[Sequence[QuotaUsage]]:
         """See :meth:`QuotaStore.reserve`."""
-        used = [self._used(each.name) for each in limits]
-        return _reserve(used, limits, str(question), now=self._clock(), longest=math.inf)
+        return _reserve(self._used(limits), limits, str(question), now=self._clock(), longest=math.inf)
 
     async def settle(self, limits: Sequence[Limits], question: int, tokens: int) -> None:
         """See :meth:`QuotaStore.settle`."""
-        for each in limits:
-            self._used(each.name).settle(each, str(question), tokens)
+        for used, each in zip(self._used(limits), limits, strict=True):
+            used.settle(each, str(question), tokens)
 
-    def _used(self, name: str) -> NameUsage:
-        if (used := self._names.get(name)) is None:
-            used = self._names[name] = NameUsage()
-        self._names.move_to_end(name)
-        if len(self._names) > _MAX_NAMES:
-            self._names.popitem(last=False)
-        used.start_day(self._today())
-        return used
+    def _used(self, limits: Sequence[Limits]) -> list[NameUsage]:
+        today = self._today()
+        found: list[NameUsage] = []
+        for each in limits:
+            if (used := self._names.get(each.name)) is None:
+                used = self._names[each.name] = NameUsage()
+                if len(self._names) > _MAX_NAMES:
+                    self._names.popitem(last=False)
+            self._names.move_to_end(each.name)
+            used.start_day(today)
+            found.append(used)
+        return found
 
 
 def _reserve(
@@ -254,7 +263,7 @@ class Quotas:
     def __init__(self, store: QuotaStore, total: Limits) -> None:
         self._store = store
         self._total = total
-        self._limits = lru_cache(1000)(self._limits_of)
+        self._limits = lru_cache(1000)(self._limits_of)  # of its name and limits: hashing a whole principal costs more
         self._numbers = itertools.count(1)
         self._local = store if isinstance(store, LocalQuotas) else LocalQuotas()
         self.alone = False
@@ -266,23 +275,24 @@ class Quotas:
         Raises:
             QuotaExceeded: a limit refuses it; nothing was counted.
         """
-        limits = self._limits(principal)
+        bounds = principal.requests_per_minute, principal.concurrent, principal.tokens_per_day
+        limits = self._limits(principal.name, *bounds)
         if not limits:
             return QuotaReservation()
         reservation = QuotaReservation(limits, question=next(self._numbers))
         began = time.perf_counter()
         found = await self._count(reservation)
-        instruments.observer.record_wait("place", time.perf_counter() - began)
+        if self._store is not self._local:  # usage in this process is counted without a wait
+            instruments.observer.record_wait("place", time.perf_counter() - began)
         for each, usage in zip(limits, found, strict=True):
             if (refusing := _refusing(usage)) is not None:
                 raise _exceeded(each, usage, refusing)
         reservation.usage = found[0]
         return reservation
 
-    def _limits_of(self, principal: Principal) -> Sequence[Limits]:
+    def _limits_of(self, name: str, *bounds: int | None) -> Sequence[Limits]:
         """The limits that apply to a principal: its own, and the total."""
-        bounds = principal.requests_per_minute, principal.concurrent, principal.tokens_per_day
-        return [each for each in (Limits(f"key:{principal.name}", *bounds), self._total) if each.policy]
+        return [each for each in (Limits(f"key:{name}", *bounds), self._total) if each.policy]
 
     async def _count(self, reservation: QuotaReservation) -> Sequence[Sequence[QuotaUsage]]:
         try:

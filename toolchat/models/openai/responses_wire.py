@@ -202,7 +202,8 @@ class ResponsesTurn:
         )
 
     def _message(self) -> AssistantMessage:
-        calls, output = ToolCallMerger(), list[Any]()
+        calls = ToolCallMerger()
+        output: list[Any] = []
         for item in self._items.values():
             if item.get("type") == "reasoning":
                 output.append({name: value for name, value in item.items() if value is not None})

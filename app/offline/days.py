@@ -22,8 +22,8 @@ _FORMS = {
     "1": r"\btomorrow\b|明天",
     "0": r"\btoday\b|\btonight\b|今[天日晚]",
     "later": rf"\bin {NUMERAL} days?\b|{NUMERAL}\s*天[以之]?后",
-    "end": r"(?<!下)(?<!上)(?<!个)(?:这个?|本)?周末|\b(?:on )?(?:this |the )?weekend\b",
-    "weekday": rf"(?<!下)(?<!上)(?<!个)(?:这个?|本)?(?:周|星期)(?P<w>[{_HAN}])(?!气)"
+    "end": r"(?<![下上个])(?:这个?|本)?周末|\b(?:on )?(?:this |the )?weekend\b",
+    "weekday": rf"(?<![下上个])(?:这个?|本)?(?:周|星期)(?P<w>[{_HAN}])(?!气)"
     rf"|\b(?:on |this )?(?P<e>{'|'.join(_NAMES)})day\b",
     "span": rf"(?:未来|接下来)?{NUMERAL}\s*天(?!气)|\b(?:(?:the )?next )?{NUMERAL}[ -]days?\b",
 }
@@ -65,10 +65,9 @@ def find_days(text: str) -> Iterator[tuple[Days, int, int]]:
 def _days(kind: str, match: re.Match[str]) -> Days:
     if kind.isdecimal():
         return Days(int(kind), int(kind))
-    if kind == "end":
-        return Days(0, 6, (5, 6))
-    if kind == "weekday":
-        return Days(0, 6, (_HAN.index(match["w"]) if match["w"] else _NAMES.index(match["e"]),))
+    if kind in ("end", "weekday"):
+        day = _HAN.index(match["w"]) if match["w"] else _NAMES.index(match["e"]) if match["e"] else None
+        return Days(0, 6, (5, 6) if day is None else (day,))
     numeral = re.search(NUMERAL, match[0])
     count = int(read_number(numeral[0])) if numeral else 1
     return Days(count, count) if kind == "later" else Days(0, count - 1)

@@ -138,21 +138,20 @@ def _durations(flat: str) -> Iterator[tuple[str, int, int]]:
 @cache
 def _names(kind: str) -> tuple[re.Pattern[str], dict[str, Any]]:
     """The names of all languages or currencies as one pattern, and what they mean."""
-    by_name: dict[str, Any] = dict(CURRENCIES)
-    if kind == "language":
-        by_name = {name: each for each in languages() for name in each.names}
-    names = sorted(map(re.escape, by_name), key=len, reverse=True)
+    by_name: dict[str, Any] = CURRENCIES if kind == "currency" else {}
+    by_name = by_name or {name: each for each in languages() for name in each.names}
+    names = sorted(by_name, key=len, reverse=True)
     latin, others = (
-        "|".join(each for each in names if each[0].isascii() == flag and each[0] != "\\") for flag in (True, False)
+        "|".join(re.escape(each) for each in names if each[0].isalpha() and each.isascii() == flag)
+        for flag in (True, False)
     )
-    return re.compile(rf"(?<![a-z])(?:{latin})s?(?![a-z])|{others}|[$]"), by_name
+    return re.compile(rf"(?<![a-z])(?P<name>{latin})s?(?![a-z])|{others}|[$€£]"), by_name
 
 
 def _named(flat: str, kind: str) -> Iterator[tuple[Language | str, int, int]]:
     pattern, by_name = _names(kind)
-    for match in pattern.finditer(flat):
-        if found := by_name.get(match[0]) or by_name.get(match[0].removesuffix("s")):
-            yield found, *match.span()
+    found = ((match, by_name.get(match["name"] or match[0])) for match in pattern.finditer(flat))
+    yield from ((value, *match.span()) for match, value in found if value)
 
 
 def _zones(readable: str) -> Iterator[tuple[NamedPlace, int, int]]:

@@ -132,32 +132,24 @@ def _words(tool: OfferedTool, text: Text) -> Iterator[tuple[str, int, str]]:
     Rows of Chinese characters are cut into the longest pieces that are known.
     """
     for word, start in text.tokens:
-        if not _is_han(word):
+        if not "㐀" <= word[0] <= "鿿":
             is_common = word in FUNCTION_WORDS and word not in tool.name_words
             yield word, start, "" if is_common else _term(tool, word)
             continue
         position = 0
         while position < len(word):
-            sizes = range(min(8, len(word) - position), 0, -1)
-            pieces = (word[position : position + size] for size in sizes)
-            piece = next(each for each in pieces if len(each) == 1 or _is_known(tool, each))
+            pieces = (word[position : position + size] for size in range(8, 1, -1))
+            known = (each for each in pieces if each in FUNCTION_WORDS or concepts_of(each) or each in tool.han)
+            piece = next(known, word[position])
             is_common = piece in FUNCTION_WORDS and not concepts_of(piece)
             term = _term(tool, piece) or (piece if len(piece) > 1 and piece in tool.han else "")
             yield piece, start + position, "" if is_common else term
             position += len(piece)
 
 
-def _is_known(tool: OfferedTool, piece: str) -> bool:
-    return piece in FUNCTION_WORDS or bool(concepts_of(piece)) or piece in tool.han
-
-
 def _term(tool: OfferedTool, word: str) -> str:
     matched = [each for each in terms_of(word) if each in tool.vocabulary and (each[0] == "#" or word.isascii())]
     return max(matched, key=lambda each: (each not in ACTIONS, tool.vocabulary[each], each), default="")
-
-
-def _is_han(word: str) -> bool:
-    return "㐀" <= word[0] <= "鿿"
 
 
 def _pieces(text: Text, spans: list[Span], literals: Sequence[Literal], named: Mapping[str, Any]) -> list[Span]:

@@ -128,8 +128,8 @@ def _read(text: str) -> Any:
 
 
 def _date(text: Any) -> date | None:
-    with suppress(ValueError):
-        return date.fromisoformat(text) if isinstance(text, str) and len(text) == 10 and text[4] == "-" else None
+    with suppress(ValueError, TypeError):
+        return date.fromisoformat(text if len(text) == 10 else "")
     return None
 
 

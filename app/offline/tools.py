@@ -154,10 +154,12 @@ class OfferedTool:
     def result_fields(self) -> Mapping[str, Mapping[str, Any]]:
         """The schemas of the result's fields at any depth, by name."""
         schema = self.definition.output_schema
+        found: dict[str, Any] = {}
         definitions = schema.get("$defs")
-        parts = [schema, *(definitions.values() if isinstance(definitions, Mapping) else ())]
-        found = [each.get("properties") for each in parts if isinstance(each, Mapping)]
-        return {k: v for each in found if isinstance(each, Mapping) for k, v in each.items() if isinstance(v, Mapping)}
+        for part in (schema, *(definitions.values() if isinstance(definitions, Mapping) else ())):
+            properties = part.get("properties") if isinstance(part, Mapping) else None
+            found |= properties if isinstance(properties, Mapping) else {}
+        return {name: each for name, each in found.items() if isinstance(each, Mapping)}
 
 
 def _properties(schema: Mapping[str, Any]) -> tuple[Parameter, ...]:

@@ -21,7 +21,6 @@ from toolchat.messages import (
     ToolCall,
     ToolResponse,
     ToolResponseMessage,
-    Usage,
     UserMessage,
 )
 from toolchat.models.base import ChatOptions, ChatResponse, Prompt, TextDelta
@@ -53,19 +52,6 @@ async def test_streamed_pieces_are_several_and_together_the_text() -> None:
     assert all(isinstance(each, TextDelta) for each in deltas)
     assert len(deltas) > 3
     assert streamed_text(deltas) == last.message.text
-
-
-async def test_it_calls_itself_offline_and_counts_no_tokens() -> None:
-    model = OfflineChatModel()
-    answer = await response(UserMessage("hello"))
-    assert (model.provider, model.name, answer.model, answer.usage) == ("offline", "offline", "offline", Usage())
-
-
-async def test_the_same_conversation_gets_the_same_answer_from_the_same_and_from_another_model() -> None:
-    question = UserMessage("东京时间和巴黎天气，把“你好”翻译成英文")
-    model = OfflineChatModel()
-    first, again = [await response(question, tools=ALL, model=model) for _ in range(2)]
-    assert first == again == await response(question, tools=ALL)
 
 
 async def test_tools_of_the_same_name_with_another_schema_are_not_mixed_up() -> None:

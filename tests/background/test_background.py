@@ -63,6 +63,7 @@ async def finished(client: httpx.AsyncClient, path: str) -> dict[str, Any]:
 async def test_an_accepted_question_is_answered_and_its_turn_stored(client: httpx.AsyncClient) -> None:
     document = await finished(client, await accepted(client, "shown"))
     assert (document["status"], document["tries"], document["session_id"]) == ("completed", 1, "shown")
+    assert document["question"] == "What time is it?"
     assert document["answer"]["answer"].startswith("The tools say:")
     assert [each["outcome"] for each in document["answer"]["tool_calls"]] == ["ok"]
     conversation = (await client.get("/chat/shown")).json()

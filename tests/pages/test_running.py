@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, expect
 
+from app.access.keys import digest_of
 from tests.command_line import started
 from tests.pages.page import CONVERSATION, Visit, hanging, played, say, streamed
 from tests.players.openai_player import OpenAIPlayer, whole
 from tests.server.cutting_proxy import CuttingProxy
+from tests.serving import service
 from tests.waiting import PATIENCE, until
 
 TALE = "Tell me a tale"
@@ -46,6 +48,26 @@ async def test_another_tab_shows_the_same_answer_until_it_is_stopped(visit: Visi
             await expect(each.locator(NAMES)).to_have_text([TALE])
         await say(page, "Another")
         await expect(other.locator(QUESTIONS).last).to_have_text("Another")
+
+
+async def test_another_browser_with_the_same_key_shows_and_stops_it(visit: Visit) -> None:
+    answers = iter((streamed("Hello."), hanging("Once")))
+    place = f"{CONVERSATION}#key=secret"
+    async with (
+        OpenAIPlayer(lambda _: next(answers)) as player,
+        service(OPENAI_BASE_URL=player.base_url, API_KEYS=f"alice={digest_of('secret')}") as client,
+        visit(client.base_url, place=place) as page,
+    ):
+        for question, answer in (("Hi", "Hello."), (TALE, "Once")):
+            await say(page, question)
+            await expect(page.locator(ANSWERS).last).to_have_text(answer)
+        async with visit(client.base_url, place=place, color_scheme="dark") as other:
+            await other.get_by_role("button", name="running Hi").click()
+            await expect(other.locator(QUESTIONS)).to_have_text(["Hi", TALE])
+            await expect(other.locator(ANSWERS)).to_have_text(["Hello.", "Once"])
+            await other.get_by_role("button", name="Stop").click()
+            await expect(page.locator(STOPPED).last).to_have_text("Stopped.")
+        await until(player.aborted.is_set)
 
 
 async def test_a_lost_connection_is_taken_up_behind_the_last_event(visit: Visit) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Request, Response
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from app.access.principals import current_request_caller
 from app.api.background.records import BackgroundQuestion, BackgroundRecords
@@ -182,7 +182,7 @@ def _document(question: BackgroundQuestion) -> dict[str, Any]:
         "tries": question.tries,
     }
     if question.session:
-        document["session_id"] = question.session
+        document |= {"session_id": question.session, "question": from_json(question.body).get("userInput", "")}
     if question.state in ("completed", "failed"):
         document["answer" if question.state == "completed" else "error"] = question.result
     return document

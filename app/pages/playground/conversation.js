@@ -90,7 +90,7 @@ export class Conversation {
     return this.view?.running || find("send").disabled;
   }
 
-  /** Shows what another tab has asked in this conversation. */
+  /** Shows what another tab or browser has asked in this conversation. */
   #join() {
     const { at, pending } = remembered.find(remembered.session) ?? {};
     const isShown = !pending || pending.running || pending.approval;
@@ -111,7 +111,7 @@ export class Conversation {
   #listen() {
     onSubmit(find("talk-form"), () => this.send());
     find("stop").addEventListener("click", () => this.view?.stop());
-    addEventListener("storage", () => this.#join()); // of other tabs alone
+    document.addEventListener("conversationschange", () => this.#join());
     find("edit-cancel").addEventListener("click", () => this.#edit());
     this.message.addEventListener("keydown", ({ key }) => { if (key === "Escape" && this.editing !== undefined) this.#edit(); });
     onEnter(this.message, () => this.send());

@@ -4,9 +4,9 @@ import { AnswerView } from "./answer.js";
 import { Compare, questionsOf } from "./compare.js";
 import { Conversation } from "./conversation.js";
 import { address, button, find } from "./elements.js";
-import { approvalToken, beginWithKey, bearingToken, heldKey } from "./key.js";
+import { approvalToken, beginWithKey, bearingToken } from "./key.js";
 import { documentOf, wordsOf } from "./problem.js";
-import { remembered } from "./remembered.js";
+import { discover } from "./running.js";
 import { readJson } from "./sse.js";
 import { language, text, titled, translate } from "./texts.js";
 import { Tools } from "./tools.js";
@@ -84,7 +84,7 @@ async function show() {
     ...registered.map((folder) => ({ question: compare.questions(folder)[0], plan: false })),
     ...planned.map((operation) => ({ question: questionsOf(operation)[0], plan: true })),
   ], folders, longest);
-  if (heldKey()) remembered.merge(await readJson(address("/sessions")));
+  await discover();
   await conversation.restore();
 }
 

@@ -1,6 +1,7 @@
 /** Questions in the background: whether they have their answers. */
 
-import { make } from "./elements.js";
+import { address, make } from "./elements.js";
+import { heldKey } from "./key.js";
 import { documentOf } from "./problem.js";
 import { remembered } from "./remembered.js";
 import { readJson } from "./sse.js";
@@ -17,6 +18,19 @@ export async function settle(session) {
   return status;
 }
 
+/** Adds what the service lists for the key: sessions of other browsers, and the questions that they have asked. */
+export async function discover() {
+  const sessions = heldKey() ? await readJson(address("/sessions")) : [];
+  remembered.merge(sessions);
+  const isFree = ({ running, session_id: id }) => running && remembered.find(id) && !remembered.find(id).pending;
+  for (const session of sessions.filter(isFree)) {
+    const { href } = address(`/questions/${session.running}`);
+    const { status, question } = await readJson(href);
+    const pending = { question, plan: false, running: href };
+    if (["queued", "running"].includes(status) && isFree(session)) remembered.update(session.session_id, { at: Date.now(), pending });
+  }
+}
+
 /** Says that the service stores a session no longer. A question without an answer can be asked again, in a new one. */
 export function lose(session) {
   const { name = "", pending } = remembered.find(session) ?? {};
@@ -31,3 +45,4 @@ const watch = setInterval(async () => {
     if (id !== remembered.session && (await settle(id)) === "unauthorized") clearInterval(watch);
   }
 }, 3000);
+setInterval(() => document.hidden || discover().catch(() => {}), 10_000); // the next time may succeed

@@ -41,7 +41,7 @@ function progressElement({ done, of, text: told }) {
   if (of) Object.assign(bar, { max: of, value: done });
   const counted = say(make("span"), of ? "progressOf" : "progressDone", { done, of });
   bar.ariaLabel = counted.textContent;
-  return make("span", "progress", bar, make("span", "progress-text", counted, told ? ` · ${told}` : ""));
+  return make("span", "progress", bar, make("span", "", counted, told ? ` · ${told}` : ""));
 }
 
 /** The tool calls of one answer, each shown as it stands. */

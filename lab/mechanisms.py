@@ -49,7 +49,7 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
          "math.max(clock[1] * 1000000 + clock[2], token_of(KEYS[1]) + 1)", "token_of(KEYS[1]) + 1",
          "redis-flushed-in-mid-turn"),
         ("release of a lock that Redis grants too late",
-         'self._retry_later("take back", lambda: self._take_back([name], [mark]))', "pass", "a-session-after-a-stall"),
+         'self._retry_later("take back", _TAKE_BACK, [name], [mark])', "pass", "a-session-after-a-stall"),
         ("expiry of stored records", _SET + _RELEASE, "redis.call('SET', KEYS[3], ARGV[2])\n" + _RELEASE,
          "sessions-expire"),
     ],
@@ -67,8 +67,7 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
          "a-file-whose-writes-are-slow"),
     ],
     "toolchat/state/redis_connection.py": [
-        ("deadline of Redis", "self._timeout.reschedule(asyncio.get_running_loop().time())", "pass",
-         "redis-stopped redis-replies-stall"),
+        ("deadline of Redis", "self._task.cancel()", "pass", "redis-stopped redis-replies-stall"),
         ("refusal at once while Redis is unavailable",
          "self.available = False\n            self._became", "self._became",
          "redis-known-to-be-stopped no-silent-degradation"),

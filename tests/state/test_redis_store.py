@@ -99,6 +99,26 @@ async def test_a_thousand_operations_at_once_share_a_bounded_pool(server: RedisS
     assert 1 < await server.connections() <= 65
 
 
+@pytest.mark.parametrize("is_cancelled", [True, False])
+async def test_a_reply_that_nobody_waited_for_is_given_to_no_later_command(
+    is_cancelled: bool, server: RedisServer
+) -> None:
+    store = RedisStateStore(server.url, deadline=0.2)
+    await store.start()
+    await store.put("memory:a", b"a", ttl=30)
+    await store.put("memory:b", b"b", ttl=30)
+    server.freeze()
+    late = asyncio.ensure_future(store.get("memory:a"))
+    await asyncio.sleep(0)  # sends the command
+    if is_cancelled:
+        late.cancel()
+    await asyncio.gather(late, return_exceptions=True)
+    server.thaw()
+    await recovered(store)
+    assert [await store.get("memory:b") for _ in range(3)] == [b"b"] * 3
+    await store.aclose()
+
+
 async def take_and_release(store: RedisStateStore, key: str) -> None:
     async with Locks(store).hold(key):
         pass

@@ -26,12 +26,12 @@ _TOOLS = '''
 import asyncio
 import os
 
-from toolchat import ToolModule, tool
+from toolchat import ToolContext, ToolModule, tool
 
 
-async def run(word: str) -> str:
+async def run(word: str, key: str = "") -> str:
     runs = os.open({runs!r}, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.write(runs, f"{{word}}\\n".encode())
+    os.write(runs, f"{{word}}{{key}}\\n".encode())
     os.close(runs)
     await asyncio.sleep(0.02)
     return word
@@ -49,7 +49,13 @@ async def look(word: str) -> str:
     return await run(word)
 
 
-module = ToolModule(functions=(ship, look))
+@tool(retries=1)
+async def pay(word: str, context: ToolContext) -> str:
+    """Do what may happen again under its key."""
+    return await run(word, ":" + context.idempotency_key)
+
+
+module = ToolModule(functions=(ship, look, pay))
 '''
 
 
@@ -88,6 +94,8 @@ class _Chaos:
                 faults.append(f"lost: {word} {json.dumps(document)[:200]}")
         ran = Counter(self._runs.read_text().split())
         faults += [f"doubled: {word}" for word, times in ran.items() if word.startswith("ship") and times > 1]
+        keys = Counter(word.partition(":")[0] for word in ran)
+        faults += [f"two keys: {word}" for word, found in keys.items() if found > 1]
         return faults
 
     @staticmethod
@@ -101,15 +109,15 @@ class _Chaos:
             nonlocal document
             reply = await self._services[0].ask(path)
             document = json.loads(reply.body) if reply.status == 200 else {"status": f"{reply.status}"}
-            return document["status"] not in ("queued", "running", "503")
+            return document["status"] not in ("queued", "running", "503", "0")
 
         await until(is_finished, 90)
         return document
 
     async def _ask(self) -> None:
         while time.monotonic() < self._end:
-            word = f"{self._draw.choice(('ship', 'look'))}-{next(self._numbers)}"
-            body = {"userInput": word, "sessionId": f"s{self._draw.randrange(40)}", "tools": ["ship", "look"]}
+            word = f"{self._draw.choice(('ship', 'look', 'pay'))}-{next(self._numbers)}"
+            body = {"userInput": word, "sessionId": f"s{self._draw.randrange(40)}", "tools": ["ship", "look", "pay"]}
             with suppress(OSError, EOFError, ValueError, TimeoutError):
                 service = self._draw.choice(self._up)
                 reply = await service.ask("/chat", json_body=body, headers={"Prefer": "respond-async"})
@@ -165,13 +173,14 @@ _row = partial(
 @_row(fast=True)
 async def background_questions_of_one_process_in_a_file(stage: Stage) -> float:
     """One process with a file is killed and started again while clients have questions accepted."""
-    return await _lost_or_doubled(stage, 1, STATE_URL=f"sqlite:///{stage.folder.resolve()}/one.db")
+    return await _lost_or_doubled(stage, 1, STATE_URL=f"sqlite:///{stage.folder.resolve()}/one.db?max_entries=100000")
 
 
 @_row()
 async def background_questions_of_two_workers_with_a_file(stage: Stage) -> float:
     """Two workers with a file are killed in turn."""
-    return await _lost_or_doubled(stage, 1, SERVER_WORKERS="2", STATE_URL=f"sqlite:///{stage.folder.resolve()}/two.db")
+    url = f"sqlite:///{stage.folder.resolve()}/two.db?max_entries=100000"
+    return await _lost_or_doubled(stage, 1, SERVER_WORKERS="2", STATE_URL=url)
 
 
 @_row()

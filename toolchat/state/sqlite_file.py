@@ -17,8 +17,10 @@ __all__ = ["IN_MEMORY", "checkpoint", "identity", "open_database", "open_reader"
 IN_MEMORY: Final = ":memory:"
 _VERSION: Final = 1
 _COMPANIONS: Final = ("", "-wal", "-shm")
-_LONGEST_LOG: Final = 4096
+_LONG_LOG: Final = 4096
 """Pages of 4 KiB: a log that is written all the time is never moved as a whole, and would grow."""
+_LONGEST_LOG: Final = 16 * _LONG_LOG
+_MOVE: Final = "PRAGMA wal_checkpoint(PASSIVE)"
 _READERS_SECONDS: Final = 0.2
 """Seconds that writers wait for those who still read a long log; less than their deadline."""
 _OPENING_SECONDS: Final = 10.0
@@ -105,9 +107,13 @@ def checkpoint(path: str) -> None:
         sqlite3.Error: the file cannot be written; the log keeps everything.
     """
     with closing(sqlite3.connect(path, timeout=_READERS_SECONDS)) as database:
-        [_, pages, _] = database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-        if pages > _LONGEST_LOG:
-            database.execute("PRAGMA wal_checkpoint(RESTART)")
+        [_, pages, _] = database.execute(_MOVE).fetchone()
+        if pages > _LONG_LOG:
+            # Writers wait while the rest is moved. On a slow disk even that would exceed their deadline.
+            began = time.monotonic()
+            database.execute(_MOVE)
+            if time.monotonic() - began < _READERS_SECONDS or pages > _LONGEST_LOG:
+                database.execute("PRAGMA wal_checkpoint(RESTART)")
 
 
 def vacuum(path: str) -> None:

@@ -122,6 +122,7 @@ async def test_an_invalid_session_id_is_rejected(offline: httpx.AsyncClient) -> 
     body = {"model": "toolchat", "messages": [user("?")]}
     answer = await offline.post(COMPLETIONS, json=body, headers={"X-Session-ID": "a b"})
     assert error_of(answer)[:2] == (400, "validation")
+    assert answer.json()["error"]["message"].startswith("X-Session-ID: ")
 
 
 async def test_a_tool_with_state_works_without_a_session() -> None:

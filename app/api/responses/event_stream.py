@@ -49,6 +49,8 @@ EVENT_SCHEMA: dict[str, Any] = {
 class StreamFormat(AnswerFormat):
     """A format that is sent while the model writes."""
 
+    media_type = "text/event-stream"
+    parameters = "; charset=utf-8"
     writer: Callable[[ActiveRequest], "StreamWriter"]
     """Creates the writer of one answer; writers remember what they have written."""
 
@@ -151,8 +153,6 @@ def _started(event: ToolCallStarted) -> dict[str, Any]:
 class ServerSentEvents(StreamFormat):
     """Server-sent events, each with a JSON object."""
 
-    media_type = "text/event-stream"
-    parameters = "; charset=utf-8"
     documentation: ClassVar = {"schema": {**EVENT_SCHEMA, "description": _EVENTS}, "example": _EXAMPLE}
     writer = EventWriter
 

@@ -130,8 +130,6 @@ class PartWriter(StreamWriter):
 class MessageStream(StreamFormat):
     """Server-sent events with one part each, ended by ``[DONE]``."""
 
-    media_type = "text/event-stream"
-    parameters = "; charset=utf-8"
     documentation: ClassVar = {"schema": {"type": "string"}}
     negotiated = False
 

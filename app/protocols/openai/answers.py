@@ -92,20 +92,16 @@ class Completion(_ChatFormat, BufferedFormat):
             "logprobs": None,
             "finish_reason": _finish_reason(response, has_calls=bool(calls)),
         }
-        approval = b',"approval":%b' % to_json(active.pending) if active.pending else b""
         return b'%b,"choices":[%b],"usage":%b%b}' % (
             _head("chat.completion", context),
             to_json(choice),
             _usage(response.usage),
-            approval,
+            _approval(active),
         )
 
 
 class Chunks(_ChatFormat, StreamFormat):
     """Server-sent events with one chunk each, ended by ``[DONE]``."""
-
-    media_type = "text/event-stream"
-    parameters = "; charset=utf-8"
 
     def writer(self, active: ActiveRequest) -> StreamWriter:
         """See :attr:`StreamFormat.writer`."""
@@ -140,9 +136,8 @@ class ChunkWriter(StreamWriter):
         if calls:
             numbered = [{"index": number, **call} for number, call in enumerate(calls)]
             pieces.append(self._chunk(self._delta({"tool_calls": numbered})))
-        approval = b',"approval":%b' % to_json(self.active.pending) if self.active.pending else b""
         reason = _finish_reason(response, has_calls=bool(calls))
-        pieces.append(self._chunk(self._delta({}), reason, approval))
+        pieces.append(self._chunk(self._delta({}), reason, _approval(self.active)))
         # OpenAI sends usage in a chunk of its own without choices, after the last one, and null in all others.
         if self._context.include_usage:
             pieces.append(b'%b"choices":[],"usage":%b}\n\n' % (self._head, _usage(response.usage)))
@@ -235,6 +230,11 @@ def _head(kind: str, context: ResponseContext) -> bytes:
     created, model = context.created, to_json(context.model)
     head = b'{"id":"chatcmpl-%b","object":"%b","created":%d,"model":%b'
     return head % (context.identifier.encode(), kind.encode(), created, model)
+
+
+def _approval(active: ActiveRequest) -> bytes:
+    """The pending approval, which is no field of OpenAI's; empty without one."""
+    return b',"approval":%b' % to_json(active.pending) if active.pending else b""
 
 
 def _usage(usage: Usage) -> bytes:

@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 from app.api.service import ServiceState
 from app.api.sessions import conversation_prompt
 from app.api.tool_registry import ToolRegistry
 from app.protocols.openai.errors import BadRequest, ModelNotFound
-from app.protocols.openai.wire import ToolDescription, client_tools
+from app.protocols.openai.wire import Choice, ToolDescription, client_tools
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.client import PromptSpec
 from toolchat.errors import NotConfigured, NotFound
@@ -25,8 +25,6 @@ NO_TOOLS = "toolchat-plain"
 """The model without tools, for the titles and tags that chat pages request."""
 _MODULE_PREFIX = "toolchat-"
 _STARTED = int(time.time())
-CHOICES = ("none", "auto", "required")
-"""The values of ``tool_choice`` that name no tool."""
 
 
 def model_documents(tools: ToolRegistry) -> list[dict[str, Any]]:
@@ -84,7 +82,7 @@ def model_prompt(
         names = {each.definition.name for each in own}
         ours = [tool for name, tool in tools.by_name.items() if name not in names]
         tools = ToolSet([*(each for each in ours if allowed is None or each.definition.name in allowed), *own])
-    if tool_choice not in (None, *CHOICES) and not _may_use(tools, tool_choice):
+    if tool_choice is not None and tool_choice not in get_args(Choice) and not _may_use(tools, tool_choice):
         raise BadRequest(f"tool_choice: no tool has the name {tool_choice[:64]}", "tool_choice")
     prompt = conversation_prompt(service, messages, conversation_id, tools=tools, advisors=advisors)
     named = {} if tool_choice in (None, "none", "auto") else {"tool_choice": tool_choice}

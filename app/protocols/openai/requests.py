@@ -88,6 +88,10 @@ class StreamOptions(Wire):
     include_usage: bool | None = None
 
 
+def _as_list(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
 class ChatCompletionRequest(Sampling):
     """The body of ``POST /v1/chat/completions``."""
 
@@ -99,7 +103,7 @@ class ChatCompletionRequest(Sampling):
     tool_choice: Annotated[Choice | NamedChoice | None, BeforeValidator(refuse_other_choices)] = None
     max_tokens: int | None = Field(None, ge=1)
     max_completion_tokens: int | None = Field(None, ge=1)
-    stop: str | Annotated[list[str], Field(max_length=16)] | None = None
+    stop: Annotated[list[str] | None, Field(max_length=16), BeforeValidator(_as_list)] = None
     seed: int | None = Field(None, ge=-(2**63), lt=2**63)
     frequency_penalty: _Penalty | None = None
     presence_penalty: _Penalty | None = None
@@ -124,22 +128,9 @@ class ChatCompletionRequest(Sampling):
         return choice.function.name if isinstance(choice, NamedChoice) else choice
 
     def options(self) -> dict[str, Any]:
-        """The other options of the model calls that the client has set."""
-        if self.model_fields_set <= _NOT_OPTIONS:
-            return {}
-        return {
-            "temperature": self.temperature,
-            "top_p": self.top_p,
-            # OpenAI renamed max_tokens; many clients send the old name.
-            "max_tokens": self.max_completion_tokens or self.max_tokens,
-            "stop": [self.stop] if isinstance(self.stop, str) else self.stop,
-            "seed": self.seed,
-            "frequency_penalty": self.frequency_penalty,
-            "presence_penalty": self.presence_penalty,
-            "reasoning_effort": self.reasoning_effort,
-            "response_format": self.response_format,
-            "parallel_tool_calls": self.parallel_tool_calls,
-        }
+        """See :meth:`Sampling.options`; OpenAI renamed ``max_tokens``, and many clients send the old name."""
+        limit = self.max_completion_tokens or self.max_tokens
+        return super().options() | ({"max_tokens": limit} if limit else {})
 
     def conversation(self, instructions: str) -> tuple[Message, ...]:
         """The conversation below the service's instructions.
@@ -150,9 +141,6 @@ class ChatCompletionRequest(Sampling):
         require_text(self.messages, "messages")
         sent = [(index, _message(each, text_of(each.content))) for index, each in enumerate(self.messages)]
         return conversation(sent, instructions, _NAMES)
-
-
-_NOT_OPTIONS = frozenset(("model", "messages", "stream", "stream_options", "tools", "tool_choice"))
 
 
 def _message(sent: WireMessage, text: str) -> Message:

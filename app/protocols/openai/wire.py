@@ -4,6 +4,7 @@ Unknown fields are ignored, because clients send fields that OpenAI does not def
 """
 
 from collections.abc import Sequence
+from dataclasses import fields
 from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -14,6 +15,7 @@ from app.observability.message_content import LINK_FRAGMENT, without_tokens
 from app.protocols.openai.errors import BadRequest
 from app.settings.base import describe_faults
 from toolchat.errors import InvalidRequest
+from toolchat.models.base import ChatOptions
 from toolchat.tool_calling.callback import ClientToolCallback
 from toolchat.tool_calling.definition import ToolDefinition
 
@@ -94,11 +96,18 @@ ToolDescription = tuple[str, str | None, dict[str, Any] | None]
 
 
 class Sampling(Wire):
-    """The options that both APIs have under the same name."""
+    """The part of a request that both APIs share."""
 
     temperature: float | None = Field(None, ge=0, le=2)
     top_p: float | None = Field(None, ge=0, le=1)
     parallel_tool_calls: bool | None = None
+
+    def options(self) -> dict[str, Any]:
+        """The options of the model calls that the client has set, without the choice of a tool."""
+        return self.model_dump(include=_OPTIONS, exclude_unset=True)
+
+
+_OPTIONS = {field.name for field in fields(ChatOptions)} - {"model", "tool_choice"}
 
 
 def read_request(kind: type[_T], body: bytes) -> _T:

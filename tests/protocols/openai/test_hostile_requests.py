@@ -20,9 +20,7 @@ def tool_of(parameters: Any) -> dict[str, Any]:
 
 
 HOSTILE: list[dict[str, Any]] = [
-    {"response_format": nested(60)},
     {"response_format": nested(400)},
-    {"tools": [tool_of(nested(61))]},
     {"tools": [tool_of(nested(98))]},
     {"tools": [tool_of(nested(400))]},
     {"tools": [tool_of({"type": "string"})]},

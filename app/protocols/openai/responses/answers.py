@@ -172,9 +172,6 @@ class ResponseDocument(Answer, BufferedFormat):
 class ResponseEvents(Answer, StreamFormat):
     """Server-sent events with one change of the response each."""
 
-    media_type = "text/event-stream"
-    parameters = "; charset=utf-8"
-
     def writer(self, active: ActiveRequest) -> StreamWriter:
         """See :attr:`StreamFormat.writer`."""
         return EventWriter(self, active)

@@ -15,8 +15,6 @@ from app.protocols.openai.responses.requests import ResponsesRequest
 
 __all__ = ["accept_response", "cancel_question", "document_of", "find_question", "stream_response"]
 
-_STATUSES = {"queued": "queued", "running": "in_progress", "cancelled": "cancelled", "failed": "failed"}
-
 
 async def accept_response(request: Request, sent: ResponsesRequest, body: bytes, answer: Answer) -> Response:
     """Accept a response that is answered in the background; with ``stream`` its events follow at once.
@@ -55,7 +53,7 @@ def document_of(question: BackgroundQuestion) -> dict[str, Any]:
     error = result.get("error") or ({"message": result["detail"]} if "detail" in result else None)
     shown = {"code": "server_error", "message": error["message"]} if error else None
     document: dict[str, Any] = question.shown
-    return document | {"status": _STATUSES[question.state], "error": shown}
+    return document | {"status": "in_progress" if question.state == "running" else question.state, "error": shown}
 
 
 def stream_response(request: Request, question: BackgroundQuestion, starting_after: int = -1) -> Response:

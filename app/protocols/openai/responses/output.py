@@ -75,11 +75,10 @@ class Output:
         """Add a call of one of the service's tools."""
         self.close_message()
         index = self._running[call.id] = self._add("mcp", self._call_item(call))
-        arguments = call.arguments if _has_object(call) else "{}"
         self._emit_item("added", index)
         self._emit("mcp_call.in_progress", index)
+        arguments = self.items[index]["arguments"] = _object(call)
         self._emit_arguments("mcp_call_arguments", index, arguments)
-        self.items[index]["arguments"] = arguments
 
     def finish_call(self, execution: ToolCallFinished) -> None:
         """Add the result of a call, which the model has seen as well."""
@@ -87,7 +86,7 @@ class Output:
         result = {"status": "completed" if is_ok else "failed", "output": execution.result}
         index = self._running.pop(call.id, None)
         if index is None:  # not streamed
-            arguments = call.arguments if is_ok or _has_object(call) else "{}"
+            arguments = call.arguments if is_ok else _object(call)
             self._add("mcp", self._call_item(call) | result | {"arguments": arguments})
             return
         self.items[index] |= result
@@ -139,8 +138,9 @@ class Output:
             self._events.append({"type": f"response.{kind}", **place, **fields})
 
 
-def _has_object(call: ToolCall) -> bool:
-    return isinstance(parse_arguments(call), dict)
+def _object(call: ToolCall) -> str:
+    """The arguments of a call, if they are an object: clients parse them."""
+    return call.arguments if isinstance(parse_arguments(call), dict) else "{}"
 
 
 def _part(text: str) -> dict[str, Any]:

@@ -216,21 +216,13 @@ class ResponsesRequest(Sampling):
         return self.tool_choice.name if isinstance(self.tool_choice, NamedFunction) else self.tool_choice
 
     def options(self) -> dict[str, Any]:
-        """The other options of the model calls that the client has set."""
-        if self.model_fields_set.isdisjoint(_OPTIONS):
-            return {}
-        return {
-            "temperature": self.temperature,
-            "top_p": self.top_p,
-            "max_tokens": self.max_output_tokens,
-            "max_tool_calls": self.max_tool_calls,
-            "parallel_tool_calls": self.parallel_tool_calls,
-            "reasoning_effort": self.reasoning.effort if self.reasoning else None,
-            "response_format": _response_format(self.text.format) if self.text and self.text.format else None,
-        }
-
-
-_OPTIONS = frozenset(Sampling.model_fields) | {"max_output_tokens", "max_tool_calls", "reasoning", "text"}
+        """See :meth:`Sampling.options`."""
+        sent = super().options() | {"max_tokens": self.max_output_tokens}
+        if self.reasoning:
+            sent["reasoning_effort"] = self.reasoning.effort
+        if self.text and self.text.format:
+            sent["response_format"] = _response_format(self.text.format)
+        return sent
 
 
 def _response_format(sent: TextFormat) -> dict[str, Any] | None:

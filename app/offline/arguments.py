@@ -122,9 +122,8 @@ class Arguments:
         if role in ("array", "days"):
             values = [self._hold(each) for each in free]
             return (max(values) if role == "days" else values) if values else None
-        is_row = role != "number" or not any(
-            each.role == role and each is not parameter for each in self.tool.parameters
-        )
+        rivals = [each for each in self.tool.parameters if each.role == role and "default" not in each.schema]
+        is_row = all(each is parameter or each.name in found for each in rivals)
         return self._one(parameter, [*free[:1], *(each for each in every if is_row and free and each[0] > free[0][0])])
 
     def _one(self, parameter: Parameter, free: Sequence[Candidate]) -> Any:

@@ -88,6 +88,7 @@ _UNKNOWN_PLACE = re.compile(r"\b(?:in|at|for|to|from|near|about) ([A-Z][\w'’-]
 def find_literals(text: Text) -> list[Literal]:
     """Find the values of a text in their order; where two overlap, the kind that is more certain counts."""
     flat, readable = text.command, text.readable
+    is_shouted = readable.isupper() and len(re.findall("[A-Z]+", readable)) > 2
     finders: tuple[tuple[str, Iterable[tuple[Any, int, int]]], ...] = (
         ("quoted", ((text.raw[start:end], start, end) for start, end in text.quotes)),
         ("place", _zones(readable)),
@@ -99,7 +100,7 @@ def find_literals(text: Text) -> list[Literal]:
         ("currency", _named(flat, "currency")),
         ("language", _named(flat, "language")),
         ("place", _places(readable)),
-        ("word", ((match[0], *match.span()) for match in _CAPITALS.finditer(readable) if not readable.isupper())),
+        ("word", ((match[0], *match.span()) for match in _CAPITALS.finditer(readable) if not is_shouted)),
         ("number", ((read_number(match[0]), *match.span()) for match in _NUMBER.finditer(flat))),
     )
     found: list[Literal] = []

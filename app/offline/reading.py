@@ -37,7 +37,7 @@ _LED = re.compile(rf"(?:{_GAP}|\b(?:please|for me|called|named|about|for)\b|一�
 _CLOSING = re.compile(rf"(?:{_GAP}|\b(?:please|pls|for me|and|is)\b|分别|[吗呢的是和与及跟]|这个词|这句话)+")
 _PRONOUN = re.compile(
     rf"(?:{_GAP}|\b(?:th[ie]s|that|it|these|those|them|the|following|above|text|sentence|previous|question|answer|result|for|into|to|in|my"
-    r"|your|last|an?|some|i|need|want|me|please)\b|这个?|那个?|它|[以下上]面?|刚才|内容|结果|回答|句子|句话|文字|的)+"
+    r"|your|name|last|an?|some|i|need|want|me|please)\b|这个?|那个?|它|[以下上]面?|刚才|内容|结果|回答|句子|句话|文字|的)+"
 )
 _NOTHING = re.compile(f"(?:{'|'.join(each for each in FUNCTION_WORDS if not each.isascii())})+")
 _TO_LANGUAGE = re.compile(r"(?:\b(?:from|into|to|in)\s+(?:the )?|[译翻]?[成为到作]\s*|[用从]\s*)$")
@@ -67,11 +67,11 @@ class Reading:
         return not (self.arguments.missing or self.arguments.unfit or self.leftover)
 
     @property
-    def rank(self) -> tuple[bool, int, int, int]:
+    def rank(self) -> tuple[bool, bool, int, int, int]:
         """The order in which readings are preferred."""
         given = self.arguments
         score = self.score - 3 * len(self.leftover) - 2 * len(given.unfit)
-        return self.is_complete, score, -len(given.missing), len(given.used)
+        return self.is_complete, self.is_complete and not given.is_loose, score, -len(given.missing), len(given.used)
 
 
 def read(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> Reading | None:

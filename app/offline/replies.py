@@ -55,8 +55,9 @@ def _shown(examples: Iterable[str], chinese: bool) -> str:
 
 def _is_meant(reading: Reading) -> bool:
     """Whether it helps to say what a call lacks; a stranger's question is not about this tool."""
-    is_ordered = reading.is_certain or reading.arguments.values or not reading.tool.changes_something
-    is_one_fault = not (reading.arguments.missing and reading.arguments.unfit)
+    given = reading.arguments
+    is_ordered = reading.is_certain or (given.values and not given.is_loose) or not reading.tool.changes_something
+    is_one_fault = not (given.missing and given.unfit)
     return bool(is_ordered) and is_one_fault and not reading.is_complete and not reading.leftover
 
 

@@ -264,7 +264,12 @@ class Response:
 
     def _arrived(self) -> bytes | None:
         """The next piece of the body: empty at its end, ``None`` if more is to come."""
-        if data := self._next():
+        data = b"".join(self._pieces)
+        self._pieces.clear()
+        self._buffered = 0
+        if self._decoder is not None:
+            data = self._decompressed(data, self._decoder)
+        if data:
             return data
         if not self.is_settled or self._error is not None:
             return None
@@ -272,15 +277,9 @@ class Response:
             raise self._truncated()
         return b""
 
-    def _next(self) -> bytes:
-        data = b"".join(self._pieces)
-        if self._pieces:
-            self._pieces.clear()
-            self._buffered = 0
-        if self._decoder is None:
-            return data
+    def _decompressed(self, data: bytes, decoder: Decoder) -> bytes:
         try:
-            return self._decoder.read(data)
+            return decoder.read(data)
         except zlib.error:
             raise UpstreamInvalid(f"{self.upstream} sent a body that cannot be decompressed") from None
 

@@ -217,7 +217,7 @@ async def answer_in_session(
         CrossSite: a page of another site sent the request, or a browser prefetches it.
         ToolchatError: as ``answer_prompt``; also ``SessionBusy`` and ``StoreUnavailable``.
     """
-    if request.method == "POST" and "respond-async" in request.headers.get("prefer", ""):
+    if request.method == "POST" and "respond-async" in request.headers.get("prefer", "").lower():
         accepted_question = await accept(request, path, _posted(question))
         is_stream = form is EVENTS or EVENTS.media_type in request.headers.get("accept", "")
         return stream(request, accepted_question) if is_stream else accepted(request, accepted_question)

@@ -82,12 +82,15 @@ async def test_its_events_can_be_read_again_and_continued_behind_any_of_them(cli
     for again in (path, "/chat/stream?query=again"):  # a browser reconnects to where it was connected
         rest = (await client.get(again, headers=EVENTS | {"Last-Event-ID": third})).text
         assert rest.strip().split("\n\n") == blocks[3:]
+    other = await accepted(client)
+    own = (await client.get(other, headers=EVENTS | {"Last-Event-ID": third})).text
+    assert own.startswith(f"id: {other.removeprefix('/questions/')}.1.0\n"), "the path names the question"
 
 
 @pytest.mark.parametrize("path", ["/chat/stream", "/todo/chat"])
 async def test_a_stream_that_is_posted_may_be_left(client: httpx.AsyncClient, path: str) -> None:
     body = {"userInput": "What time is it?"}
-    async with client.stream("POST", path, json=body, headers=ASYNC | EVENTS) as reply:
+    async with client.stream("POST", path, json=body, headers={"Prefer": "Respond-Async"} | EVENTS) as reply:
         first = await anext(reply.aiter_lines())
     assert first.startswith(f"id: {reply.headers['location'].removeprefix('/questions/')}.")
     assert (await finished(client, reply.headers["location"]))["status"] == "completed"

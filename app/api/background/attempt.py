@@ -73,7 +73,7 @@ class Attempt:
             crashes = question.crashes if len(earlier) == question.progress else 0
             question = replace(question, crashes=crashes + 1, progress=len(earlier))
         principal, refusal = self._rights(question.principal), _refusal(question)
-        if question.tries and await self._records.is_cancelled(question):
+        if await self._records.is_cancelled(question):
             return replace(question, state="cancelled", rest=(("cancelled", "{}"),))
         if principal is None or refusal is not None:
             document = problem(refusal or Unauthorized("the key that asked has been withdrawn"), question.identifier)

@@ -87,10 +87,15 @@ def stream(
     return events
 
 
-async def resume(request: Request) -> Response | None:
-    """The events behind ``Last-Event-ID``; ``None`` if that is not an event of a background question."""
+async def resume(request: Request, identifier: str = "") -> Response | None:
+    """The events behind ``Last-Event-ID``; ``None`` if that is not an event of a background question.
+
+    Args:
+        request: the request.
+        identifier: the question whose event it must be; any one if it is empty.
+    """
     match = _EVENT_ID.fullmatch(request.headers.get("last-event-id", ""))
-    if match is None:
+    if match is None or identifier not in ("", match[1]):
         return None
     return stream(request, await _found(request, match[1]), (int(match[2]), int(match[3])))
 
@@ -109,7 +114,7 @@ async def show(request: Request, identifier: _Identifier) -> Response:
     """
     question = await _found(request, identifier)
     if negotiate(request.headers.get("accept", ""), _FORMS) is _FORMS[1]:
-        return await resume(request) or stream(request, question)
+        return await resume(request, identifier) or stream(request, question)
     waiting = {} if question.is_finished else {"Retry-After": "1"}
     return Response(to_json(_document(question)), media_type="application/json", headers=_NO_STORE | waiting)
 

@@ -104,7 +104,9 @@ class Sampling(Wire):
 
     def options(self) -> dict[str, Any]:
         """The options of the model calls that the client has set, without the choice of a tool."""
-        return self.model_dump(include=_OPTIONS, exclude_unset=True)
+        # Most requests set none.
+        is_plain = self.model_fields_set.isdisjoint(_OPTIONS)
+        return {} if is_plain else self.model_dump(include=_OPTIONS, exclude_unset=True)
 
 
 _OPTIONS = {field.name for field in fields(ChatOptions)} - {"model", "tool_choice"}

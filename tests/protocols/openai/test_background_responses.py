@@ -84,10 +84,3 @@ async def test_a_response_that_fails_says_why(client: httpx.AsyncClient, player:
     document = await ended(client, await accepted(client))
     assert document["status"] == "failed"
     assert document["error"]["code"] == "server_error"
-
-
-async def test_one_that_was_not_in_the_background_is_neither_streamed_nor_cancelled(client: httpx.AsyncClient) -> None:
-    body = {"model": "toolchat-time", "input": "What time is it?"}
-    path = f"{RESPONSES}/{(await client.post(RESPONSES, json=body)).json()['id']}"
-    assert (await client.get(path, params={"stream": "true"})).status_code == 400
-    assert (await client.post(f"{path}/cancel")).status_code == 400

@@ -205,12 +205,3 @@ async def test_required_applies_until_the_clients_tool_is_called() -> None:
         document = await completion(client, ASKED, tools=[ROLL], tool_choice="required")
     assert document["choices"][0]["finish_reason"] == "tool_calls"
     assert [each.body["tool_choice"] for each in player.requests] == ["required", "required"]
-
-
-async def test_equal_definitions_are_sent_as_equal_bytes() -> None:
-    # Equal bytes also let the provider's own cache work.
-    async with played([SAYS, SAYS]) as (client, player):
-        for _ in range(2):
-            await completion(client, ASKED, tools=[ROLL])
-    first, second = (each.body["tools"] for each in player.requests)
-    assert first == second

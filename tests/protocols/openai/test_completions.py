@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.players.openai_player import message, sensible_model, whole
+from tests.players.openai_player import message, whole
 from tests.protocols.openai.asking import COMPLETIONS, asks, call, completion, played, user
 
 SAYS = whole(message(content="Hello.", usage={"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}))
@@ -135,10 +135,3 @@ async def test_reasoning_is_returned_beside_the_content() -> None:
     async with played([whole(message(content="4", reasoning_content="2 and 2"))]) as (client, _):
         document = await completion(client)
     assert document["choices"][0]["message"]["reasoning_content"] == "2 and 2"
-
-
-async def test_a_tool_call_leads_to_an_answer_with_its_result() -> None:
-    async with played(sensible_model({"timeZoneId": "Asia/Shanghai"})) as (client, _):
-        document = await completion(client, user("What time is it in Shanghai?"), model="toolchat-time")
-    assert "Asia/Shanghai" in document["choices"][0]["message"]["content"]
-    assert document["usage"]["total_tokens"] == 50

@@ -47,6 +47,18 @@ async def test_conversations_are_listed_and_opened_again(visit: Visit) -> None:
         await expect(other.locator(".turn .text")).to_have_text(["Two", "You asked: Two"])
 
 
+async def test_a_long_conversation_opens_at_its_end_unless_a_problem_stands_above_it(visit: Visit) -> None:
+    async with played(visit, echo, CONVERSATION, faults="404 (Not Found)") as (page, _, _):
+        for number in range(8):
+            await ask(page, f"Question {number}")
+        await page.reload()
+        await page.wait_for_function(
+            "scrollY > 300 && scrollY + innerHeight > document.documentElement.scrollHeight - 2"
+        )
+        await page.goto(f"{page.url}&approval=gone")
+        await expect(page.get_by_role("alert")).to_be_in_viewport()
+
+
 async def test_a_conversation_is_renamed_with_the_keyboard(visit: Visit) -> None:
     # Escape leaves the name as it was, an empty one is none, and the new one outlives a reload.
     async with played(visit, echo, CONVERSATION) as (page, _, _):

@@ -67,6 +67,7 @@ async function showApproval(token) {
   section.tabIndex = -1;
   section.hidden = false;
   view.wait({ ...approval, token });
+  section.scrollIntoView({ block: "center" });
 }
 
 /** Shows what the service offers. */
@@ -105,6 +106,7 @@ async function load() {
     problem.replaceChildren(...wordsOf(told));
     if (told.code === "unauthorized") problem.append(button("quiet", "keyEnter", load));
     problem.hidden = false;
+    problem.scrollIntoView({ block: "center" });
   }
 }
 

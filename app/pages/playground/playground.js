@@ -113,6 +113,7 @@ async function load() {
 const linkToken = approvalToken();
 
 function start() {
+  history.scrollRestoration = "manual"; // a conversation is shown at its end
   beginWithKey();
   for (const tab of tabs) {
     tab.addEventListener("click", () => select(tab));

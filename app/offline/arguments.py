@@ -169,7 +169,7 @@ class Arguments:
 
     def _on_side(self, parameter: Parameter, free: Sequence[Candidate]) -> Sequence[Candidate]:
         """The values on the parameter's side of from and to, else those that are on no side."""
-        if parameter.side not in _BEFORE or parameter.role == "choice":
+        if parameter.side not in _BEFORE:
             return free
         own, other = _BEFORE[parameter.side], _BEFORE["target" if parameter.side == "source" else "source"]
         # A text may be in any language: only "from French" says so.
@@ -200,9 +200,18 @@ class Arguments:
                 is_letter = len(name) == 1 and name.isascii()
                 text, form = (self.text.readable, name.upper()) if is_letter else (self.text.command, name)
                 edge = "[A-Za-z0-9]" if name.isascii() else "(?!)"
-                matches = re.finditer(rf"(?<!{edge}){re.escape(form)}(?!{edge})", text)
-                found += [(one.span(), choice, Literal("choice", choice, *one.span(), one[0])) for one in matches]
-        return sorted(found, key=lambda each: (each[0][0], -each[0][1]))
+                plural = "s?" if name.isascii() and len(name) > 2 else ""
+                matches = re.finditer(rf"(?<!{edge}){re.escape(form)}{plural}(?!{edge})", text)
+                found += [
+                    (
+                        one.span(),
+                        choice,
+                        Literal("choice", choice, *one.span(), one[0], self.text.flat[: one.start()][-12:]),
+                    )
+                    for one in matches
+                ]
+        free = [each for each in found if not any(start < each[0][1] and each[0][0] < end for start, end in self.used)]
+        return sorted(free, key=lambda each: (each[0][0], -each[0][1]))
 
     def _switched(self, parameter: Parameter) -> list[Candidate]:
         """Whether the name of a boolean is wanted or not; a switch is on or off."""

@@ -14,6 +14,7 @@ from fastapi import APIRouter, Response
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.access.hosts import header
 from app.access.runtime import Access
 from app.api import problems
 from app.api.body_limits import MAX_BODY_BYTES, PIECE_BYTES, Bodies, Body, Connection, UnreadAnswers, connection_of
@@ -26,7 +27,7 @@ from app.observability.logs import hashed, log_event
 from app.observability.logs import request_id as current_request_id
 from app.observability.metrics import OTHER
 from app.observability.request import Request, current_request
-from toolchat.errors import CLIENT_GONE, InvalidRequest, TooLarge, ToolchatError, Unauthorized
+from toolchat.errors import CLIENT_GONE, InvalidRequest, TooLarge, ToolchatError, Unauthorized, UnsupportedMediaType
 from toolchat.tool_calling.caller import current_caller
 
 __all__ = [
@@ -60,7 +61,8 @@ class ProtocolAdapter:
     """Adds its routes to the application's router."""
     error_response: Callable[[ToolchatError, str], Response] = problems.error_response
     """Answers with an error, given the request's id, in the protocol's format; the guard uses it, too."""
-    max_body_bytes: int = MAX_BODY_BYTES
+    max_body_bytes: int = 0
+    """The longest body; 0: that of the service's own routes."""
     resource_metadata: str = ""
     """The path of its metadata for OAuth clients (RFC 9728), which a 401 of the prefix itself names."""
 
@@ -110,7 +112,7 @@ class RequestMiddleware:
         if path.startswith(self._prefixes):
             protocol = next(each for each in self._protocols if path.startswith(each.prefix))
             scope["state"][ERROR_RESPONSE] = protocol.error_response
-            answer.max_body_bytes = protocol.max_body_bytes
+            answer.max_body_bytes = protocol.max_body_bytes or self._max_body_bytes
             if path == protocol.prefix:
                 answer.resource_metadata = protocol.resource_metadata
         scope["state"][_ANSWER] = answer
@@ -369,6 +371,8 @@ class GuardMiddleware:
             return None
         if scope["method"] in ("GET", "HEAD"):
             return Body()
+        if header(scope, b"content-encoding") not in ("", "identity"):
+            raise UnsupportedMediaType("the body must be sent without Content-Encoding")
         longest = scope["state"][_ANSWER].max_body_bytes
         connection = connection_of(scope)
         arrived = connection is not None and not connection.is_receiving

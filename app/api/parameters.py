@@ -259,7 +259,8 @@ async def json_object(request: Request) -> dict[str, Any]:
     except RecursionError:
         raise InvalidRequest("body: is nested too deeply") from None
     except ValueError as error:
-        raise InvalidRequest(f"body: is not valid JSON: {error}") from None
+        reason = str(error).partition("; use sys.")[0]  # Python's advice about an integer of thousands of digits
+        raise InvalidRequest(f"body: is not valid JSON: {reason}") from None
     if not isinstance(value, dict):
         raise ValidationFailed("body: must be a JSON object")
     return value

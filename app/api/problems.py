@@ -51,6 +51,12 @@ _STATUSES = frozenset(HTTPStatus)
 _CODES = {400: "invalid-request", 404: "not-found", 405: "method-not-allowed", 415: "unsupported-media-type"}
 
 
+class MethodNotAllowed(ToolchatError):
+    """The path does not support the method; ``Allow`` lists those that it does."""
+
+    status, code, title = 405, "method-not-allowed", "Method not allowed"
+
+
 class Problem(BaseModel):
     """A problem document."""
 

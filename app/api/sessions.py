@@ -183,7 +183,7 @@ class SessionParameters:
             raise ValidationFailed("userInput: userInput and query differ; send one of them")
         question = one or other or self._default
         if not question:
-            raise ValidationFailed("userInput: is missing or blank")
+            raise ValidationFailed("query: is missing or blank")
         parts = [part for text in given.get("tools", ()) for part in text.split(",")]
         tools = [part.strip() for part in parts if part.strip()] if "tools" in given else None
         conversation = conversation_or_new(given.get("sessionId", ""))

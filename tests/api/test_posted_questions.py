@@ -126,6 +126,11 @@ async def test_an_invalid_body_is_rejected_before_the_model_is_called(
     assert player.requests == []
 
 
+async def test_a_compressed_body_is_rejected_as_such(client: httpx.AsyncClient) -> None:
+    answer = await client.post("/chat", content=b"\x1f\x8b", headers=JSON_BODY | {"Content-Encoding": "gzip"})
+    assert (answer.status_code, answer.json()["code"]) == (415, "unsupported-media-type")
+
+
 @pytest.mark.parametrize("said", ["application/json", "Application/JSON; charset=utf-8", "application/json;v=1"])
 async def test_a_json_content_type_can_have_parameters(said: str, client: httpx.AsyncClient) -> None:
     assert (await client.post("/chat", content=b'{"query": "a"}', headers={"Content-Type": said})).status_code == 200
@@ -140,7 +145,7 @@ IN_SESSION_REFUSED = [
     ({"query": "hi", "tools": ["a", None]}, "tools: must be a list of strings"),
     ({"query": "hi", "tools": ["nothing"]}, "tools: no tool has the name nothing; "),
     ({"query": "hi", "tools": ["a"] * 51}, "tools: List should have at most 50 items"),
-    ({}, "userInput: is missing or blank"),
+    ({}, "query: is missing or blank"),
 ]
 
 

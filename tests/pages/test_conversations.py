@@ -9,6 +9,7 @@ from playwright.async_api import Page, expect
 
 from tests.pages.page import CONVERSATION, Visit, played, say, streamed
 from tests.players.openai_player import Answer, PlayedRequest, sensible_model
+from tests.waiting import until
 
 NAMES = "#conversation-list button"
 
@@ -52,9 +53,8 @@ async def test_a_long_conversation_opens_at_its_end_unless_a_problem_stands_abov
         for number in range(8):
             await ask(page, f"Question {number}")
         await page.reload()
-        await page.wait_for_function(
-            "scrollY > 300 && scrollY + innerHeight > document.documentElement.scrollHeight - 2"
-        )
+        at_end = "scrollY > 300 && scrollY + innerHeight > document.documentElement.scrollHeight - 2"
+        await until(lambda: page.evaluate(at_end))
         await page.goto(f"{page.url}&approval=gone")
         await expect(page.get_by_role("alert")).to_be_in_viewport()
 

@@ -83,7 +83,8 @@ def _sample(parameter: Parameter) -> Any:
     somebody = "Ann" if parameter.role == "other" and SOMEBODY.search(parameter.about) else None
     target = _TARGETS.get(parameter.role) if parameter.side == "target" else None
     spare = {"number": parameter.schema.get("minimum"), "pattern": "A1"}.get(parameter.role)
-    samples = *parameter.choices[:1], target, described and described[1], somebody, _USUAL.get(parameter.role), spare
+    choice = parameter.choices[-1:] if parameter.side == "target" else parameter.choices[:1]  # "from km to mile"
+    samples = *choice, target, described and described[1], somebody, _USUAL.get(parameter.role), spare
     return next((each for each in samples if each is not None and (parameter.choices or parameter.fit(each))), None)
 
 

@@ -94,8 +94,9 @@ def test_a_turn_is_stored_whole_or_as_question_and_answer(window: MemoryWindow, 
     # A call is never kept without its result, and reasoning never is.
     kept = window.trim(turn)
 
-    whole = tuple(AssistantMessage(m.text, m.tool_calls) if isinstance(m, AssistantMessage) else m for m in turn)
-    alone = (turn[0], whole[-1])
+    unreasoned = (AssistantMessage(m.text, m.tool_calls) if isinstance(m, AssistantMessage) else m for m in turn)
+    whole = tuple(map(as_written, unreasoned))
+    alone = (whole[0], whole[-1])
     if window.tool_rounds and window.fits(whole):
         assert kept == whole
     elif sum(estimate_tokens(getattr(message, "text", "")) for message in alone) <= window.max_tokens:

@@ -115,25 +115,31 @@ async def show(request: Request, identifier: _Identifier) -> Response:
     question = await _found(request, identifier)
     if negotiate(request.headers.get("accept", ""), _FORMS) is _FORMS[1]:
         return await resume(request, identifier) or stream(request, question)
-    waiting = {} if question.is_finished else {"Retry-After": "1"}
-    return Response(to_json(_document(question)), media_type="application/json", headers=_NO_STORE | waiting)
+    return _shown(question)
 
 
 @router.delete(
     "/questions/{identifier}",
-    status_code=204,
+    response_class=Response,
     dependencies=[Depends(require_same_site), Depends(refuse_parameters)],
-    responses=problems(NotFound, StoreUnavailable),
+    responses=problems(NotFound, StoreUnavailable) | {204: {"description": "It had ended before, and is deleted"}},
     summary="Cancel a background question",
 )
 async def cancel(request: Request, identifier: _Identifier) -> Response:
-    """Stop a background question, or delete a finished one with its answer."""
+    """Stop a background question, and show how it ended; or delete a finished one with its answer.
+
+    One that was about to end may still be `completed`.
+    """
     question, runner = await _found(request, identifier), background(request)
-    if question.is_finished:
-        await runner.records.delete(question)
-    else:
-        await runner.cancel(question)
+    if not question.is_finished:
+        return _shown(await runner.cancel(question))
+    await runner.records.delete(question)
     return Response(status_code=204)
+
+
+def _shown(question: BackgroundQuestion) -> Response:
+    waiting = {} if question.is_finished else {"Retry-After": "1"}
+    return Response(to_json(_document(question)), media_type="application/json", headers=_NO_STORE | waiting)
 
 
 class _StoredEvents(EventStream):

@@ -13,7 +13,16 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
-from toolchat.errors import Draining, InvalidRequest, QuotaExceeded, ToolchatError, UpstreamError, ValidationFailed
+from toolchat.errors import (
+    Draining,
+    InvalidRequest,
+    NotFound,
+    QuotaExceeded,
+    ToolchatError,
+    UnsupportedMediaType,
+    UpstreamError,
+    ValidationFailed,
+)
 
 __all__ = [
     "CODES",
@@ -48,13 +57,16 @@ QUOTA_EXCEEDED = "https://iana.org/assignments/http-problem-types#quota-exceeded
 """The problem type that draft-ietf-httpapi-ratelimit-headers registers."""
 
 _STATUSES = frozenset(HTTPStatus)
-_CODES = {400: "invalid-request", 404: "not-found", 405: "method-not-allowed", 415: "unsupported-media-type"}
 
 
 class MethodNotAllowed(ToolchatError):
     """The path does not support the method; ``Allow`` lists those that it does."""
 
     status, code, title = 405, "method-not-allowed", "Method not allowed"
+
+
+_CODES = {kind.status: kind.code for kind in (InvalidRequest, NotFound, MethodNotAllowed, UnsupportedMediaType)}
+"""Codes of the framework's own errors, by status."""
 
 
 class Problem(BaseModel):

@@ -242,11 +242,6 @@ class QuotaReservation:
     """The store that counted it; ``None`` if no limit applies."""
 
     @property
-    def counts_tokens(self) -> bool:
-        """Whether any of its limits counts tokens."""
-        return any(each.tokens_per_day is not None for each in self.limits)
-
-    @property
     def headers(self) -> dict[str, str]:
         """``RateLimit-Policy`` and ``RateLimit``; empty if no limit applies."""
         return rate_limit_headers(self.limits[0], self.usage) if self.usage else {}

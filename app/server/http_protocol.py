@@ -29,6 +29,8 @@ MAX_HEADER_BYTES = 64 * 1024
 _MAX_BYTES_DISCARDED = 16 * 1024 * 1024
 """Twice the longest body: most clients read the response only after they have sent the whole request."""
 _LINGER_SECONDS = 1
+_FIRST_REQUEST_SECONDS = 5
+"""How long a connection may be without a request when the server stops, as in Go's ``http.Server.Shutdown``."""
 
 _REQUEST_LINE = re.compile(rb"(?:GET|HEAD|POST|PUT|DELETE|PATCH|OPTIONS) [^\s]+ HTTP/1\.[01]\r\n")
 _URL_SAFE = bytes(range(0x21, 0x7F))
@@ -69,12 +71,20 @@ class ProblemProtocol(HttpToolsProtocol):
         *args: arguments of uvicorn's protocol.
         limit: decides which connections are refused.
         watch: ends connections of slow clients.
+        is_stopping: returns whether the server stops: each response is then the last one of its connection.
         **kwargs: arguments of uvicorn's protocol.
     """
 
-    def __init__(self, *args: Any, limit: ConnectionLimit, watch: SlowClientWatch, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        limit: ConnectionLimit,
+        watch: SlowClientWatch,
+        is_stopping: Callable[[], bool] = lambda: False,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
-        self._limit, self._watch = limit, watch
+        self._limit, self._watch, self._is_stopping = limit, watch, is_stopping
         self.is_receiving = False
         """See ``Connection``."""
         self._header_bytes = 0
@@ -89,7 +99,8 @@ class ProblemProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self.server, self.client = _without_mapping(self.server), _without_mapping(self.client)  # type: ignore[assignment]
         limit_send_buffer(transport)
-        self._deadline = self.loop.time() + self._watch.read_timeout
+        self._connected_at = self.loop.time()
+        self._deadline = self._connected_at + self._watch.read_timeout
         self._watch.start(self.connections)
         if self._limit.refuses(len(self.connections)):
             self._refuse(Overloaded("too many connections are open already", retry_after=1))
@@ -156,6 +167,16 @@ class ProblemProtocol(HttpToolsProtocol):
         elif now - self._stalled_since >= self._watch.write_timeout:
             self.abort()
 
+    def shutdown(self) -> None:
+        """Close the connection, unless a request is being answered, is being received, or is about to arrive.
+
+        uvicorn calls this when the server stops. It would reset a new connection whose request it has not read yet.
+        """
+        if self.cycle is None:
+            self._deadline = min(self._deadline, self._connected_at + _FIRST_REQUEST_SECONDS)
+        elif not (self.is_receiving and self.cycle.response_complete):
+            super().shutdown()
+
     def data_received(self, data: bytes) -> None:
         """Parse received data; data after the response was completed early is discarded, up to a limit."""
         if self._discard_limit is not None:
@@ -191,6 +212,8 @@ class ProblemProtocol(HttpToolsProtocol):
             raise httptools.HttpParserError("the parser would leave the body unread")
         self._deadline = math.inf
         super().on_headers_complete()
+        if self._is_stopping():
+            self.cycle.keep_alive = False
 
     def _has_body(self) -> bool:
         return any(name in (b"content-length", b"transfer-encoding") for name, _ in self.headers)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from types import FrameType
+from typing import cast
 
 import uvicorn
 from fastapi import FastAPI
@@ -128,6 +129,8 @@ class _Server(uvicorn.Server):
         on_stop: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(config)
+        protocol = cast("Callable[..., ProblemProtocol]", config.http)
+        config.http = partial(protocol, is_stopping=lambda: self.should_exit)  # type: ignore[assignment]
         self._app = app
         self._on_start, self._on_stop = on_start, on_stop
         self._interrupted = False

@@ -2,10 +2,13 @@
 
 import asyncio
 import signal
+import socket
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 from pydantic_core import from_json
@@ -67,7 +70,8 @@ async def test_running_streams_are_finished_while_everybody_else_hears_that_the_
                 refusals = [await not_ready_any_more(url), await told(url, "/time/chat")]
                 await kept.ask("/time/chat")
                 assert b'"code":"draining"' in await kept.read_to_end()
-                assert (await told(url, "/health/live")).status_code == 200
+                alive = await told(url, "/health/live")
+                assert (alive.status_code, alive.headers["connection"]) == (200, "close")
                 model.gate.set()
                 answers = await reading
                 await asyncio.to_thread(process.wait, PATIENCE)
@@ -115,6 +119,30 @@ async def test_a_service_that_does_nothing_stops_at_once(tmp_path: Path) -> None
             process.send_signal(signal.SIGTERM)
             await asyncio.to_thread(process.wait, PATIENCE)
     assert process.returncode == 0
+
+
+async def test_requests_on_open_connections_are_answered_although_the_service_has_stopped_listening(
+    tmp_path: Path,
+) -> None:
+    with started(cwd=tmp_path, LOG_LEVEL="ERROR") as (process, url):
+        async with RawClient(url) as kept, RawClient(url) as new:
+            await kept.ask("/health/live")
+            await kept.read_until(b"ok")
+            await kept.send(b"GET /health/live HTTP/1.1\r\n")
+            process.send_signal(signal.SIGTERM)
+            await until(partial(is_refused, url))
+            await kept.send(b"Host: 127.0.0.1\r\n\r\n")
+            await new.ask("/health/live")
+            answers = [await kept.read_to_end(), await new.read_to_end()]
+            await asyncio.to_thread(process.wait, PATIENCE)
+    assert [answer.count(b"HTTP/1.1 200 ") for answer in answers] == [2, 1]
+    assert all(b"connection: close" in answer for answer in answers)
+
+
+def is_refused(url: str) -> bool:
+    parts = urlsplit(url)
+    with socket.socket() as tried:
+        return tried.connect_ex((parts.hostname, parts.port)) != 0
 
 
 async def test_a_client_that_reads_nothing_does_not_hold_up_the_end(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ async def test_a_killed_worker_loses_only_its_own_questions_and_is_replaced(
     assert set(before[1:]) < set(service.workers)
 
 
-async def test_nobody_fails_while_a_worker_that_was_asked_to_end_is_replaced(
+async def test_no_new_connection_fails_while_a_worker_that_was_asked_to_end_is_replaced(
     redis: RedisServer, model: PacedModel, tmp_path: Path
 ) -> None:
     async with workers(3, tmp_path, **set_up(redis, model)) as service:

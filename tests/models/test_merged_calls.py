@@ -116,6 +116,10 @@ CASES: dict[str, tuple[Sequence[object], Sequence[tuple[str, str, str]]]] = {
         [[call(None, "a", "w", CITY)], [call(None, "a", "v", TOKYO)]],
         [("a", "w", CITY), ("*", "v", TOKYO)],
     ),
+    "trap 26: one id for two calls with the same arguments": (
+        [[WHOLE], [call(0, "a", "v", CITY)]],
+        [("a", "w", CITY), ("*", "v", CITY)],
+    ),
     "the index comes late": ([[UNNUMBERED], [ENDED]], [("a", "w", '{"c":1}')]),
     "the indexes of two calls come late": (
         [[UNNUMBERED, call(None, "b", "v", '{"d":')], [ENDED], [ENDED_B]],

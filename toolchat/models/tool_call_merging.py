@@ -148,7 +148,8 @@ class _Slot:
 
     def repeats(self, fragment: _Fragment) -> bool:
         """Whether the fragment repeats the whole call, as some servers do in the chunk with the ``finish_reason``."""
-        return bool(fragment.id) and self.pieces == [fragment.arguments] and self.is_complete
+        is_same = bool(fragment.id) and fragment.name in ("", self.name)
+        return is_same and self.pieces == [fragment.arguments] and self.is_complete
 
     @property
     def is_placeholder(self) -> bool:

@@ -4,6 +4,7 @@ import argparse
 import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 
 from toolchat import __version__
@@ -92,8 +93,8 @@ _SERVER_OPTIONS = {
 }
 """Options that take precedence over a variable, each with its help and the commands that have it."""
 _SUBCOMMANDS = {"tools": ("list", "run"), "keys": ("new",), "state": ("export", "import", "stats", "vacuum")}
-_GUESSES = {"start": "serve", "run": "serve or tools run"}
-"""Words that users try instead of a command whose name is not similar."""
+_GUESSES = {"start": "serve", "run": "serve or tools run", "-p": "--port"}
+"""Words that users try instead of a command or an option whose name is not similar."""
 _OPTION = re.compile(r"(?<![\w-])--[a-z]+")
 
 
@@ -113,6 +114,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         word for before, word in zip(["", *typed], typed, strict=False)
         if not word.startswith("-") and before.removeprefix("--") not in _SERVER_OPTIONS
     ]  # fmt: skip
+    leading = [each.partition("=")[0] for each in takewhile(lambda each: each.startswith("-"), typed)]
+    if leading:  # the argument of an unknown option would be reported as a command
+        _refuse_unknown(parser, "option", leading, ["-h", *_OPTION.findall(parser.format_help())])
     nested = [f"{name} {each}" for name, below in _SUBCOMMANDS.items() for each in below]
     _refuse_unknown(parser, "command", words[:1], commands, [*commands, *nested, "--help", "--version"])
     command = commands[words[0]] if words else parser

@@ -36,6 +36,7 @@ def test_every_command_has_help_with_examples_that_it_understands(tmp_path: Path
         (["ask", "--josn", "?"], "there is no option --josn; did you mean --json?"),
         (["mcp", "--demo"], "there is no option --demo; --help lists all"),
         (["serve", "--prt", "3"], "there is no option --prt; did you mean --port?"),
+        (["-p", "9000"], "there is no option -p; did you mean --port?"),
         (["ask", "What", "time"], "time: is one argument too many; put quotes around a text with spaces"),
     ],
 )

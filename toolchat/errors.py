@@ -5,7 +5,7 @@ The service answers them as problem documents (RFC 9457). The tree, by status::
     ConfigurationError      prevents the start: one line per fault, exit code 2
     ToolchatError           500, unless one of these:
     ├── 400 InvalidRequest, 401 Unauthorized, 403 CrossSite, Forbidden, 404 NotFound, 406 NotAcceptable
-    ├── 408 BodyTimeout, 421 MisdirectedRequest, 429 QuotaExceeded
+    ├── 408 RequestTimeout, 421 MisdirectedRequest, 429 QuotaExceeded
     ├── 409 IdempotencyConflict, DependencyMissing, SessionBusy
     ├── 413 BodyTooLarge, 414 TooLarge, 415 UnsupportedMediaType, 431 HeadersTooLarge
     ├── 422 ValidationFailed
@@ -23,7 +23,6 @@ from typing import Any
 
 __all__ = [
     "CLIENT_GONE",
-    "BodyTimeout",
     "BodyTooLarge",
     "CannotPause",
     "ConfigurationError",
@@ -46,6 +45,7 @@ __all__ = [
     "ProviderQuota",
     "ProviderRateLimited",
     "QuotaExceeded",
+    "RequestTimeout",
     "SessionBusy",
     "StoreUnavailable",
     "TooLarge",
@@ -223,10 +223,10 @@ class UnsupportedMediaType(ToolchatError):
     status, code, title = 415, "unsupported-media-type", "Unsupported media type"
 
 
-class BodyTimeout(ToolchatError):
-    """The client did not send its request body in time."""
+class RequestTimeout(ToolchatError):
+    """The client did not send its request in time."""
 
-    status, code, title, retryable = 408, "request-timeout", "Request body timeout", True
+    status, code, title, retryable = 408, "request-timeout", "Request timeout", True
 
 
 class HeadersTooLarge(ToolchatError):
@@ -267,6 +267,8 @@ class ValidationFailed(ToolchatError):
     """The input is well-formed but not valid."""
 
     status, code, title = 422, "validation", "Input outside the limits"
+    param: str | None = None
+    """The name of the parameter, for formats that have a field for it."""
 
 
 class ContextTooLong(ValidationFailed):

@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message, Receive, Scope
 
 from app.observability.observer import record_reader_left
-from toolchat.errors import BodyTimeout, BodyTooLarge, Overloaded
+from toolchat.errors import BodyTooLarge, Overloaded, RequestTimeout
 
 __all__ = [
     "CONNECTION",
@@ -79,7 +79,7 @@ class Bodies:
 
         Raises:
             BodyTooLarge: it is longer than ``longest``.
-            BodyTimeout: it did not arrive in time.
+            RequestTimeout: it did not arrive in time.
             Overloaded: the large bodies exceed their shared limit.
             ClientDisconnect: the client disconnected, or its chunks cannot be parsed.
         """
@@ -93,7 +93,7 @@ class Bodies:
                     body.content = await self._content(receive, body, longest)
         except TimeoutError:
             self.release(body)
-            raise BodyTimeout(f"the body did not arrive within {self._seconds:g} s") from None
+            raise RequestTimeout(f"the body did not arrive within {self._seconds:g} s") from None
         except BaseException:
             self.release(body)
             raise

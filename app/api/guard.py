@@ -371,7 +371,7 @@ class GuardMiddleware:
             return None
         if scope["method"] in ("GET", "HEAD"):
             return Body()
-        if header(scope, b"content-encoding") not in ("", "identity"):
+        if header(scope, b"content-encoding").lower() not in ("", "identity"):
             raise UnsupportedMediaType("the body must be sent without Content-Encoding")
         longest = scope["state"][_ANSWER].max_body_bytes
         connection = connection_of(scope)

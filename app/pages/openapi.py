@@ -16,10 +16,10 @@ from app.api.tool_registry import Entry
 from app.api.tool_routes import describe_module, describe_usable
 from toolchat.chat.tool_module import ToolModule
 from toolchat.errors import (
-    BodyTimeout,
     BodyTooLarge,
     Forbidden,
     MisdirectedRequest,
+    RequestTimeout,
     Unauthorized,
     ValidationFailed,
 )
@@ -114,7 +114,7 @@ HIDDEN = "x-hidden"
 _PROTOCOL_PATHS = ("/.well-known/", "/v1/models/", "/v1/responses/")
 _FIRST_TAGS, _LAST_TAGS = ("Chat",), ("Examples", "Alarms")
 _ANYWHERE = problems(400, Unauthorized, Forbidden, 414, MisdirectedRequest, 431, 500)
-_WITH_A_BODY = problems(BodyTimeout, BodyTooLarge)
+_WITH_A_BODY = problems(RequestTimeout, BodyTooLarge)
 _SCHEMES: dict[str, dict[str, str]] = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "A key of this service, or a token of its issuer"},
     "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same key in another header"},

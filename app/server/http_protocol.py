@@ -21,7 +21,7 @@ from app.api.problems import PROBLEM_MEDIA_TYPE, problem
 from app.observability.logs import log_event
 from app.server.connection_limit import ConnectionLimit
 from app.server.slow_clients import SlowClientWatch, limit_send_buffer
-from toolchat.errors import HeadersTooLarge, InvalidRequest, Overloaded, TooLarge, ToolchatError
+from toolchat.errors import HeadersTooLarge, InvalidRequest, Overloaded, RequestTimeout, TooLarge, ToolchatError
 
 __all__ = ["ProblemProtocol", "encode_url", "hide_upgrade"]
 
@@ -156,6 +156,8 @@ class ProblemProtocol(HttpToolsProtocol):
         """End the connection if the client sends its headers, or reads its response, too slowly."""
         if now >= self._response_deadline:
             self.abort()
+        elif now >= self._deadline and self._is_reading_headers and self._discard_limit is None:
+            self._refuse(RequestTimeout("the headers did not arrive in time"))
         elif now >= self._deadline:
             self.transport.close()
         if not (self.flow.write_paused or self.transport.is_closing()):
@@ -174,7 +176,7 @@ class ProblemProtocol(HttpToolsProtocol):
         """
         if self.cycle is None:
             self._deadline = min(self._deadline, self._connected_at + _FIRST_REQUEST_SECONDS)
-        elif not (self.is_receiving and self.cycle.response_complete):
+        elif not self._is_reading_headers:
             super().shutdown()
 
     def data_received(self, data: bytes) -> None:
@@ -214,6 +216,10 @@ class ProblemProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         if self._is_stopping():
             self.cycle.keep_alive = False
+
+    @property
+    def _is_reading_headers(self) -> bool:
+        return self.is_receiving and (self.cycle is None or self.cycle.response_complete)
 
     def _has_body(self) -> bool:
         return any(name in (b"content-length", b"transfer-encoding") for name, _ in self.headers)

@@ -129,6 +129,8 @@ async def test_an_invalid_body_is_rejected_before_the_model_is_called(
 async def test_a_compressed_body_is_rejected_as_such(client: httpx.AsyncClient) -> None:
     answer = await client.post("/chat", content=b"\x1f\x8b", headers=JSON_BODY | {"Content-Encoding": "gzip"})
     assert (answer.status_code, answer.json()["code"]) == (415, "unsupported-media-type")
+    plain = await client.post("/chat", content=b'{"query": "a"}', headers=JSON_BODY | {"Content-Encoding": "Identity"})
+    assert plain.status_code == 200
 
 
 @pytest.mark.parametrize("said", ["application/json", "Application/JSON; charset=utf-8", "application/json;v=1"])

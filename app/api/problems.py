@@ -221,7 +221,10 @@ async def _on_validation_error(request: Request, error: Exception) -> Response:
     faults = error.errors() if isinstance(error, RequestValidationError) else []
     detail = "; ".join(f"{_place(fault['loc'])}: {fault['msg']}" for fault in faults[:5])
     kind = InvalidRequest if any(fault["type"] == "json_invalid" for fault in faults) else ValidationFailed
-    return await _on_toolchat_error(request, kind(detail))
+    refused = kind(detail)
+    if isinstance(refused, ValidationFailed) and faults:
+        refused.param = _place(faults[0]["loc"])
+    return await _on_toolchat_error(request, refused)
 
 
 async def _on_http_exception(request: Request, error: Exception) -> Response:

@@ -14,7 +14,7 @@ from toolchat.messages import (
     UserMessage,
 )
 
-__all__ = ["SYSTEM_ROLES", "FieldNames", "conversation", "require_text", "text_of", "turn_starts"]
+__all__ = ["SYSTEM_ROLES", "FieldNames", "check_question", "conversation", "text_of", "turn_starts"]
 
 SYSTEM_ROLES = ("system", "developer")
 """OpenAI calls "system" "developer" for reasoning models; other providers know only "system"."""
@@ -88,25 +88,35 @@ def turn_starts(messages: Sequence[Message]) -> list[int]:
     return [first, *(index for index, each in enumerate(messages, 1) if isinstance(each, UserMessage))]
 
 
-def require_text(sent: Sequence[Sent], messages: str) -> None:
-    """Refuse other content in the question: if the newest message is the user's.
+def check_question(sent: Sequence[Sent], messages: str) -> None:
+    """Check the question: the newest message, if it is the user's.
 
     Args:
         sent: the messages of the request.
         messages: the name of their field.
 
     Raises:
-        BadRequest: the question has content other than text.
+        BadRequest: the question is blank, contains a NUL character, or has content other than text.
     """
     index = len(sent) - 1
     while index > 0 and sent[index].role in SYSTEM_ROLES:
         index -= 1
-    parts = sent[index].content if index >= 0 else None
-    if not isinstance(parts, list) or sent[index].role != "user":
+    if index < 0 or sent[index].role != "user":
         return
+    content, param = sent[index].content, f"{messages}[{index}].content"
+    if isinstance(content, list):
+        _require_text(content, param)
+    text = text_of(content)
+    if "\x00" in text:
+        raise BadRequest(f"{param}: contains a NUL character", param)
+    if not text.strip():
+        raise BadRequest(f"{param}: must not be blank", param)
+
+
+def _require_text(parts: Sequence[Part], content: str) -> None:
     for number, part in enumerate(parts):
         if part.plain() is None:
-            param, kind = f"{messages}[{index}].content[{number}]", part.type[:32]
+            param, kind = f"{content}[{number}]", part.type[:32]
             fault = "text is missing" if kind in TEXT_TYPES else f"{kind} is not supported; the models accept text only"
             raise BadRequest(f"{param}: {fault}", param)
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, StrictBool
 
-from app.protocols.openai.messages import FieldNames, conversation, require_text, text_of
+from app.protocols.openai.messages import FieldNames, check_question, conversation, text_of
 from app.protocols.openai.wire import (
     Choice,
     Part,
@@ -136,9 +136,9 @@ class ChatCompletionRequest(Sampling):
         """The conversation below the service's instructions.
 
         Raises:
-            BadRequest: the question has content other than text, or tool calls and results do not match.
+            BadRequest: the question is blank or has content other than text, or tool calls and results do not match.
         """
-        require_text(self.messages, "messages")
+        check_question(self.messages, "messages")
         sent = [(index, _message(each, text_of(each.content))) for index, each in enumerate(self.messages)]
         return conversation(sent, instructions, _NAMES)
 

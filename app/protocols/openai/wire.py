@@ -124,6 +124,8 @@ def read_request(kind: type[_T], body: bytes) -> _T:
     except ValidationError as error:
         param, message, fault = describe_faults(error)[0]
     if fault == "json_invalid":
+        if "hex escape" in message:
+            raise InvalidRequest("the body has an incomplete \\u escape, such as a lone surrogate (half a character)")
         raise InvalidRequest("the body is not valid JSON")
     raise BadRequest(f"{param}: {message}" if param else message, param or None)
 

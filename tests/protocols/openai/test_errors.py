@@ -30,6 +30,8 @@ def image() -> dict[str, Any]:
         ({"messages": [{"role": "function", "content": "?"}]}, "messages[0].role"),
         ({"messages": [user("a"), {"role": "user", "content": 5}]}, "messages[1].content"),
         ({"messages": [image()]}, "messages[0].content[1]"),
+        ({"messages": [user("a"), user(" ")]}, "messages[1].content"),
+        ({"messages": [user("a\0b")]}, "messages[0].content"),
         ({"messages": [user("a"), image(), {"role": "system", "content": "Be brief."}]}, "messages[1].content[1]"),
         ({"messages": [user("?"), result("call_1", "4")]}, "messages[1].tool_call_id"),
         ({"messages": [user("?"), ROLLED]}, "messages"),
@@ -57,11 +59,16 @@ async def test_an_invalid_request_gets_400_with_the_field(
 
 
 @pytest.mark.parametrize(
-    "sent", [b"", b"{", b"\xff", b'{"model":"\\ud800","messages":[{"role":"user","content":"?"}]}', b"[" * 100_000]
+    ("sent", "message"),
+    [
+        *((each, "not valid JSON") for each in (b"", b"{", b"\xff", b"[" * 100_000)),
+        (b'{"model":"\\ud800","messages":[{"role":"user","content":"?"}]}', "a lone surrogate"),
+    ],
 )
-async def test_invalid_json_gets_400(sent: bytes, offline: httpx.AsyncClient) -> None:
-    status, code, _ = error_of(await offline.post(COMPLETIONS, content=sent, headers=AS_JSON))
-    assert (status, code) == (400, "invalid_request")
+async def test_invalid_json_gets_400(sent: bytes, message: str, offline: httpx.AsyncClient) -> None:
+    answer = await offline.post(COMPLETIONS, content=sent, headers=AS_JSON)
+    assert error_of(answer)[:2] == (400, "invalid_request")
+    assert message in answer.json()["error"]["message"]
 
 
 async def test_an_unknown_model_gets_404(offline: httpx.AsyncClient) -> None:

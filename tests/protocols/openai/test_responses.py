@@ -143,6 +143,8 @@ async def test_a_stored_response_is_shown_listed_and_deleted() -> None:
         assert [each["content"][0]["text"] for each in page["data"]] == ["c", "b"]
         rest = (await client.get(f"{path}/input_items", params={"after": page["last_id"]})).json()
         assert ([each["content"][0]["text"] for each in rest["data"]], rest["has_more"]) == (["a"], False)
+        unknown = [await client.get(f"{path}/input_items", params=each) for each in ({"after": "zz"}, {"limit": 0})]
+        assert [error_of(each) for each in unknown] == [(400, "invalid_value", "after"), (400, "validation", "limit")]
         assert error_of(await client.post(f"{path}/cancel"))[0] == 400
         assert error_of(await client.get(path, params={"stream": "true"})) == (400, "invalid_value", "stream")
         assert (await client.delete(path)).json() == {"id": document["id"], "object": "response", "deleted": True}

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StringC
 from pydantic_core import to_json
 
 from app.protocols.openai.errors import BadRequest
-from app.protocols.openai.messages import SYSTEM_ROLES, FieldNames, conversation, require_text, text_of
+from app.protocols.openai.messages import SYSTEM_ROLES, FieldNames, check_question, conversation, text_of
 from app.protocols.openai.wire import (
     Choice,
     Part,
@@ -245,12 +245,12 @@ def conversation_of_items(
         instructions: those of the request.
 
     Raises:
-        BadRequest: the question has content other than text, calls and results do not match, or there is no message.
+        BadRequest: the question is blank or not text, calls and results do not match, or there is no message.
     """
     end = len(items)
     while end and items[end - 1].type in _PASSED_OVER:
         end -= 1
-    require_text(items[:end], "input")
+    check_question(items[:end], "input")
     sent = _messages([*earlier, *items], -len(earlier))
     if not sent:
         raise BadRequest("input: has no message", "input")

@@ -142,7 +142,10 @@ async def input_items(
     record = await _responses(service).find(identifier)
     shown = [_shown(each, f"{identifier.removeprefix('resp_')}_in{n}") for n, each in enumerate(record["input"])]
     shown = shown if order == "asc" else shown[::-1]
-    begin = next((number for number, each in enumerate(shown, 1) if each["id"] == after), 0)
+    known = ["", *(each["id"] for each in shown)]
+    if after not in known:
+        raise BadRequest("after: no input item of this response has this id", "after")
+    begin = known.index(after)
     page = shown[begin : begin + limit]
     ids = [each["id"] for each in page] or [""]
     has_more = begin + limit < len(shown)

@@ -156,10 +156,8 @@ class ProblemProtocol(HttpToolsProtocol):
         """End the connection if the client sends its headers, or reads its response, too slowly."""
         if now >= self._response_deadline:
             self.abort()
-        elif now >= self._deadline and self._is_reading_headers and self._discard_limit is None:
-            self._refuse(RequestTimeout("the headers did not arrive in time"))
         elif now >= self._deadline:
-            self.transport.close()
+            self._end_late()
         if not (self.flow.write_paused or self.transport.is_closing()):
             self._unread = math.inf
             return
@@ -178,6 +176,12 @@ class ProblemProtocol(HttpToolsProtocol):
             self._deadline = min(self._deadline, self._connected_at + _FIRST_REQUEST_SECONDS)
         elif not self._is_reading_headers:
             super().shutdown()
+
+    def _end_late(self) -> None:
+        if self._is_reading_headers and self._discard_limit is None:
+            self._refuse(RequestTimeout("the headers did not arrive in time"))
+        else:
+            self.transport.close()
 
     def data_received(self, data: bytes) -> None:
         """Parse received data; data after the response was completed early is discarded, up to a limit."""

@@ -1,14 +1,14 @@
 """The service as models: with every tool, with none, or with those of one tool module."""
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, get_args
+from collections.abc import Sequence
+from typing import Any, get_args
 
 from app.api.service import ServiceState
 from app.api.sessions import conversation_prompt
 from app.api.tool_registry import ToolRegistry
 from app.protocols.openai.errors import BadRequest, ModelNotFound
-from app.protocols.openai.wire import Choice, ToolDescription, client_tools
+from app.protocols.openai.wire import Choice, ModelRequest, client_tools
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.client import PromptSpec
 from toolchat.errors import NotConfigured, NotFound
@@ -39,42 +39,28 @@ def model_documents(tools: ToolRegistry) -> list[dict[str, Any]]:
     ]
 
 
-class SentOptions(Protocol):
-    """The model, the choice of a tool and the options of a request."""
-
-    model: str
-
-    def chosen_tool(self) -> str | None:
-        """``none``, ``auto``, ``required``, or the name of a tool."""
-
-    def options(self) -> Mapping[str, Any]:
-        """Fields of ``ChatOptions`` in addition to the choice; ``None`` leaves the service's default."""
-        ...
-
-
 def model_prompt(
     service: ServiceState,
-    sent: SentOptions,
+    sent: ModelRequest,
     messages: Sequence[Message],
     conversation_id: str,
-    functions: Sequence[ToolDescription],
     allowed: Sequence[str] | None = None,
 ) -> PromptSpec:
     """The prompt of a request: its messages, the tools of the model and those of the client, and its options.
 
     Args:
         service: the running service.
-        sent: the request.
+        sent: the request; each tool of the client replaces the service's tool of the same name.
         messages: the conversation.
         conversation_id: the id of a remembered conversation; empty if the service does not remember it.
-        functions: the client's tools; each replaces the service's tool of the same name.
         allowed: the names of the service's tools that the client allows; ``None``: all.
 
     Raises:
         ModelNotFound: there is no such model, or its tool module is unavailable; the detail says why.
         BadRequest: ``tool_choice`` names no tool, or the client's tools are invalid.
     """
-    own, tool_choice = client_tools(functions) if functions else (), sent.chosen_tool()
+    functions, tool_choice = sent.functions_of_client(), sent.chosen_tool()
+    own = client_tools(functions) if functions else ()
     tools, advisors = _offered(service.tools, sent.model)
     if tool_choice == "none":
         tools, advisors, own = ToolSet(), (), ()

@@ -7,9 +7,9 @@ from pydantic import BeforeValidator, Field, StrictBool
 from app.protocols.openai.messages import FieldNames, check_question, conversation, text_of
 from app.protocols.openai.wire import (
     Choice,
+    ModelRequest,
     Part,
     Refused,
-    Sampling,
     ToolDescription,
     ToolName,
     Wire,
@@ -92,10 +92,9 @@ def _as_list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-class ChatCompletionRequest(Sampling):
+class ChatCompletionRequest(ModelRequest):
     """The body of ``POST /v1/chat/completions``."""
 
-    model: str
     messages: list[WireMessage] = Field(min_length=1, max_length=4096)
     stream: StrictBool | None = None
     stream_options: StreamOptions | None = None
@@ -118,17 +117,17 @@ class ChatCompletionRequest(Sampling):
     audio: Refused = None
 
     def functions_of_client(self) -> list[ToolDescription]:
-        """The tools that the client runs itself."""
+        """See :meth:`ModelRequest.functions_of_client`."""
         functions = [each.function for each in self.tools or ()]
         return [(each.name, each.description, each.parameters) for each in functions]
 
     def chosen_tool(self) -> str | None:
-        """The choice of a tool as an option of the model call."""
+        """See :meth:`ModelRequest.chosen_tool`."""
         choice = self.tool_choice
         return choice.function.name if isinstance(choice, NamedChoice) else choice
 
     def options(self) -> dict[str, Any]:
-        """See :meth:`Sampling.options`; OpenAI renamed ``max_tokens``, and many clients send the old name."""
+        """See :meth:`ModelRequest.options`; OpenAI renamed ``max_tokens``, and many clients send the old name."""
         limit = self.max_completion_tokens or self.max_tokens
         return super().options() | ({"max_tokens": limit} if limit else {})
 

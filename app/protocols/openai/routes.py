@@ -83,13 +83,13 @@ async def chat_completions(request: Request) -> Response:
     reject_prefetch(request)
     require_json(request)
     service, sent = service_state(request), read_request(ChatCompletionRequest, await body_of(request))
-    conversation_id, functions = conversation_by_header(request), sent.functions_of_client()
+    conversation_id = conversation_by_header(request)
     messages = await restore_turns(service.store, sent.conversation(service.chat.system_text))
-    prompt = model_prompt(service, sent, messages, conversation_id, functions)
+    prompt = model_prompt(service, sent, messages, conversation_id)
     request.scope["state"][IN_CHAT_PAGE] = True
     context = ResponseContext(
         sent.model,
-        frozenset([name for name, _, _ in functions]),
+        frozenset([name for name, _, _ in sent.functions_of_client()]),
         in_session=bool(conversation_id),
         include_usage=bool(sent.stream_options and sent.stream_options.include_usage),
         reports_progress=bool(sent.stream)

@@ -22,9 +22,9 @@ from toolchat.tool_calling.definition import ToolDefinition
 __all__ = [
     "TEXT_TYPES",
     "Choice",
+    "ModelRequest",
     "Part",
     "Refused",
-    "Sampling",
     "ToolDescription",
     "ToolName",
     "Wire",
@@ -95,15 +95,24 @@ ToolDescription = tuple[str, str | None, dict[str, Any] | None]
 """Name, description and parameters of a client's tool."""
 
 
-class Sampling(Wire):
+class ModelRequest(Wire):
     """The part of a request that both APIs share."""
 
+    model: str
     temperature: float | None = Field(None, ge=0, le=2)
     top_p: float | None = Field(None, ge=0, le=1)
     parallel_tool_calls: bool | None = None
 
+    def functions_of_client(self) -> list[ToolDescription]:
+        """The tools that the client runs itself."""
+        raise NotImplementedError
+
+    def chosen_tool(self) -> str | None:
+        """The choice of a tool as an option of the model call."""
+        raise NotImplementedError
+
     def options(self) -> dict[str, Any]:
-        """The options of the model calls that the client has set, without the choice of a tool."""
+        """The options that the client has set, without the choice of a tool; ``None``: the service's default."""
         # Most requests set none.
         is_plain = self.model_fields_set.isdisjoint(_OPTIONS)
         return {} if is_plain else self.model_dump(include=_OPTIONS, exclude_unset=True)

@@ -14,9 +14,9 @@ from app.protocols.openai.errors import BadRequest
 from app.protocols.openai.messages import SYSTEM_ROLES, FieldNames, check_question, conversation, text_of
 from app.protocols.openai.wire import (
     Choice,
+    ModelRequest,
     Part,
     Refused,
-    Sampling,
     ToolDescription,
     ToolName,
     Wire,
@@ -180,10 +180,9 @@ _Key = Annotated[str, StringConstraints(max_length=64)]
 _Value = Annotated[str, StringConstraints(max_length=512)]
 
 
-class ResponsesRequest(Sampling):
+class ResponsesRequest(ModelRequest):
     """The body of ``POST /v1/responses``."""
 
-    model: str
     input: Annotated[list[Item], Field(max_length=4096), BeforeValidator(_as_items)]
     instructions: str | None = None
     previous_response_id: str | None = None
@@ -203,7 +202,7 @@ class ResponsesRequest(Sampling):
     top_logprobs: Refused = None
 
     def functions_of_client(self) -> list[ToolDescription]:
-        """The tools that the client runs itself."""
+        """See :meth:`ModelRequest.functions_of_client`."""
         return [(each.name or "", each.description, each.parameters) for each in self.tools or () if each.name]
 
     @property
@@ -212,11 +211,11 @@ class ResponsesRequest(Sampling):
         return next((each for each in self.tools or () if each.type == "mcp"), None)
 
     def chosen_tool(self) -> str | None:
-        """The choice of a tool as an option of the model call."""
+        """See :meth:`ModelRequest.chosen_tool`."""
         return self.tool_choice.name if isinstance(self.tool_choice, NamedFunction) else self.tool_choice
 
     def options(self) -> dict[str, Any]:
-        """See :meth:`Sampling.options`."""
+        """See :meth:`ModelRequest.options`."""
         sent = super().options() | {"max_tokens": self.max_output_tokens}
         if self.reasoning:
             sent["reasoning_effort"] = self.reasoning.effort

@@ -185,7 +185,6 @@ async def _prompt(
         sent,
         await restore_turns(service.store, messages),
         _conversation_id(sent),
-        sent.functions_of_client(),
         named.allowed_tools if named else None,
     )
 

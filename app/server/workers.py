@@ -2,6 +2,7 @@
 
 import gc
 import math
+import mmap
 import os
 import signal
 import socket
@@ -36,6 +37,8 @@ class Worker(GunicornWorker):  # type: ignore[misc] # gunicorn has no types
     """A worker process."""
 
     started_at = 0.0
+    ended_as_asked: mmap.mmap
+    """One byte, shared with the parent, which gunicorn does not tell the exit code: 1 after an orderly end."""
     is_first = False
     """Whether the others start only once this one serves, so that an error at start is reported only once."""
 
@@ -51,6 +54,7 @@ class Worker(GunicornWorker):  # type: ignore[misc] # gunicorn has no types
             self.wsgi(self)
         except SystemExit as failed:
             raise SystemExit(failed.code if self.is_first else 1) from None
+        self.ended_as_asked[0] = 1
 
     def report_start(self) -> None:
         """Make the parent start the other workers."""
@@ -140,7 +144,7 @@ class Supervisor(Arbiter):  # type: ignore[misc]
 
     def prepare(self, worker: Worker) -> None:
         """Give a new worker a listener that no other uses; the parent keeps it open when the worker is replaced."""
-        worker.started_at = time.monotonic()
+        worker.started_at, worker.ended_as_asked = time.monotonic(), mmap.mmap(-1, 1)
         worker.is_first = self.num_workers < self.cfg.workers
         used = [each.sockets[0] for each in self.WORKERS.values()]
         if len(self.LISTENERS) == len(used) and sys.platform == "linux":
@@ -162,7 +166,8 @@ class Supervisor(Arbiter):  # type: ignore[misc]
         """Delay the next start after repeated failures; until then, connections go to the other workers."""
         forget_worker(worker.pid)
         metrics.WORKER_REPLACEMENTS.inc()
-        self._failures = 0 if time.monotonic() - worker.started_at >= _STEADY else self._failures + 1
+        is_healthy = worker.ended_as_asked[0] or time.monotonic() - worker.started_at >= _STEADY
+        self._failures = 0 if is_healthy else self._failures + 1
         if self._failures < 2 or not self.LISTENERS:  # gunicorn closes them all in order to stop
             return
         pause = min(_LONGEST_PAUSE, 2.0 ** (self._failures - 2))

@@ -10,7 +10,7 @@ from pydantic import Field
 from app.offline import OfflineChatModel
 from app.tools.weather.forecast import Weather
 from tests.models.responding import events_of, streamed_text
-from tests.offline.asking import CLOCK_RESULT, reading_tool, response
+from tests.offline.asking import CLOCK_RESULT, response
 from tests.offline.tools import CLOCK, SETS
 from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.client import ChatClient
@@ -52,14 +52,6 @@ async def test_streamed_pieces_are_several_and_together_the_text() -> None:
     assert all(isinstance(each, TextDelta) for each in deltas)
     assert len(deltas) > 3
     assert streamed_text(deltas) == last.message.text
-
-
-async def test_tools_of_the_same_name_with_another_schema_are_not_mixed_up() -> None:
-    model = OfflineChatModel()
-    for name in ("sides", "faces"):
-        dice = reading_tool("rollDice", "Roll a dice", name, **{name: {"type": "integer"}})
-        answer = await response(UserMessage("roll a dice with 8 sides"), tools=(dice,), model=model)
-        assert json.loads(answer.message.tool_calls[0].arguments) == {name: 8}
 
 
 async def test_calls_that_may_not_be_parallel_are_made_one_after_another() -> None:

@@ -30,7 +30,10 @@ _ACCEPTED = {
 _VAGUE = ("other", "word", "id", "pattern", "number")
 Candidate = tuple[Span, Any, Literal]
 """A value for a parameter, its position and what it was made from."""
-_BEFORE = {"source": r"(?:\bfrom|从|由|自) ?$", "target": r"(?:\bto|\binto|\bin|到|去|成|为|换|往|至) ?$"}
+_BEFORE = {
+    "source": r"(?:\bfrom|从|由|自|[0-9]) ?$",
+    "target": r"(?:\bto|\binto|\bin|\bhow many|多少|到|去|成|为|换|往|至) ?$",
+}
 _ROW = re.compile(
     r"\s*(?:[,、&;]|\b(?:and|or)\b|[和与跟及比]|还是|以及)(?:[\s,、]|\b(?:and|or|in|to|into|at|for|from)\b|[在从])*"
 )

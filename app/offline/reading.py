@@ -9,7 +9,7 @@ from typing import Any
 from app.offline.arguments import Arguments, named_arguments
 from app.offline.literals import Literal
 from app.offline.text import Span, Text
-from app.offline.tools import OfferedTool, terms_of
+from app.offline.tools import SUCH_AS, OfferedTool, terms_of
 from app.offline.vocabulary import ACTIONS, FUNCTION_WORDS, concepts_of
 
 __all__ = ["Reading", "leftover", "read"]
@@ -80,18 +80,44 @@ def read(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> Reading 
     own = [each for each in literals if takes_places or each.kind != "place" or each.value.zone]
     score, spans = _score(tool, text, own)
     named = tool.find_name(text.readable)
-    if not named and score < _ENOUGH:
+    if not named and score < _ENOUGH and not _takes_evidence(tool):
         return None
     given, spans = named_arguments(tool, text), [*spans, *([named.span()] if named else [])]
     explained = _marked(text, spans)
     own = [each for each in own if each.kind not in ("word", "currency") or not explained[each.start]]
     arguments = Arguments(tool, text, own, _pieces(text, spans, own, given), given).fill()
+    if not named and score + _evidence(arguments) < _ENOUGH:
+        return None
     explained = _marked(text, [*spans, *arguments.used])
     if any(each["no"] and not explained[each.start()] for each in _NEGATED.finditer(text.command)):
         return None
     rest = [] if named and given else leftover(tool, text, [*spans, *arguments.used], own)
     is_certain = named is not None or (_is_ordered(tool, text, spans) and not (arguments.is_loose or arguments.others))
-    return Reading(tool, text, _NAMED if named else score, tuple(own), arguments, rest, is_certain)
+    score = _NAMED if named else max(score, _evidence(arguments))
+    return Reading(tool, text, score, tuple(own), arguments, rest, is_certain)
+
+
+def _takes_evidence(tool: OfferedTool) -> bool:
+    """Whether values alone may name a tool; never one that may change something."""
+    return tool.metadata.is_read_only and any(
+        each.side if each.role == "choice" else SUCH_AS.search(str(each.schema.get("description", "")))
+        for each in tool.parameters
+    )
+
+
+def _evidence(arguments: Arguments) -> int:
+    """What the values alone say for a tool: two units to convert between, an id in the form of the declared example."""
+    given = [each for each in arguments.tool.parameters if each.name in arguments.values]
+    units = sum(each.role == "choice" and bool(each.side) for each in given)
+    for each in given:
+        example, value = SUCH_AS.search(str(each.schema.get("description", ""))), str(arguments.values[each.name])
+        if example and re.search("[0-9]", value) and _form(example[1]) == _form(value):
+            return _ENOUGH
+    return _ENOUGH if units > 1 else 0
+
+
+def _form(written: str) -> str:
+    return re.sub("[0-9]+", "9", re.sub("[A-Za-z]+", "A", written))
 
 
 def leftover(tool: OfferedTool, text: Text, spans: Sequence[Span], literals: Sequence[Literal]) -> list[str]:

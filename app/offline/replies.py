@@ -22,6 +22,7 @@ language=fr currency=USD id=A1 boolean=yes text=hello pattern=USD
 _USUAL = dict(each.split("=") for each in _SAMPLES.split())
 # What data alone do not answer.
 _JUDGED = re.compile(r"[更最][冷热]|比|要带|\b(?:should i|do i need|than|warmer|colder|hotter|better)\b")
+_DEFINED = re.compile(r"^\W*what(?:'s| is| are) an? [\w-]+\W*$|什么是|是什么意思")
 _TARGETS = {"place": "Rome", "currency": "EUR", "pattern": "EUR"}
 
 
@@ -58,6 +59,7 @@ def _is_meant(reading: Reading) -> bool:
     given = reading.arguments
     is_ordered = reading.is_certain or (given.values and not given.is_loose) or not reading.tool.changes_something
     is_one_fault = not (given.missing and given.unfit)
+    is_ordered = is_ordered and not _DEFINED.search(reading.text.command)
     return bool(is_ordered) and is_one_fault and not reading.is_complete and not reading.leftover
 
 
@@ -67,7 +69,9 @@ def _lacking(reading: Reading, chinese: bool) -> str:
     if given.unfit:
         return say("unfit", chinese, tool=tool.name, names=listed(given.unfit, chinese))
     sample = {**given.values, **{each.name: _sample(each) for each in given.missing}}
+    own = [each for each in tool.metadata.examples if is_chinese(each) == chinese and plan(Text.of(each), [tool]).calls]
     examples = [] if None in sample.values() else [_written(PlannedCall(tool, sample))]
+    examples = own[:1] if own and not given.values else examples
     names = listed((_described(each, chinese) for each in given.missing), chinese)
     return say("missing", chinese, tool=tool.name, names=names, examples=_shown(examples, chinese))
 

@@ -42,7 +42,7 @@ def _sendable(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 class Decision(BaseModel):
-    """A decision about one call."""
+    """A decision on one call."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -35,7 +35,7 @@ class ToolCallRecord(BaseModel):
 
     id: str
     name: str
-    arguments: Any = Field(description="The arguments as an object; the model's own text where it is not JSON")
+    arguments: Any = Field(description="The arguments as an object, or the model's text if it is not valid JSON")
     result: str = Field(description="The text that the model received; an object with `error` after a failure")
     outcome: Literal["ok", "error"]
     duration_ms: float
@@ -83,7 +83,7 @@ class PendingApproval(WaitingCalls):
 
     expires_in: float = Field(description="Seconds until it expires")
     token: str | None = Field(
-        None, description="Sent to a person who decided by a token: decides about this approval, in X-Approval-Token"
+        None, description="Token for this approval, to send as X-Approval-Token; only if the last decision used one"
     )
 
 
@@ -160,8 +160,8 @@ class ConversationMessage(BaseModel):
     responses: list[ToolResult] = Field([], description="The tools' results; only in messages of the role `tool`")
     model: ModelUsed | None = Field(None, description="The model that ended the turn")
     usage: TokenUsage | None = Field(None, description="Tokens of the turn")
-    duration_ms: float = Field(0, description="Time from the question to the end; from the decision, where it paused")
-    sandbox: bool = Field(False, description="True where a result is a sandbox's invented data; else absent")
+    duration_ms: float = Field(0, description="Time from the question, or from an approval, to the end")
+    sandbox: bool = Field(False, description="True if a result is a sandbox's invented data; else absent")
 
 
 class Conversation(BaseModel):
@@ -177,8 +177,8 @@ class SessionEntry(BaseModel):
 
     session_id: str
     title: str = Field(description="Beginning of its first question")
-    updated_at: float = Field(description="Time of its last turn, or a minute before, in seconds since 1970")
-    running: str = Field(default="", description="The id of its question in the background, while one is unfinished")
+    updated_at: float = Field(description="Time of its last turn in seconds since 1970, up to a minute early")
+    running: str = Field(default="", description="The id of its unfinished background question, if any")
 
 
 class StateStoreHealth(BaseModel):
@@ -207,7 +207,7 @@ class ToolModuleDescription(BaseModel):
     title: str
     path: str
     registered: bool
-    reason: str = Field("", description="Why it is not registered, naming the variable to set; absent when it is")
+    reason: str = Field("", description="Why it is not registered, and the variable to set; absent if it is registered")
     tools: list[ToolDescription]
 
 
@@ -215,8 +215,8 @@ class Health(BaseModel):
     """The state of the service."""
 
     status: Literal["ok", "degraded"] = Field(description="`degraded`: requests that need the state store get 503")
-    chat_model: str = Field("", description="Provider and model; given by readiness")
-    tools: dict[str, bool] = Field({}, description="Tool folders, and whether each is registered; given by readiness")
+    chat_model: str = Field("", description="Provider and model; only in readiness")
+    tools: dict[str, bool] = Field({}, description="Whether each tool module is registered; only in readiness")
     state_store: StateStoreHealth | None = Field(None, description="The store of conversations; only in readiness")
 
 

@@ -52,7 +52,7 @@ async def tools(service: Service) -> list[dict[str, Any]]:
 
 @router.get("/health/live", response_model=Health, response_model_exclude_unset=True, summary="Liveness")
 async def live() -> dict[str, Any]:
-    """Report that the process responds; depends on nothing outside of it."""
+    """Report that the process responds. No other service is checked."""
     return {"status": "ok"}
 
 

@@ -223,7 +223,7 @@ def _add_tools(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     _add_demo(commands.add_parser("list", help="list the tools (the default)"), default=argparse.SUPPRESS)
     run = commands.add_parser("run", help="run one tool without a model")
-    _describe(run, "tools run", "Run one tool as a model's call would, without a model.", "app.cli.tools:run_tool")
+    _describe(run, "tools run", "Run one tool like a model's call, but without a model.", "app.cli.tools:run_tool")
     run.add_argument("name", help="name of the tool, as listed by python -m app tools")
     run.add_argument("arguments", nargs="*", metavar="key=value", help="or key:=JSON, or one JSON object with all")
     run.add_argument("--json", action="store_true", help="print the whole call as JSON")

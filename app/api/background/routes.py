@@ -110,7 +110,7 @@ async def resume(request: Request, identifier: str = "") -> Response | None:
 async def show(request: Request, identifier: _Identifier) -> Response:
     """Show a background question and, once it is completed, its answer.
 
-    With `Accept: text/event-stream` its events are sent as they come; `Last-Event-ID` continues behind an event.
+    With `Accept: text/event-stream` its events are streamed as they happen; `Last-Event-ID` continues after an event.
     """
     question = await _found(request, identifier)
     if negotiate(request.headers.get("accept", ""), _FORMS) is _FORMS[1]:
@@ -122,7 +122,7 @@ async def show(request: Request, identifier: _Identifier) -> Response:
     "/questions/{identifier}",
     response_class=Response,
     dependencies=[Depends(require_same_site), Depends(refuse_parameters)],
-    responses=problems(NotFound, StoreUnavailable) | {204: {"description": "It had ended before, and is deleted"}},
+    responses=problems(NotFound, StoreUnavailable) | {204: {"description": "A finished question was deleted"}},
     summary="Cancel a background question",
 )
 async def cancel(request: Request, identifier: _Identifier) -> Response:

@@ -61,7 +61,7 @@ class TodoList(BaseModel):
     items: list[TodoRecord]
     completed: int = Field(description="How many items are done")
     total: int
-    text: str = Field(description="The list as the model is shown it")
+    text: str = Field(description="The list as the model receives it")
 
 
 @question_routes(
@@ -71,7 +71,7 @@ async def chat(request: Request, service: Service) -> Response:
     """Answer the next question of a conversation whose model plans with a todo list and has every tool of the service.
 
     As server-sent events, the list comes after every change: `event: todo` with `items`, `completed` and `total`. Tool
-    calls with broken JSON go back to the model up to three times. The session's id is in the header `X-Session-ID`.
+    calls with invalid JSON return to the model up to three times. The header `X-Session-ID` has the session's id.
     """
     question = await _PARAMETERS.read(request)
     tools, advisors = service.tools.for_conversation(None)

@@ -89,7 +89,7 @@ async def show(
 ) -> Response:
     """Show a response that was stored.
 
-    One in the background can be streamed, from its beginning or behind the event with the number `starting_after`.
+    A background response can be streamed from its beginning, or after the event number `starting_after`.
     """
     question = await find_question(request, identifier)
     if stream:

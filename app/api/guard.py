@@ -100,10 +100,10 @@ class RequestMiddleware:
         request_id = _request_id(scope)
         scope.setdefault("state", {})["request_id"] = request_id
         token = current_request_id.set(request_id)
-        answer = _Answer(send, request_id, scope["state"], self._unread, connection_of(scope))
+        path = path_below_root(scope)
+        answer = _Answer(send, request_id, path, scope["state"], self._unread, connection_of(scope))
         answer.max_body_bytes = self._max_body_bytes
         observed = current_request.set(answer.observed)
-        path = path_below_root(scope)
         is_polled = path.startswith(_POLLED)
         if tracing.observer is not None and not is_polled:
             answer.observed.span = tracing.observer.start_request(scope)
@@ -151,6 +151,7 @@ class _Answer:
         self,
         send: Send,
         request_id: str,
+        path: str,
         state: Mapping[str, Any],
         unread: UnreadAnswers,
         connection: Connection | None,
@@ -161,6 +162,7 @@ class _Answer:
         self._unread = unread
         self._connection = connection
         self._request_id = request_id
+        self._path = path
         self.status = 0
         self.outcome = ""
         self.complete = False
@@ -219,11 +221,11 @@ class _Answer:
         failure: ToolchatError | None = self._state.get(FAILURE) if outcome != CLIENT_GONE else None
         self.observed.end(route, outcome, self._state, ended)
         if (span := self.observed.span) is not None and span.is_recorded:
-            span.end_request(scope, _shown_path(path_below_root(scope)), route, self.status, outcome, failure)
+            span.end_request(scope, _shown_path(self._path), route, self.status, outcome, failure)
         if self.status >= 500 or (failure is not None and failure.status >= 500):
             level = logging.WARNING
         if _log.isEnabledFor(level):
-            line = {"method": scope["method"], "path": _shown_path(path_below_root(scope)), "route": route}
+            line = {"method": scope["method"], "path": _shown_path(self._path), "route": route}
             line |= {"status": self.status, "outcome": outcome, **self.observed.summary(ended)}
             line.update(self._state.get("summary", {}))
             if failure is not None and level == logging.WARNING:

@@ -150,6 +150,7 @@ class Arguments:
         self.used.append(span)
         self._held.append(literal)
         self.is_loose |= literal.kind == "place" and literal.value.zone is None
+        self.is_loose |= literal.value is True and self.tool.changes_something  # "change the newsletter"
         return value
 
     def _is_held(self, literal: Literal) -> bool:
@@ -219,8 +220,12 @@ class Arguments:
     def _switched(self, parameter: Parameter) -> list[Candidate]:
         """Whether the name of a boolean is wanted or not; a switch is on or off."""
         is_switch = re.search(r"\b(?:on|enabled?|power|state)\b|开关", parameter.words)
-        words = set(re.findall(r"[a-z]{4,}|[㐀-鿿]{2,}", parameter.about)) - {"with", "whether"}
-        names = r"\bo(?:n|ff)\b|[开关]" if is_switch else "|".join(map(re.escape, sorted(words))) or "(?!)"
+        own = re.findall(r"[a-z]{4,}|[㐀-鿿]{2,}", parameter.words)
+        # What the whole tool is about switches nothing on.
+        described = re.findall(r"[a-z]{4,}|[㐀-鿿]{2,}", parameter.about)
+        described = [each for each in described if each not in FUNCTION_WORDS and not self.tool.is_about(each)]
+        words = {parameter.words, *own, *described}
+        names = r"\bo(?:n|ff)\b|[开关]" if is_switch else "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
         found = re.search(
             rf"(?P<no>(?:\bwithout|\bno|不要|不用|不|无|没有)\s*)?(?<![a-z])(?P<is>{names})", self.text.command
         )
@@ -232,12 +237,15 @@ class Arguments:
     def _piece(self, parameter: Parameter) -> str | None:
         """The one part of the question that nothing else explains: a text, or a name of a few words."""
         start, end = self.pieces[0] if len(self.pieces) == 1 and parameter.required else (0, 0)
-        written = self.text.raw[start:end]
+        for first, last in self.used:  # what other arguments hold at an end is no part of it
+            start = max(start, last) if first <= start else start
+            end = min(end, first) if last >= end else end
+        written = self.text.raw[start:end].strip()
         if parameter.role == "other":
             written = re.sub(r"(?i)^(?:(?:of|the|an?|to|for)\s+)+", "", written)
         most = len(written) if parameter.role == "text" else 4 if written.istitle() else 2
         says_nothing = parameter.role == "other" and FUNCTION_WORDS.issuperset(written.lower().split())
-        if start == end or says_nothing or len(written.split()) > most or parameter.fit(written) is None:
+        if not written or says_nothing or len(written.split()) > most or parameter.fit(written) is None:
             return None
         if any(a < end and start < b for a, b in self.used):
             return None

@@ -67,11 +67,12 @@ class Reading:
         return not (self.arguments.missing or self.arguments.unfit or self.leftover)
 
     @property
-    def rank(self) -> tuple[bool, bool, int, int, int]:
+    def rank(self) -> tuple[bool | int, ...]:
         """The order in which readings are preferred."""
         given = self.arguments
         score = self.score - 3 * len(self.leftover) - 2 * len(given.unfit)
-        return self.is_complete, self.is_complete and not given.is_loose, score, -len(given.missing), len(given.used)
+        is_sure = self.is_complete and not given.is_loose
+        return self.is_complete, is_sure, score, self.tool.metadata.is_read_only, -len(given.missing), len(given.used)
 
 
 def read(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> Reading | None:
@@ -117,7 +118,7 @@ def _evidence(arguments: Arguments) -> int:
 
 
 def _form(written: str) -> str:
-    return re.sub("[0-9]+", "9", re.sub("[A-Za-z]+", "A", written))
+    return re.sub("[0-9]+", "9", written.upper())
 
 
 def leftover(tool: OfferedTool, text: Text, spans: Sequence[Span], literals: Sequence[Literal]) -> list[str]:

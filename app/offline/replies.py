@@ -87,7 +87,8 @@ def _sample(parameter: Parameter) -> Any:
     somebody = "Ann" if parameter.role == "other" and SOMEBODY.search(parameter.about) else None
     target = _TARGETS.get(parameter.role) if parameter.side == "target" else None
     spare = {"number": parameter.schema.get("minimum"), "pattern": "A1"}.get(parameter.role)
-    choice = parameter.choices[-1:] if parameter.side == "target" else parameter.choices[:1]  # "from km to mile"
+    # "From km to mile": neighbours are rather of one kind than the first and the last.
+    choice = parameter.choices[1:2] if parameter.side == "target" else parameter.choices[:1]
     samples = *choice, target, described and described[1], somebody, _USUAL.get(parameter.role), spare
     return next((each for each in samples if each is not None and (parameter.choices or parameter.fit(each))), None)
 
@@ -96,8 +97,9 @@ def _examples(tools: Sequence[OfferedTool], chinese: bool) -> Iterator[str]:
     """Questions that work, of the last tools first: the user's own stand behind the built-in ones."""
     for tool in (each for each in reversed(tools) if not each.metadata.requires_approval):
         sample = {each.name: _sample(each) for each in tool.parameters if each.required}
-        own = sorted(tool.metadata.examples, key=lambda each: is_chinese(each) != chinese)
-        for question in (*own, *([] if None in sample.values() else [_written(PlannedCall(tool, sample))])):
+        written = [] if None in sample.values() else [_written(PlannedCall(tool, sample))]
+        own = [each for each in tool.metadata.examples if is_chinese(each) == chinese]
+        for question in (*own, *written, *tool.metadata.examples):
             if any(each.tool is tool for each in plan(Text.of(question), tools).calls):
                 yield question
                 break

@@ -19,6 +19,8 @@ __all__ = ["Result"]
 _LONGEST, _LONGEST_VALUE, _MOST_ENTRIES, _DEEPEST = 2000, 600, 50, 5
 _REMINDER = re.compile(r"\s*<reminder>.*?</reminder>", re.DOTALL)
 _CLOCK = frozenset(("date", "time", "time_zone", "zone", "weekday", "utc_offset", "description"))
+# The sentences of kinds of errors that are no breakdown.
+_FAILURES = {"rejected": "rejected", "not-found": "not_found", "no-such-place": "not_found"}
 _UNITS = {"degrees celsius": " °C", "per cent": "%"}
 
 
@@ -70,7 +72,7 @@ class Result:
         details = error if isinstance(error, dict) else {"message": error}
         reason, hint = (str(details.get(key) or "")[:_LONGEST_VALUE].rstrip(" .。") for key in ("message", "hint"))
         reason = self._say("hint", reason=reason, hint=hint) if hint else reason or str(details.get("kind") or "?")
-        return self._say("rejected" if details.get("kind") == "rejected" else "failed", tool=self.tool, reason=reason)
+        return self._say(_FAILURES.get(str(details.get("kind")), "failed"), tool=self.tool, reason=reason)
 
     def _clock(self, value: Mapping[str, Any]) -> str | None:
         """The sentence for a date, a time and a time zone, with the date of "tomorrow" if that is asked."""
@@ -97,7 +99,7 @@ class Result:
         if not days or not any(each.is_part for each in self.days):
             return value
         meant = [any(each.include(day, days[0]) for each in self.days) for day in days]
-        note = "" if any(meant) else self._say("no_such_day", first=days[0], last=days[-1])
+        note = [] if any(meant) else [self._say("no_such_day", first=days[0], last=days[-1])]
         return {"": note, **value, listed: list(compress(value[listed], meant))}
 
     def _lines(self, value: Mapping[str, Any] | list[Any], depth: int = 0) -> Iterator[str]:

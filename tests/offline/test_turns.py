@@ -82,8 +82,7 @@ async def weather_of(city: Annotated[str, "city name"], days: Annotated[int, Fie
         ("杭州今天的天气", "地点：名称 杭州\n预报：日期 2026-11-20，最高 1 °C", ["ok"]),
         (
             "weather in Atlantis and in Paris",
-            "The look-up failed: getWeatherMethod reported: there is no place 'Atlantis'.\n"
-            "place: name Paris\nforecast: date 2026-11-20, high 1 °C",
+            "Nothing was found: there is no place 'Atlantis'.\nplace: name Paris\nforecast: date 2026-11-20, high 1 °C",
             ["error", "ok"],
         ),
     ],

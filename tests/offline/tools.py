@@ -27,7 +27,8 @@ def _declared(entry: dict[str, Any]) -> ToolCallback:
 
 _ENTRIES = yaml.safe_load(Path(__file__).with_name("tools.yaml").read_text("utf-8"))
 _OF_SETS = {
-    name: tuple(_declared(each) for each in _ENTRIES if each.get("set") == name) for name in (None, "shop", "own")
+    name: tuple(_declared(each) for each in _ENTRIES if each.get("set") == name)
+    for name in (None, "shop", "crm", "own")
 }
 _CLIENT: Any = None
 _callback = FunctionToolCallback.from_function
@@ -38,6 +39,7 @@ SETS: dict[str, tuple[ToolCallback, ...]] = {
     "all": (*_BUILT_IN, *_OF_SETS[None]),
     "built_in": _BUILT_IN,
     "shop": (*_BUILT_IN, *_OF_SETS["shop"]),
+    "crm": _OF_SETS["crm"],
     "time": (CLOCK,),
     "todo": (*_BUILT_IN, _callback(TodoUpdate(_CLIENT)), _callback(TodoRead(_CLIENT))),
     "clock": tuple(to_callbacks([DateTimeTools()])),

@@ -144,6 +144,8 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
         ("requests per minute of all replicas",
          'if store.kind == "redis":', "if False:",
          "a-rate-limit-of-two-replicas"),
+    ],
+    "app/access/usage.py": [
         ("tokens per day", "_until_tomorrow(), left <= 0)", "_until_tomorrow(), False)", "a-token-limit-is-kept"),
     ],
     "app/server/runner.py": [

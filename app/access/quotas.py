@@ -6,18 +6,17 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Literal, Protocol, TypeVar
+from typing import Final, Protocol
 
-from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
 
 from app.access.principals import Principal
-from app.access.rate import Decision, Rate, decide
+from app.access.sqlite_quotas import SqliteQuotas
+from app.access.usage import MINUTE, Kind, Limits, NameUsage, QuotaUsage, refusing, reserve, today
 from toolchat import instruments
 from toolchat.errors import QuotaExceeded, StoreUnavailable
-from toolchat.messages import immutable
 from toolchat.state.base import StateStore
 from toolchat.state.sqlite import SqliteStateStore
 
@@ -30,69 +29,12 @@ __all__ = [
     "QuotaUsage",
     "Quotas",
     "RedisQuotas",
-    "SqliteQuotas",
     "open_quotas",
 ]
 
-
-_DAY = 86_400
-_MINUTE = 60
 _MAX_NAMES = 10_000
 """Names whose usage a process counts; beyond them, the one that was not used for longest starts anew."""
-Kind = Literal["concurrent", "day", "minute"]
-T = TypeVar("T")
 _MEANING = {"minute": "questions per minute", "concurrent": "questions at once", "day": "tokens per day (UTC)"}
-# The unit of a quota is requests unless it is named; the draft has no word for tokens.
-_UNITS = {"minute": f";w={_MINUTE}", "concurrent": ';qu="concurrent-requests"', "day": f';qu="tokens";w={_DAY}'}
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The limits of one principal, or of all principals in total; ``None`` means no limit."""
-
-    name: str
-    """The name that usage is counted under."""
-    requests_per_minute: int | None = None
-    concurrent: int | None = None
-    tokens_per_day: int | None = None
-    rate: Rate | None = field(init=False)
-    """``requests_per_minute`` as a rate."""
-    policy: str = field(init=False)
-    """``RateLimit-Policy`` (draft-ietf-httpapi-ratelimit-headers, sections 3 and 4); empty without any limit."""
-
-    def __post_init__(self) -> None:
-        items = [f'"{kind}";q={bound}{_UNITS[kind]}' for kind, bound in self.bounds.items()]
-        object.__setattr__(self, "policy", ", ".join(items))
-        per_minute = self.requests_per_minute
-        object.__setattr__(self, "rate", None if per_minute is None else Rate(per_minute, _MINUTE))
-
-    @property
-    def bounds(self) -> dict[Kind, int]:
-        """The limits that are set, by kind."""
-        bounds: dict[Kind, int | None] = {
-            "concurrent": self.concurrent,
-            "day": self.tokens_per_day,
-            "minute": self.requests_per_minute,
-        }
-        return {kind: bound for kind, bound in bounds.items() if bound is not None}
-
-
-@immutable
-class QuotaUsage:
-    """The state of one limit after a question was accepted or refused."""
-
-    kind: Kind
-    limit: int
-    remaining: int
-    wait: float
-    """Seconds until the quota grows again; for a refused question, until the next one is accepted."""
-    refused: bool = False
-
-    @property
-    def item(self) -> str:
-        """The item of the header ``RateLimit``."""
-        remaining = self.remaining if self.remaining > 0 else 0
-        return f'"{self.kind}";r={remaining};t={math.ceil(self.wait)}'
 
 
 class QuotaStore(Protocol):
@@ -115,71 +57,6 @@ class QuotaStore(Protocol):
         ...
 
 
-def _today() -> int:
-    return int(time.time()) // _DAY
-
-
-def _until_tomorrow() -> float:
-    return _DAY - time.time() % _DAY
-
-
-@dataclass(slots=True)
-class NameUsage:
-    """What has been used under one name."""
-
-    even: float = 0.0
-    """The theoretical arrival time of the next question (GCRA)."""
-    running: dict[str, float] = field(default_factory=dict)
-    """The running questions, with the time at which each counts as ended even if its process died."""
-    day: int = 0
-    tokens: int = 0
-    """The tokens of that day, which is counted in UTC since 1970."""
-
-    def start_day(self, today: int) -> None:
-        """Forget the tokens of an earlier day."""
-        if self.day != today:
-            self.day, self.tokens = today, 0
-
-    def left(self, limits: Limits, now: float) -> tuple[list[QuotaUsage], Decision | None]:
-        """The state of each limit if one more question was counted, and the decision about its pace."""
-        usage: list[QuotaUsage] = []
-        decision: Decision | None = None
-        if (most := limits.concurrent) is not None:
-            self._forget_ended(now)
-            left = most - len(self.running) - 1
-            usage.append(QuotaUsage("concurrent", most, left, 1, left < 0))
-        if (most := limits.tokens_per_day) is not None:
-            left = most - self.tokens
-            usage.append(QuotaUsage("day", most, left, _until_tomorrow(), left <= 0))
-        if limits.rate is not None:
-            # A clock that was set back must not refuse questions for as long.
-            decision = decide(min(self.even, now + _MINUTE), limits.rate, now)
-            refused = not decision.allowed
-            usage.append(QuotaUsage("minute", limits.rate.limit, decision.remaining, decision.wait, refused))
-        return usage, decision
-
-    def _forget_ended(self, now: float) -> None:
-        # The oldest is the first: looking at all of them would cost each question more, the more are running.
-        while (first := next(iter(self.running), None)) is not None and self.running[first] <= now:
-            del self.running[first]
-
-    def count(self, limits: Limits, question: str, until: float, decision: Decision | None) -> None:
-        """Count a question that no limit has refused."""
-        if limits.concurrent is not None:
-            self.running[question] = until
-        if decision is not None:
-            self.even = decision.even
-
-    def settle(self, limits: Limits, question: str, tokens: int) -> None:
-        """End a counted question and charge its tokens."""
-        self.running.pop(question, None)
-        if limits.tokens_per_day:
-            self.tokens += tokens
-
-
-_USAGE = TypeAdapter(NameUsage)
-
-
 class LocalQuotas:
     """Counts usage in this process.
 
@@ -188,14 +65,14 @@ class LocalQuotas:
         today: returns the number of the current day, in UTC.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, today: Callable[[], int] = _today) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, today: Callable[[], int] = today) -> None:
         self._names: OrderedDict[str, NameUsage] = OrderedDict()
         self._clock = clock
         self._today = today
 
     async def reserve(self, limits: Sequence[Limits], question: int) -> Sequence[Sequence[QuotaUsage]]:
         """See :meth:`QuotaStore.reserve`."""
-        return _reserve(self._used(limits), limits, str(question), now=self._clock(), longest=math.inf)
+        return reserve(self._used(limits), limits, str(question), now=self._clock(), longest=math.inf)
 
     async def settle(self, limits: Sequence[Limits], question: int, tokens: int) -> None:
         """See :meth:`QuotaStore.settle`."""
@@ -214,18 +91,6 @@ class LocalQuotas:
             used.start_day(today)
             found.append(used)
         return found
-
-
-def _reserve(
-    used: Sequence[NameUsage], limits: Sequence[Limits], question: str, *, now: float, longest: float
-) -> list[list[QuotaUsage]]:
-    """Count a question under every name, or under none if any limit refuses it."""
-    # Look first and count afterwards: a question that one limit refuses must not be charged to the others.
-    left = [usage.left(each, now) for usage, each in zip(used, limits, strict=True)]
-    if not any(_refusing(usage) for usage, _ in left):
-        for usage, each, (_, decision) in zip(used, limits, left, strict=True):
-            usage.count(each, question, now + longest, decision)
-    return [usage for usage, _ in left]
 
 
 @dataclass(slots=True)
@@ -280,8 +145,8 @@ class Quotas:
         if self._store is not self._local:  # usage in this process is counted without a wait
             instruments.observer.record_wait("place", time.perf_counter() - began)
         for each, usage in zip(limits, found, strict=True):
-            if (refusing := _refusing(usage)) is not None:
-                raise _exceeded(each, usage, refusing)
+            if (refused := refusing(usage)) is not None:
+                raise _exceeded(each, usage, refused)
         reservation.usage = found[0]
         return reservation
 
@@ -301,6 +166,11 @@ class Quotas:
         reservation.store = self._store
         return usage
 
+    async def aclose(self) -> None:
+        """Write what is counted and not written yet."""
+        if isinstance(self._store, SqliteQuotas):
+            await self._store.aclose()
+
     async def settle(self, reservation: QuotaReservation) -> None:
         """End an accepted question; if the store is unavailable, its tokens are not charged."""
         if reservation.store is None:
@@ -311,18 +181,10 @@ class Quotas:
             self.alone = True
 
 
-def _refusing(usage: Sequence[QuotaUsage]) -> QuotaUsage | None:
-    """The limit that refuses a question, if any does."""
-    for each in usage:
-        if each.refused:
-            return each
-    return None
-
-
-def _exceeded(limits: Limits, usage: Sequence[QuotaUsage], refusing: QuotaUsage) -> QuotaExceeded:
-    detail = f"{refusing.limit} {_MEANING[refusing.kind]} are used up"
+def _exceeded(limits: Limits, usage: Sequence[QuotaUsage], refused: QuotaUsage) -> QuotaExceeded:
+    detail = f"{refused.limit} {_MEANING[refused.kind]} are used up"
     headers = rate_limit_headers(limits, usage)
-    return QuotaExceeded(detail, refusing.kind, retry_after=refusing.wait, headers=headers, usage=usage)
+    return QuotaExceeded(detail, refused.kind, retry_after=refused.wait, headers=headers, usage=usage)
 
 
 def rate_limit_headers(limits: Limits, usage: Sequence[QuotaUsage]) -> dict[str, str]:
@@ -434,56 +296,6 @@ class RedisQuotas:
         return f"{self._process}:{question}"
 
 
-class SqliteQuotas:
-    """Counts usage in the file of the state store, for all processes of this machine, and after a restart.
-
-    Every operation raises ``StoreUnavailable``.
-
-    Args:
-        store: the state store, in SQLite.
-        longest: seconds after which a question counts as ended even if its process died.
-    """
-
-    def __init__(self, store: SqliteStateStore, *, longest: float) -> None:
-        self._store = store
-        self._longest = longest
-        self._process = secrets.token_hex(8)
-
-    async def reserve(self, limits: Sequence[Limits], question: int) -> Sequence[Sequence[QuotaUsage]]:
-        """See :meth:`QuotaStore.reserve`."""
-
-        def reserve(used: list[NameUsage]) -> list[list[QuotaUsage]]:
-            return _reserve(used, limits, f"{self._process}:{question}", now=time.time(), longest=self._longest)
-
-        return await self._update(limits, reserve)
-
-    async def settle(self, limits: Sequence[Limits], question: int, tokens: int) -> None:
-        """See :meth:`QuotaStore.settle`."""
-        if all(each.concurrent is None and each.tokens_per_day is None for each in limits):
-            return
-
-        def settle(used: list[NameUsage]) -> None:
-            for usage, each in zip(used, limits, strict=True):
-                usage.settle(each, f"{self._process}:{question}", tokens)
-
-        await self._update(limits, settle)
-
-    async def _update(self, limits: Sequence[Limits], change: Callable[[list[NameUsage]], T]) -> T:
-        """Change what has been used under the names of limits, in one step."""
-        results: list[T] = []
-
-        def update(values: list[bytes | None]) -> Sequence[bytes]:
-            used = [_USAGE.validate_json(value) if value else NameUsage() for value in values]
-            for each in used:
-                each.start_day(_today())
-            results[:] = [change(used)]
-            return [_USAGE.dump_json(each) for each in used]
-
-        # Kept for a day more than their tokens are needed, as clocks may differ.
-        await self._store.update([f"quota:{each.name}" for each in limits], update, ttl=2 * _DAY)
-        return results[0]
-
-
 def _usage_of(limits: Limits, found: Mapping[Kind, tuple[int, float]]) -> list[QuotaUsage]:
     usage = []
     for kind, bound in limits.bounds.items():
@@ -501,7 +313,7 @@ def open_quotas(store: StateStore, total: Limits, longest: float) -> Quotas:
         longest: seconds that a question may take.
     """
     if store.kind == "redis":
-        return Quotas(RedisQuotas(store, longest=longest + _MINUTE), total)
+        return Quotas(RedisQuotas(store, longest=longest + MINUTE), total)
     if store.kind == "sqlite" and isinstance(store, SqliteStateStore):
-        return Quotas(SqliteQuotas(store, longest=longest + _MINUTE), total)
+        return Quotas(SqliteQuotas(store, longest=longest + MINUTE), total)
     return Quotas(LocalQuotas(), total)

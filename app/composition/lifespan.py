@@ -80,6 +80,7 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
             metrics.INFO.labels(__version__, state.model_label, platform.python_version()).set(1)
             async with watched(observed.update):
                 yield state, tools
+            await admission.quotas.aclose()
     finally:
         # In reverse: tools use the store and the connections until they are closed.
         await container.close()

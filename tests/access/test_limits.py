@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.access.principals import Principal
-from app.access.quotas import Limits, LocalQuotas, Quotas, open_quotas
+from app.access.quotas import Limits, LocalQuotas, QuotaReservation, Quotas, open_quotas
 from app.access.rate import Rate, RateLimiter
 from tests.players.redis_server import RedisServer
 from tests.sessions.replicas import needs_redis
@@ -187,6 +187,32 @@ async def test_concurrent_processes_allow_no_more_than_the_limit(kind: str) -> N
         refused = [each for each in asked if isinstance(each, QuotaExceeded)]
         assert len(asked) - len(refused) == 25
         assert {each.violated for each in refused} == {"concurrent"}
+
+
+async def test_each_further_process_exceeds_a_large_limit_by_a_hundredth_at_most() -> None:
+    alice = Principal("alice", concurrent=1000)
+    async with quotas("sqlite", processes=3) as processes:
+        turns = [each for _ in range(500) for each in processes]
+        asked = [await asyncio.gather(each.reserve(alice), return_exceptions=True) for each in turns]
+        assert 1000 <= sum(isinstance(each, QuotaReservation) for [each] in asked) <= 1020
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+async def test_tokens_that_a_process_counts_by_itself_reach_the_others(*, is_stopped: bool) -> None:
+    alice = Principal("alice", tokens_per_day=1_000_000)
+    async with quotas("sqlite", processes=2) as (one, other):
+
+        async def is_charged() -> bool:
+            return (await other.reserve(alice)).usage[0].remaining == 990_000
+
+        for _ in range(2):
+            spending = await one.reserve(alice)
+            spending.tokens = 5000
+            await one.settle(spending)
+        if is_stopped:
+            await one.aclose()
+            assert await is_charged()
+        await until(is_charged)
 
 
 @needs_redis

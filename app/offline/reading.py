@@ -25,7 +25,7 @@ _ORDER = re.compile(
 )
 _NO_ORDER = re.compile(
     r"^\W*(?:how|why|what|which|when|where|who|should|did|does|do|is|are|was|has|have|suppose)\b|\b(?:if|would)\b"
-    r"(?! you)|怎么|如何|为什么|如果|假如|要是|多少|吗|了|过|能不能|可不可以|是否|谁"
+    r"(?! you)|^(?!.*\byou\b).*[?？]\W*$|怎么|如何|为什么|如果|假如|要是|多少|吗|了|过|能不能|可不可以|是否|谁"
 )
 # What stands around a text and is no part of it; what stands in its place.
 _GAP = r"[\s\0,.:?!、。&\"“”]"
@@ -72,7 +72,8 @@ class Reading:
         given = self.arguments
         score = self.score - 3 * len(self.leftover) - 2 * len(given.unfit)
         is_sure = self.is_complete and not given.is_loose
-        return self.is_complete, is_sure, score, self.tool.metadata.is_read_only, -len(given.missing), len(given.used)
+        is_asked = self.tool.metadata.is_read_only or self.is_certain  # reading precedes writing that nobody ordered
+        return self.is_complete, is_sure, is_asked, score, -len(given.missing), len(given.used)
 
 
 def read(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> Reading | None:
@@ -113,12 +114,12 @@ def _evidence(arguments: Arguments) -> int:
     for each in given:
         example, value = SUCH_AS.search(str(each.schema.get("description", ""))), str(arguments.values[each.name])
         if example and re.search("[0-9]", value) and _form(example[1]) == _form(value):
-            return _ENOUGH
+            return _ENOUGH + (example[1][0].upper() == value[0].upper())
     return _ENOUGH if units > 1 else 0
 
 
 def _form(written: str) -> str:
-    return re.sub("[0-9]+", "9", written.upper())
+    return re.sub("[0-9]+", "9", re.sub("[A-Za-z]", "A", written))
 
 
 def leftover(tool: OfferedTool, text: Text, spans: Sequence[Span], literals: Sequence[Literal]) -> list[str]:

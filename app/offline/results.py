@@ -18,6 +18,8 @@ __all__ = ["Result"]
 
 _LONGEST, _LONGEST_VALUE, _MOST_ENTRIES, _DEEPEST = 2000, 600, 50, 5
 _REMINDER = re.compile(r"\s*<reminder>.*?</reminder>", re.DOTALL)
+# How the engine ends a list that it shortened.
+_LEFT_OUT = re.compile(r"\[([0-9]+) (?:entries|fields) left out\]")
 _CLOCK = frozenset(("date", "time", "time_zone", "zone", "weekday", "utc_offset", "description"))
 # The sentences of kinds of errors that are no breakdown.
 _FAILURES = {"rejected": "rejected", "not-found": "not_found", "no-such-place": "not_found"}
@@ -105,6 +107,8 @@ class Result:
     def _lines(self, value: Mapping[str, Any] | list[Any], depth: int = 0) -> Iterator[str]:
         """One line of what is simple, each with its name and unit; then what is nested, behind its name."""
         entries = list(value.items() if isinstance(value, Mapping) else (("", each) for each in value))
+        left_out = _LEFT_OUT.fullmatch(str(entries[-1][1])) if entries else None
+        entries, others = (entries[:-1], int(left_out[1])) if left_out else (entries, 0)
         shown = entries[:_MOST_ENTRIES]
         simple = [self._field(key, each) for key, each in shown if not isinstance(each, dict | list)]
         yield from filter(None, [self._say("comma").join(filter(None, simple))])
@@ -112,8 +116,8 @@ class Result:
         for key, each in nested if depth < _DEEPEST else ():
             label = f"{self._label(key)}{self._say('colon')}" if key else ""
             yield from (f"{'' if n else label}{line}" for n, line in enumerate(self._lines(each, depth + 1)))
-        if len(entries) > len(shown):
-            yield self._say("in_all", count=len(entries))
+        if (count := len(entries) + others) > len(shown):
+            yield self._say("in_all", count=count)
 
     def _field(self, key: str, value: Any) -> str:
         described = str(self.fields.get(key, {}).get("description", "")) if isinstance(value, int | float) else ""

@@ -18,7 +18,7 @@ change currency currencies rate 兑换 换汇 换成 汇率 货币 换算 能换
 room: 房间 会议室; book: reserve reservation booking 预订 预定 订; event: appointment 日程 活动; message: sms 消息
 短信; mail: email 邮件; send: 发送 发 寄; stock: stocks share shares 股票 股价; price: cost quote 价格 多少钱 报价;
 customer: client 客户; employee: staff 员工; file: 文件; delete: remove erase 删除 删掉; cancel: 取消 撤销; create:
-make add new 创建 新建 添加; update: change modify edit 修改 更新 更改; search: find lookup query 搜索 查找 检索 查询;
+make add new 创建 新建 添加; update: change modify edit 修改 更新 更改 改为 改成; search: find lookup query 搜索 查找 检索 查询;
 list: 列出 列表 清单; compute: calculate calculation 计算 算; light: lamp 灯; switch: turn 开关 打开 关闭 关掉 开 关;
 coin: 硬币; flip: toss 抛; air: 空气; ship: dispatch 发货; todo: todos task tasks 待办 任务; weight: weigh 体重 重量;
 height: tall 身高 高度; amount: sum 金额; add: plus sum 加 求和; set: wake 设 设置 设定 调到 叫醒; status: state 状态;
@@ -39,7 +39,7 @@ question answer it's what's i'm i'd you're let's how's today's there's really ve
 too more most compare than versus vs u r visiting travelling trip named called number no id value name result reply
 sentence well plan take bring first api function method tool returns return information info data specified given
 general text based service user users city place content needed needs translated such retrieve fetch provides perform
-days range ranges yet already
+days range ranges yet already details detail equal equals
 请问 请告诉我 告诉我 请帮我 请 麻烦 帮我 帮忙 给我 为我 替我 你能 能不能 可不可以 可以 能否 能 我想知道 我想 想知道 想
 知道 我要 要 查一下 查询一下 看一下 查查 看看 查看 查询 查 看 问一下 问 一下 一遍 说说 讲讲 现在 当前 目前 此刻 是多少
 是什么 是不是 是 什么 怎么样 怎样 如何 怎么 多少 哪个 哪里 哪儿 哪些 有没有 有 没有 吗 呢 吧 啊 呀 了 的 地 得 在 到 去
@@ -47,7 +47,7 @@ days range ranges yet already
 当地 外面 里 不 个 会不会 会 更 最 比较 比 谢谢 你好 您好 您 你 我们 我 他 她 它 咱们 分别 各自 各 一共 还是 或者 或 年
 为 用 出差 旅游 出门 出去 出发 玩 需要 应该 该 厚 薄 情况 信息 内容 以下 下面 下列 上面 刚才 结果 回答 句话 句子 编号
 号 位 做 来 给 让 叫 名 究竟 到底 时候 所有 全部 成 些 每 哦 嘛 哪 几 说 未来 接下来 是否 穿 带 一个 一 两 共 向 就
-计划
+计划 资料 等于
 """
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 """Words that may stand in any question or description and say nothing about the tool."""
@@ -65,7 +65,8 @@ side face: sided 面; hour: h hr hrs 个小时 小时; minute: min mins 分钟; 
 _SYNONYMS = """
 celsius c metric: 摄氏度 摄氏 celsius; fahrenheit f imperial: 华氏度 华氏 fahrenheit; small: 小杯 小号; medium: 中杯
 中号; large big: 大杯 大号; shipped: 已发货; cancelled canceled: 已取消; completed done: 已完成;
-kilometer km: 公里 千米 kilometers km; mile: 英里; meter: 米; foot feet: 英尺 feet; kilogram kg: 公斤 千克; pound: 磅
+kilometer km: 公里 千米 kilometers km; mile: 英里; meter: 米; foot feet: 英尺 feet; kilogram kg: 公斤 千克; pound: 磅; liter litre: 升;
+gallon: 加仑
 """
 
 

@@ -80,8 +80,10 @@ def _check_name(name: str) -> None:
 def _next_commands(name: str, folder: Path, is_loaded: bool) -> list[str]:
     python = shlex.quote(shown_path(Path(sys.executable)))
     app = f"{'' if is_loaded else f'TOOLS_PATH={shlex.quote(str(folder))} '}{python} -m app"
+    # An installation without the development packages cannot run the test.
+    tested = [f"{python} -m pytest {shlex.quote(str(folder / f'test_{name}.py'))}"] if find_spec("pytest") else []
     return [
-        f"{python} -m pytest {shlex.quote(str(folder / f'test_{name}.py'))}",
+        *tested,
         f"{app} tools run {name} city=Paris",
         f"{app} serve",
     ]

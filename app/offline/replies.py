@@ -116,5 +116,5 @@ def report(planned: Plan, results: Iterable[tuple[str, PlannedCall | None, str]]
     for name, call, text in results:
         about = (call.place, call.days, call.tool.result_fields) if call else ()
         lines.append(Result(name, chinese, *about).render(text))
-    lines += [say("judged", chinese)] if _JUDGED.search(planned.text.command) else []
+    lines += [say("judged", chinese)] if _JUDGED.search(planned.text.command) and not planned.is_confirmed else []
     return "\n".join(lines) or say("refusal", chinese, examples="")

@@ -66,9 +66,10 @@ class Result:
         return self._say("yes" if value else "no") if isinstance(value, bool) else str(value)[:_LONGEST_VALUE]
 
     def _label(self, key: str) -> str:
-        """A field's title in one language, from ``温度 / temperature``, otherwise its name in words."""
+        """A field's title in one language, from ``温度 / temperature``, otherwise its name in words; an id as it is."""
         chinese, _, english = str(self.fields.get(key, {}).get("title", "")).partition(" / ")
-        return (chinese if self.chinese else english or chinese) or words_of(key[:60])
+        title = chinese if self.chinese else english or chinese
+        return title or (words_of(key[:60]) if key.isidentifier() else key[:60])
 
     def _failure(self, error: Any) -> str:
         details = error if isinstance(error, dict) else {"message": error}

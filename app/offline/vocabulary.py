@@ -10,19 +10,19 @@ __all__ = ["ACTIONS", "CURRENCIES", "FUNCTION_WORDS", "HAN_WORDS", "SYNONYMS", "
 _CONCEPTS = """
 weather: forecast temperature rain raining rainy snow snowing snowy sunny cloudy foggy wind windy storm humidity
 umbrella coat jacket cold colder hot hotter warm warmer degrees 天气 气温 气象 预报 下雨 下雪 降雨 降雪 刮风 台风 暴雨
-晴天 多云 多少度 几度 冷 热 暖和 凉快 温度 湿度 雨 雪 带伞 雨伞 外套 穿什么; time: clock oclock hour timezone night day
-date weekday 日期 几号 星期几 周几 时间 几点 几点钟 时刻 时区; date: day weekday calendar 日期 几号 星期几 周几;
+晴天 多云 多少度 几度 冷 热 暖和 凉快 温度 湿度 雨 雪 带伞 雨伞 外套 穿什么; time: clock oclock hour timezone night
+day date weekday 日期 几号 星期几 周几 时间 几点 几点钟 时刻 时区; date: day weekday calendar 日期 几号 星期几 周几;
 translate: translation translator say mean 翻译 译成 译为 译文 怎么说 怎么讲 怎么写 翻成; exchange: convert conversion
 change currency currencies rate 兑换 换汇 换成 汇率 货币 换算 能换 换; dice: die 骰子; roll: throw 掷; order: orders
-订单; parcel: package shipment delivery delivered arrived 快递 包裹 物流 运单; track: trace follow 追踪 跟踪;
-room: 房间 会议室; book: reserve reservation booking 预订 预定 订; event: appointment 日程 活动; message: sms 消息
-短信; mail: email 邮件; send: 发送 发 寄; stock: stocks share shares 股票 股价; price: cost quote 价格 多少钱 报价;
+订单; parcel: package shipment delivery delivered arrived 快递 包裹 物流 运单; track: trace follow 追踪 跟踪; room:
+房间 会议室; book: reserve reservation booking 预订 预定 订; event: appointment 日程 活动; message: sms 消息 短信;
+mail: email 邮件; send: 发送 发 寄; stock: stocks share shares 股票 股价; price: cost quote 价格 多少钱 报价;
 customer: client 客户; employee: staff 员工; file: 文件; delete: remove erase 删除 删掉; cancel: 取消 撤销; create:
-make add new 创建 新建 添加; update: change modify edit 修改 更新 更改 改为 改成; search: find lookup query 搜索 查找 检索 查询;
-list: 列出 列表 清单; compute: calculate calculation 计算 算; light: lamp 灯; switch: turn 开关 打开 关闭 关掉 开 关;
-coin: 硬币; flip: toss 抛; air: 空气; ship: dispatch 发货; todo: todos task tasks 待办 任务; weight: weigh 体重 重量;
-height: tall 身高 高度; amount: sum 金额; add: plus sum 加 求和; set: wake 设 设置 设定 调到 叫醒; status: state 状态;
-free: available 有空 空闲; alarm: wake 闹钟 叫醒
+make add new 创建 新建 添加; update: change modify edit 修改 更新 更改 改为 改成; search: find lookup query 搜索 查找
+检索 查询; list: 列出 列表 清单; compute: calculate calculation 计算 算; light: lamp 灯; switch: turn 开关 打开 关闭
+关掉 开 关; coin: 硬币; flip: toss 抛; air: 空气; ship: dispatch 发货; todo: todos task tasks 待办 任务; weight: weigh
+体重 重量; height: tall 身高 高度; amount: sum 金额; add: plus sum 加 求和; set: wake 设 设置 设定 调到 叫醒; status:
+state 状态; free: available 有空 空闲; alarm: wake 闹钟 叫醒
 """
 _ACTIONS = """
 #search #list #create #update #delete #cancel #send #book #compute #switch #track #status #set #add get show
@@ -65,8 +65,8 @@ side face: sided 面; hour: h hr hrs 个小时 小时; minute: min mins 分钟; 
 _SYNONYMS = """
 celsius c metric: 摄氏度 摄氏 celsius; fahrenheit f imperial: 华氏度 华氏 fahrenheit; small: 小杯 小号; medium: 中杯
 中号; large big: 大杯 大号; shipped: 已发货; cancelled canceled: 已取消; completed done: 已完成;
-kilometer km: 公里 千米 kilometers km; mile: 英里; meter: 米; foot feet: 英尺 feet; kilogram kg: 公斤 千克; pound: 磅; liter litre: 升;
-gallon: 加仑
+kilometer km: 公里 千米 kilometers km; mile: 英里; meter: 米; foot feet: 英尺 feet; kilogram kg: 公斤 千克; pound: 磅;
+liter litre: 升; gallon: 加仑
 """
 
 

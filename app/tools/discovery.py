@@ -89,6 +89,8 @@ def discover(package: str = "app.tools", paths: Sequence[Path] = ()) -> tuple[To
             one line for each, with the file.
     """
     faults = [f"TOOLS_PATH: there is no folder {each}" for each in paths if not each.is_dir()]
+    packages = [each for each in paths if (each / "__init__.py").is_file()]
+    faults += [f"TOOLS_PATH: {shown_path(each)} is a package; name the folder that it is in" for each in packages]
     found: dict[str, ToolModule] = {}
     own = set()
     for parent, folder in _folders(package, paths):

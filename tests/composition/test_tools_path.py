@@ -210,6 +210,12 @@ def test_a_folder_that_is_missing_stops_the_start(tmp_path: Path) -> None:
     ]
 
 
+def test_a_package_in_place_of_its_folder_stops_the_start(tmp_path: Path) -> None:
+    folder = write(tmp_path / "own", {"dice/__init__.py": DICE})
+    expected = "toolchat: TOOLS_PATH: own/dice is a package; name the folder that it is in"
+    assert lines_of_start(tmp_path, str(folder / "dice")) == [expected]
+
+
 def test_a_package_hides_no_other_module_of_its_name(tmp_path: Path) -> None:
     # ``colorsys`` is the standard library's for everybody, for the package of that name too.
     source = "import colorsys\n" + DICE.replace('f"cast {sides}"', "str(colorsys.rgb_to_hsv(0, 0, sides))")

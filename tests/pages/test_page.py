@@ -5,7 +5,7 @@ from starlette.types import Receive, Scope, Send
 
 from app.composition.configuration import read_configuration
 from app.main import create_app
-from tests.pages.page import HOSTILE, LONDON, Visit, pane, played, say
+from tests.pages.page import CONVERSATION, HOSTILE, LONDON, Visit, pane, played, say
 from tests.players.openai_player import sensible_model
 from tests.serving import service, serving
 
@@ -106,6 +106,14 @@ async def fits(page: Page) -> bool:
         if not await page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"):
             return False
     return True
+
+
+async def test_a_new_conversation_is_shown_from_its_top(visit: Visit) -> None:
+    async with played(visit, sensible_model({}), CONVERSATION, width=320) as (page, _, _):
+        await page.set_viewport_size({"width": 320, "height": 400})
+        await page.reload()
+        await expect(page.locator("#send")).to_be_enabled()
+        assert await page.evaluate("[document.documentElement.scrollHeight > innerHeight, scrollY]") == [True, 0]
 
 
 async def test_nothing_overflows_a_phone(visit: Visit) -> None:

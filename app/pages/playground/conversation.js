@@ -45,7 +45,7 @@ export class Conversation {
     const { pending, at } = remembered.find(session) ?? {};
     this.at = at;
     if (pending) this.#restoreQuestion(session, pending);
-    this.end.follows = true; // also if it was scrolled while the turns were laid out
+    this.end.follows = Boolean(session); // also if it was scrolled while the turns were laid out
     this.end.follow();
     find("send").disabled = false;
   }

@@ -99,7 +99,7 @@ export function replaceButton(hidden, shown, next = shown) {
 export class PageEnd {
   constructor(section) {
     this.section = section;
-    this.follows = true;
+    this.follows = false;
     addEventListener("scroll", () => { this.follows = innerHeight + scrollY > document.documentElement.scrollHeight - 80; });
   }
 

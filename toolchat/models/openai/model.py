@@ -152,14 +152,17 @@ class OpenAICompatibleChatModel(ChatModel):
         events = _EventReader(response)
         while not turn.ended and (batch := await events.read()) is not None:
             for event in batch:
-                data, is_error = event.data.strip(), event.event == "error"
-                if data == "[DONE]":
+                data, is_error = event.data.strip(), event.event == b"error"
+                if data == b"[DONE]":
                     turn.ended = turn.finished = True
                     break
-                if data or is_error:
-                    text = turn.add(_read_chunk(response, data, is_error=is_error))
-                    if prompt.stream:
-                        await _emit_added(turn, text, emit)
+                if not data and not is_error:
+                    continue
+                text = turn.add(_read_chunk(response, data, is_error=is_error))
+                if prompt.stream and (turn.new_reasoning or not text):
+                    await emit(Progress(turn.new_reasoning))
+                if prompt.stream and text:
+                    await emit(TextDelta(text))
         if turn.ended:
             await _read_to_end(response)
         # Not every server sends [DONE], but a stream without a finish reason was cut short.
@@ -174,13 +177,6 @@ class OpenAICompatibleChatModel(ChatModel):
         for name, value in wire.written(prompt).items():
             pieces += (b',"%b":' % name, value)
         return [*pieces, b"}"]
-
-
-async def _emit_added(turn: OpenAITurn | ResponsesTurn, text: str, emit: EmitModelEvent) -> None:
-    if turn.new_reasoning or not text:
-        await emit(Progress(turn.new_reasoning))
-    if text:
-        await emit(TextDelta(text))
 
 
 def _is_stream(response: Response) -> bool:
@@ -247,7 +243,7 @@ async def _read_to_end(response: Response) -> None:
                 pass
 
 
-def _read_chunk(response: Response, data: str | bytes, *, is_error: bool = False) -> dict[str, Any]:
+def _read_chunk(response: Response, data: bytes, *, is_error: bool = False) -> dict[str, Any]:
     try:
         chunk = from_json(data, allow_inf_nan=False)
     except ValueError:

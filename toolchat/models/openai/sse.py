@@ -15,16 +15,16 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 class ServerSentEvent:
     """One event with data; ``id`` and ``retry`` have no meaning in a chat completion."""
 
-    data: str
-    event: str = "message"
+    data: bytes
+    event: bytes = b"message"
 
 
 class SseDecoder:
     """An incremental decoder for ``text/event-stream``.
 
     Follows the HTML standard, section 9.2.6: lines end with CR, LF or CRLF only (``str.splitlines`` would also split at
-    U+2028 and U+0085, which are ordinary characters in JSON). It differs in two points: invalid UTF-8 is an error, and
-    the end of the stream also ends the last event.
+    U+2028 and U+0085, which are ordinary characters in JSON). It differs in two points: the values stay bytes, because
+    the reader of their JSON checks the UTF-8, and the end of the stream also ends the last event.
     """
 
     def __init__(self, upstream: str, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
@@ -34,15 +34,15 @@ class SseDecoder:
         """The beginning of a line."""
         self._after_cr = False
         self._at_start = True
-        self._event = ""
-        self._data: list[str] = []
+        self._event = b""
+        self._data: list[bytes] = []
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
         """Decode the next bytes and return the events that they complete.
 
         Raises:
-            UpstreamInvalid: an event exceeds the size limit, or is not UTF-8.
+            UpstreamInvalid: an event exceeds the size limit.
         """
         if self._after_cr and chunk.startswith(b"\n"):  # a CRLF that was split between two chunks
             chunk, self._after_cr = chunk[1:], False
@@ -61,11 +61,7 @@ class SseDecoder:
         return events
 
     def finish(self) -> list[ServerSentEvent]:
-        """Return the event that the end of the stream completes, if any.
-
-        Raises:
-            UpstreamInvalid: it is not UTF-8.
-        """
+        """Return the event that the end of the stream completes, if any."""
         return self._take_lines([b"", b""])
 
     def _take_lines(self, lines: list[bytes]) -> list[ServerSentEvent]:
@@ -81,17 +77,11 @@ class SseDecoder:
                 field, _, value = line.partition(b":")
                 if field == b"data":
                     self._size += len(line)
-                    self._data.append(self._text(value))
+                    self._data.append(value.removeprefix(b" "))
                 elif field == b"event":
-                    self._event = self._text(value)
+                    self._event = value.removeprefix(b" ")
             elif self._data or self._event:
                 if self._data:
-                    events.append(ServerSentEvent("\n".join(self._data), self._event or "message"))
-                self._data, self._event, self._size = [], "", 0
+                    events.append(ServerSentEvent(b"\n".join(self._data), self._event or b"message"))
+                self._data, self._event, self._size = [], b"", 0
         return events
-
-    def _text(self, value: bytes) -> str:
-        try:
-            return value.removeprefix(b" ").decode()
-        except UnicodeDecodeError:
-            raise UpstreamInvalid(f"{self._upstream} sent bytes that are not UTF-8", retryable=True) from None

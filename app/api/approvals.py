@@ -29,6 +29,7 @@ from toolchat.state.versions import RECORD_VERSION, check_version
 from toolchat.tool_calling.callback import ToolCallback, ToolCallbackResolver, ToolSet
 from toolchat.tool_calling.caller import Caller
 from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
+from toolchat.tool_calling.errors import ToolArgumentsError
 from toolchat.tool_calling.events import ToolCallFinished, parse_arguments
 
 __all__ = ["ApprovalStore", "ConsentAdvisor", "PausedTurn", "PausedTurnCodec", "PendingTurn"]
@@ -194,7 +195,18 @@ class PendingTurn:
         return _shown(self.turn.response)
 
     def prompt(self, chat: ChatClient, approvals: Mapping[str, Approval]) -> PromptSpec:
-        """The prompt that resumes the turn, given the decisions by call id; a call without one is rejected."""
+        """The prompt that resumes the turn, given the decisions by call id; a call without one is rejected.
+
+        Raises:
+            ValidationFailed: arguments of a decision do not fit the tool; the turn keeps waiting.
+        """
+        tools = {each.definition.name: each for each in self.turn.tools}
+        for call in self.turn.response.waiting_calls:
+            if (decided := approvals.get(call.id)) and decided.arguments is not None and call.name in tools:
+                try:
+                    tools[call.name].check(decided.arguments)
+                except ToolArgumentsError as error:
+                    raise ValidationFailed(f"decisions.{call.id}.arguments: {error}") from error
         return chat.resume(self.turn.response, approvals).tools(*self.turn.tools).advisors(*self.turn.advisors)
 
 

@@ -139,8 +139,11 @@ async def test_a_paused_stream_resumes_as_a_stream(client: httpx.AsyncClient) ->
 
 @pytest.mark.parametrize(
     "fields",
-    ['"approved": 1', *(f'"approved": true, "arguments": {{"on": {each}}}' for each in ("NaN", '"\\ud800"', DEEP))],
-    ids=["number", "not a number", "lone surrogate", "too deep"],
+    [
+        '"approved": 1',
+        *(f'"approved": true, "arguments": {{"on": {each}}}' for each in ("NaN", '"\\ud800"', DEEP, '"a"')),
+    ],
+    ids=["number", "not a number", "lone surrogate", "too deep", "not what the tool takes"],
 )
 async def test_an_invalid_decision_is_rejected_and_the_turn_stays_paused(
     client: httpx.AsyncClient, fields: str

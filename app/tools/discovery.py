@@ -89,7 +89,8 @@ def discover(package: str = "app.tools", paths: Sequence[Path] = ()) -> tuple[To
             one line for each, with the file.
     """
     faults = [f"TOOLS_PATH: there is no folder {each}" for each in paths if not each.is_dir()]
-    packages = [each for each in paths if (each / "__init__.py").is_file()]
+    # A folder of packages may be one itself.
+    packages = [each for each in paths if (each / "__init__.py").is_file() and not list(each.glob("*/__init__.py"))]
     faults += [f"TOOLS_PATH: {shown_path(each)} is a package; name the folder that it is in" for each in packages]
     found: dict[str, ToolModule] = {}
     own = set()

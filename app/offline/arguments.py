@@ -206,14 +206,7 @@ class Arguments:
                 edge = "[A-Za-z0-9]" if name.isascii() else "(?!)"
                 plural = "s?" if name.isascii() and len(name) > 2 else ""
                 matches = re.finditer(rf"(?<!{edge}){re.escape(form)}{plural}(?!{edge})", text)
-                found += [
-                    (
-                        one.span(),
-                        choice,
-                        Literal("choice", choice, *one.span(), one[0], self.text.flat[: one.start()][-12:]),
-                    )
-                    for one in matches
-                ]
+                found += [self._candidate(choice, each) for each in matches]
         free = [each for each in found if not any(start < each[0][1] and each[0][0] < end for start, end in self.used)]
         return sorted(free, key=lambda each: (each[0][0], -each[0][1]))
 
@@ -232,7 +225,11 @@ class Arguments:
         if found is None:
             return []
         value = not found["no"] and (not is_switch or found["is"] not in ("off", "关"))
-        return [(found.span(), value, Literal("choice", value, *found.span(), found[0]))]
+        return [self._candidate(value, found)]
+
+    def _candidate(self, value: Any, match: re.Match[str]) -> Candidate:
+        start, end = match.span()
+        return (start, end), value, Literal("choice", value, start, end, match[0], self.text.flat[:start][-12:])
 
     def _piece(self, parameter: Parameter) -> str | None:
         """The one part of the question that nothing else explains: a text, or a name of a few words."""

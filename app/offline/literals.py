@@ -47,11 +47,8 @@ class Literal:
 
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH, _DAY, _YEAR = (
-    rf"(?P<m>{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?",
-    r"(?P<d>3[01]|[12][0-9]|0?[1-9])",
-    "(?P<y>[0-9]{4})",
-)
+_MONTH = rf"(?P<m>{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?"
+_DAY, _YEAR = r"(?P<d>3[01]|[12][0-9]|0?[1-9])", "(?P<y>[0-9]{4})"
 _DATES = (
     rf"(?<![0-9]){_YEAR}\s*[-/年]\s*(?P<m>1[0-2]|0?[1-9])\s*[-/月]\s*{_DAY}(?![0-9])[日号]?",
     rf"\b{_MONTH} {_DAY},? {_YEAR}\b",
@@ -139,13 +136,10 @@ def _durations(flat: str) -> Iterator[tuple[str, int, int]]:
 @cache
 def _names(kind: str) -> tuple[re.Pattern[str], dict[str, Any]]:
     """The names of all languages or currencies as one pattern, and what they mean."""
-    by_name: dict[str, Any] = CURRENCIES if kind == "currency" else {}
-    by_name = by_name or {name: each for each in languages() for name in each.names}
-    names = sorted(by_name, key=len, reverse=True)
-    latin, others = (
-        "|".join(re.escape(each) for each in names if each[0].isalpha() and each.isascii() == flag)
-        for flag in (True, False)
-    )
+    spoken = {name: each for each in languages() for name in each.names}
+    by_name: dict[str, Any] = dict(CURRENCIES if kind == "currency" else spoken)
+    names = [re.escape(each) for each in sorted(by_name, key=len, reverse=True) if each[0].isalpha()]
+    latin, others = ("|".join(each for each in names if each.isascii() == flag) for flag in (True, False))
     return re.compile(rf"(?<![a-z])(?P<name>{latin})s?(?![a-z])|{others}|[$€£]"), by_name
 
 

@@ -121,6 +121,8 @@ class Arguments:
             beside = [each for each in free if self._is_beside(parameter, each)]
             rivals = [each for each in self.tool.parameters if each.required and each.role == role == "number"]
             is_sure = parameter.required and all(each is parameter or each.name in found for each in rivals)
+            if not beside and not parameter.required and role == "pattern" and self._is_alone(parameter, free, found):
+                is_sure = self.is_loose = True
             free = beside or (free if is_sure and step == "others" else [])
         if role in ("array", "days"):
             values = [self._hold(each) for each in free]
@@ -128,6 +130,12 @@ class Arguments:
         rivals = [each for each in self.tool.parameters if each.role == role and "default" not in each.schema]
         is_row = all(each is parameter or each.name in found for each in rivals)
         return self._one(parameter, [*free[:1], *(each for each in every if is_row and free and each[0] > free[0][0])])
+
+    def _is_alone(self, parameter: Parameter, free: Sequence[Candidate], found: Mapping[str, Any]) -> bool:
+        """Whether one value is left that fits the pattern of a parameter, and no other parameter takes it."""
+        others = [each for each in self.tool.parameters if each is not parameter and each.name not in found]
+        taken = [literal for each in others for _, _, literal in self._free(each)]
+        return len(free) == 1 and not any(each is free[0][2] for each in taken)
 
     def _one(self, parameter: Parameter, free: Sequence[Candidate]) -> Any:
         """The first of the values, and those in a row with it for calls of their own."""

@@ -24,6 +24,7 @@ from bench.wire import NUMBER, RESULT_MARKERS, Reply, calling, numbered, saying,
 
 __all__ = ["Counts", "serve"]
 
+_TAKEN = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\n\r\n"
 _BAD = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"
 _USER = (b'"role":"user"', b'"role": "user"')
 _TOOL = (b'"role":"tool"', b'"role": "tool"')
@@ -83,7 +84,9 @@ class _Upstream(asyncio.Protocol):
 
     def _answer(self, request: bytes, body: int) -> None:
         counts = self._world.counts
-        if request.startswith(b"POST"):
+        if request.startswith(b"POST /v1/traces"):
+            self._write(_TAKEN)
+        elif request.startswith(b"POST"):
             self._model(request, body)
         elif b"/forecast.json" in request[:200]:
             counts.forecasts += 1

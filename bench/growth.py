@@ -12,7 +12,7 @@ from bench.load import Question, ask, question
 from bench.processes import ROOT
 from bench.stage import BenchError, Measurement, Stage, Target
 
-__all__ = ["CURVES", "SUBJECT", "Curve", "measure_growth"]
+__all__ = ["CURVES", "SUBJECT", "Curve", "grown", "measure_growth"]
 
 SUBJECT = "toolchat grows"
 """The subject of every sample of a curve; its phase is ``<curve>/<x>``."""
@@ -40,7 +40,7 @@ class Curve:
 
 
 CURVES = (
-    Curve("tools", "tools offered", (1, 10, 100)),
+    Curve("tools", "tools offered", (1, 10, 100, 500)),
     Curve("history", "messages of history", (1, 20, 200)),
     Curve("result", "size of the tool's result, bytes", (1_000, 10_000, 100_000, 1_000_000)),
     Curve("concurrency", "questions at once", (1, 10, 100, 1000, 2000)),
@@ -70,18 +70,22 @@ async def measure_growth(stage: Stage, seconds: float, attempts: int) -> list[st
 
 
 async def _folders(stage: Stage, seconds: float, attempts: int) -> None:
-    """Tools and results: a copy of the service with a temporary tool folder for each point."""
+    """Tools and results."""
+    async with _toolchat(stage, grown(stage), _TIME) as target:
+        for curve in CURVES:
+            for point in curve.points if curve.name in ("tools", "result") else ():
+                make = question(f"/{curve.name}{point}/chat-tool-function")
+                await _point(stage, target, curve.name, point, make, seconds, attempts)
+
+
+def grown(stage: Stage) -> Mapping[str, str]:
+    """Copy the service, with a temporary tool folder for each point of tools and results; gives its variables."""
     root = stage.folder / "grown"
     if not root.exists():
         for package in ("app", "toolchat"):
             shutil.copytree(ROOT / package, root / package, ignore=shutil.ignore_patterns("__pycache__"))
         _write_folders(root / "app" / "tools")
-    more = {"PYTHONPATH": str(root), "TOOL_RESULT_MAX_CHARS": "2000000", "TOOL_SEARCH_ABOVE": "0"}
-    async with _toolchat(stage, more, _TIME) as target:
-        for curve in CURVES:
-            for point in curve.points if curve.name in ("tools", "result") else ():
-                make = question(f"/{curve.name}{point}/chat-tool-function")
-                await _point(stage, target, curve.name, point, make, seconds, attempts)
+    return {"PYTHONPATH": str(root), "TOOL_RESULT_MAX_CHARS": "2000000", "TOOL_SEARCH_ABOVE": "0"}
 
 
 async def _concurrency(stage: Stage, seconds: float, attempts: int) -> None:

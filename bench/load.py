@@ -17,6 +17,7 @@ Question = Callable[[int, int], bytes]
 
 _numbers = itertools.count(1)
 _ANSWER_SECONDS = 120
+_QUESTIONS = ("What is it now? ", "上海现在几点了？")
 
 
 @dataclass
@@ -38,19 +39,21 @@ class Load:
 def question(path: str, accept: str = "text/plain", parameter: str = "query", *more: str) -> Question:
     """Ask a path, in English and Chinese by turns; the question holds its number. ``more`` are lines of the head."""
     start = f"GET {path}{'&' if '?' in path else '?'}{parameter}="
-    before = [f"{start}{quote(text)}".encode() for text in ("What is it now? ", "上海现在几点了？")]
+    before = [f"{start}{quote(text)}".encode() for text in _QUESTIONS]
     after = "\r\n".join((" HTTP/1.1", "Host: 127.0.0.1", f"Accept: {accept}", *more, "\r\n")).encode()
     return lambda number, _: b"%b%b%b" % (before[number % 2], _label(number), after)
 
 
 def posted(path: str, body: str, *more: str) -> Question:
-    """Post JSON to a path; ``NUMBER`` in the body stands for the question's number."""
-    before, _, after = body.partition("NUMBER")
-    length = len(body.encode()) - len("NUMBER") + len(NUMBER)
+    """Post JSON to a path; ``QUESTION`` in the body stands for a text of either language, ``NUMBER`` for its number."""
     lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json", *more]
-    head = "\r\n".join((*lines, f"Content-Length: {length}", "\r\n")).encode() + before.encode()
-    rest = after.encode()
-    return lambda number, _: b"%b%b%b" % (head, _label(number), rest)
+    parts = []
+    for text in _QUESTIONS:
+        before, _, after = body.replace("QUESTION ", text).encode().partition(b"NUMBER")
+        length = len(before) + len(NUMBER) + len(after)
+        head = "\r\n".join((*lines, f"Content-Length: {length}", "\r\n")).encode()
+        parts.append((head + before, after))
+    return lambda number, _: _label(number).join(parts[number % 2])
 
 
 async def ask(

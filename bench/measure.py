@@ -60,7 +60,7 @@ async def visit(stage: Stage, service: Service, plan: Plan) -> None:
             await _questions(stage, service, target, plan)
             if service.kind == "spring" and plan.pairs:
                 await measure_beside(stage, target, service.name, plan.pairs)
-            for crowd in _crowds(first, plan):
+            for crowd in _crowds(service, first, plan):
                 await stage.measured(target, crowd, plan.attempts)
             if plan.settles:
                 await stage.settled(target)
@@ -82,10 +82,13 @@ async def _questions(stage: Stage, service: Service, target: Target, plan: Plan)
             await stage.measured(target, what, plan.attempts)
 
 
-def _crowds(path: str, plan: Plan) -> list[Measurement]:
+def _crowds(service: Service, path: str, plan: Plan) -> list[Measurement]:
     plain, events = question(path), question(path, "text/event-stream")
     crowds = [
         Measurement("burst", plain, 2, plan.burst, questions=plan.burst, pace=plan.burst_pace),
         Measurement("streams", events, 2, plan.streams, questions=plan.streams, pace=plan.stream_pace),
     ]
+    if service.kind in ("toolchat", "limit"):
+        twice = 2 * plan.streams
+        crowds.append(Measurement("more-streams", events, 2, twice, questions=twice, pace=plan.stream_pace))
     return [each for each in crowds if each.questions]

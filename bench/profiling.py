@@ -88,7 +88,7 @@ async def profile(folder: Path, provider: str, tool: str) -> str:
     if load.wrong:
         raise BenchError(f"{load.wrong} of {load.asked} answers were wrong: {load.sample[:500]!r}")
     found = from_json(output.read_bytes())
-    return shares_table(found["shares"], found["functions"])
+    return f"{shares_table(found['shares'], found['functions'])} of {load.asked:,} questions, none answered wrongly"
 
 
 class _Sampler:

@@ -1,4 +1,4 @@
-"""What something costs beside the same without it, by turns: TLS, keys and quotas, sessions, many streams."""
+"""What something costs beside the same without it, by turns: TLS, keys, sessions, history, tools, traces, streams."""
 
 import hashlib
 import shutil
@@ -8,15 +8,18 @@ from dataclasses import dataclass
 from functools import partial
 
 from bench.catalogue import CALLS, LIMIT, SERVICES, Service
-from bench.load import Question, question
+from bench.growth import grown
+from bench.load import Question, ask, question
 from bench.measure import Plan
 from bench.pairs import PAIR_SECONDS, STREAM_PACE, by_turns, measure_beside, measure_pairs, warm, warm_up
 from bench.processes import free_port
 from bench.stage import BenchError, Measurement, Stage
+from bench.wires import completion
 
-__all__ = ["FILE", "GUARDED", "PAIRS", "REDIS", "SESSIONS", "measure_ratios"]
+__all__ = ["FILE", "GUARDED", "GUARDED_FILE", "PAIRS", "REDIS", "SESSIONS", "measure_ratios"]
 
 GUARDED = "toolchat (keys, quotas)"
+GUARDED_FILE = "toolchat (keys, quotas, file)"
 SESSIONS = "toolchat (sessions)"
 FILE = "toolchat (sessions, file)"
 REDIS = "toolchat (sessions, Redis)"
@@ -46,9 +49,17 @@ PAIRS: Sequence[tuple[str, str, str]] = (
         for count, connections in ((32, "32 connections"), (1, "1 connection"))
     ),
     (GUARDED, "pairs-guarded", "time: toolchat with keys and quotas ÷ without"),
+    (GUARDED_FILE, "pairs-guarded", "time: toolchat with keys and quotas in a file ÷ without"),
     (SESSIONS, "pairs-session", "a session's question, in memory ÷ one without a session"),
     (FILE, "pairs-session", "a session's question, in a file ÷ one without a session"),
     (REDIS, "pairs-session", "a session's question, in Redis ÷ one without a session"),
+    (SESSIONS, "pairs-session-20", "the same after 20 turns, in memory"),
+    (FILE, "pairs-session-20", "the same after 20 turns, in a file"),
+    (REDIS, "pairs-session-20", "the same after 20 turns, in Redis"),
+    ("toolchat", "pairs-history", "a session's question after 100 turns ÷ after one, in memory"),
+    ("toolchat", "pairs-tools", "500 tools offered, all sent ÷ 10"),
+    ("toolchat", "pairs-traced", "traces, 10 % sampled ÷ without"),
+    ("toolchat", "pairs-completions", "POST /v1/chat/completions ÷ GET"),
     ("toolchat", "pairs-streams", "500 streams of 40 pieces at once: toolchat ÷ limit"),
 )
 """Subject, phase and title of each comparison, in the order of the table."""
@@ -65,6 +76,8 @@ class _Variant:
     first: str = _PLAIN
     questions: int = 0
     pace: tuple[float, float] = (0, 0)
+    turns: int = 0
+    """What each session must have before anything is measured."""
 
     def environment(self, port: int, upstream: str) -> Mapping[str, str]:
         return {**self.service.environment(port, upstream), **self.more}
@@ -98,31 +111,37 @@ def _parts(stage: Stage, names: Sequence[str], plan: Plan) -> list[tuple[str, Ca
             parts += [(f"{name}, {tool}", part)] if name in names else []
     if "toolchat" not in names:
         return parts
-    named = {"keys": _guarded, "sessions": _sessions, "sessions in a file": _file, "sessions in Redis": _redis}
+    memory, file = ({"STATE_URL": url} for url in ("memory://", f"sqlite:///{stage.folder.resolve() / 'state.db'}"))
+    named: dict[str, Callable[[Stage, int], Awaitable[None]]] = {
+        "keys": partial(_guarded, name=GUARDED, more=memory),
+        "keys in a file": partial(_guarded, name=GUARDED_FILE, more=file),
+        "sessions": partial(_sessions, name=SESSIONS, more=memory),
+        "sessions in a file": partial(_sessions, name=FILE, more=file),
+        "sessions in Redis": _redis,
+        "history": _history,
+        "tools": _tools,
+        "traces": _traced,
+        "chat completions": _completions,
+    }
     parts += [(title, partial(part, stage, plan.pairs)) for title, part in named.items()]
     parts += [("streams", partial(_streams, stage, plan.pairs))] if LIMIT in names else []
     springs = [SERVICES[name] for name in names if plan.is_secure and SERVICES[name].kind == "spring"]
     return parts + [(f"{each.name}, TLS", partial(_spring, stage, each, plan)) for each in springs]
 
 
-async def _guarded(stage: Stage, pairs: int) -> None:
+async def _guarded(stage: Stage, pairs: int, name: str, more: Mapping[str, str]) -> None:
     """With a key that has quotas, and quotas of all together; figures for /metrics are always kept."""
     keys = stage.folder / "keys.toml"
     keys.write_text(_KEYS % hashlib.sha256(_KEY.encode()).hexdigest())
     settings = {"API_KEYS_FILE": str(keys), "REQUESTS_PER_MINUTE": "10000000", "TOKENS_PER_DAY": "1000000000000"}
     settings |= {"ALLOW_ANONYMOUS": "true"}  # the first question, which tells that it has started, brings no key
     asked = question(_PLAIN, "text/plain", "query", f"Authorization: Bearer {_KEY}")
-    sides = (_Variant(GUARDED, asked, settings), _Variant("toolchat", question(_PLAIN), {}))
-    await _compared(stage, "pairs-guarded", sides, pairs)
+    await _compared(stage, "pairs-guarded", (_Variant(name, asked, {**settings, **more}), _plain()), pairs)
 
 
-async def _sessions(stage: Stage, pairs: int) -> None:
-    await _compared(stage, "pairs-session", (_session(SESSIONS, {"STATE_URL": "memory://"}), _without_session()), pairs)
-
-
-async def _file(stage: Stage, pairs: int) -> None:
-    settings = {"STATE_URL": f"sqlite:///{stage.folder.resolve() / 'state.db'}"}
-    await _compared(stage, "pairs-session", (_session(FILE, settings), _without_session()), pairs)
+async def _sessions(stage: Stage, pairs: int, name: str, more: Mapping[str, str]) -> None:
+    await _compared(stage, "pairs-session", (_session(name, more), _plain()), pairs)
+    await _compared(stage, "pairs-session-20", (_session(name, more, turns=20), _plain()), pairs)
 
 
 async def _redis(stage: Stage, pairs: int) -> None:
@@ -131,8 +150,29 @@ async def _redis(stage: Stage, pairs: int) -> None:
         raise BenchError("redis-server is not there")
     port = free_port()
     with stage.helped([program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]):
-        sides = (_session(REDIS, {"REDIS_URL": f"redis://127.0.0.1:{port}/0"}), _without_session())
-        await _compared(stage, "pairs-session", sides, pairs)
+        await _sessions(stage, pairs, REDIS, {"REDIS_URL": f"redis://127.0.0.1:{port}/0"})
+
+
+async def _history(stage: Stage, pairs: int) -> None:
+    sides = [_session("toolchat", {"STATE_URL": "memory://"}, turns=turns) for turns in (100, 1)]
+    await _compared(stage, "pairs-history", sides, pairs)
+
+
+async def _tools(stage: Stage, pairs: int) -> None:
+    more = grown(stage)
+    paths = [f"/tools{count}/chat-tool-function" for count in (500, 10)]
+    await _compared(stage, "pairs-tools", [_Variant("toolchat", question(path), more) for path in paths], pairs)
+
+
+async def _traced(stage: Stage, pairs: int) -> None:
+    settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": stage.upstream, "OTEL_TRACES_SAMPLER": "parentbased_traceidratio"}
+    settings |= {"OTEL_TRACES_SAMPLER_ARG": "0.1"}
+    await _compared(stage, "pairs-traced", (_Variant("toolchat", question(_PLAIN), settings), _plain()), pairs)
+
+
+async def _completions(stage: Stage, pairs: int) -> None:
+    asked = _Variant("toolchat", completion("toolchat-time"), {})
+    await _compared(stage, "pairs-completions", (asked, _plain()), pairs)
 
 
 async def _spring(stage: Stage, service: Service, plan: Plan) -> None:
@@ -148,16 +188,17 @@ async def _streams(stage: Stage, pairs: int) -> None:
     await _compared(stage, "pairs-streams", sides, pairs)
 
 
-def _session(name: str, more: Mapping[str, str]) -> _Variant:
-    """Each question opens a session of its own; a longer history also makes the model's turns longer."""
+def _session(name: str, more: Mapping[str, str], turns: int = 0) -> _Variant:
+    """Each question opens a session of its own, or is asked in one that keeps so many turns and has them."""
 
     def make(number: int, slot: int) -> bytes:
-        return question(f"{_CHAT}&sessionId=bench{number}", parameter="userInput")(number, slot)
+        return question(f"{_CHAT}&sessionId=bench{slot if turns else number}", parameter="userInput")(number, slot)
 
-    return _Variant(name, make, more)
+    kept = {"MEMORY_MAX_MESSAGES": str(2 * turns), "MEMORY_MAX_TOKENS": "1000000"} if turns else {}
+    return _Variant(name, make, {**more, **kept}, turns=turns)
 
 
-def _without_session() -> _Variant:
+def _plain() -> _Variant:
     """The time route: ``/chat`` opens a session also where none is named."""
     return _Variant("toolchat", question(_PLAIN), {})
 
@@ -178,5 +219,6 @@ async def _compared(stage: Stage, phase: str, variants: Sequence[_Variant], pair
                 questions=each.questions,
                 pace=each.pace,
             )
+            await ask(target.ports, each.make, connections=32, questions=40 * each.turns or 1)
             sides.append(await warm(target, what))
         await by_turns(stage, phase, sides, pairs, (10 if sides[0][1].questions else 4) * pairs)

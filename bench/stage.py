@@ -249,6 +249,7 @@ def _values(load: Load, cpu: float) -> dict[str, float]:
         "p50_ms": 1000 * percentile(load.latencies, 50),
         "p99_ms": 1000 * percentile(load.latencies, 99),
         "first_text_p50_s": percentile(load.first_texts, 50),
+        "first_text_p99_s": percentile(load.first_texts, 99),
     }
 
 

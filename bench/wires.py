@@ -21,11 +21,11 @@ from bench.stage import BenchError, Measurement, Sample, Stage, Target
 from bench.summary import Figure, Summary, summarise
 from bench.wire import END
 
-__all__ = ["has_wires", "measure_wires", "wires_table"]
+__all__ = ["completion", "has_wires", "measure_wires", "wires_table"]
 
 _GET = question("/time/chat-tool-function")
 _GET_STREAM = question("/time/chat-tool-function", "text/event-stream")
-_ASKED = '{"model":"%s","messages":[{"role":"user","content":"What is it now? NUMBER"}]%s}'
+_ASKED = '{"model":"%s","messages":[{"role":"user","content":"QUESTION NUMBER"}]%s}'
 _META = (
     '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},'
     '"io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"}}'
@@ -35,7 +35,7 @@ _CALL = (
     '"arguments":{"timeZoneId":"Asia/Shanghai"},' + _META + "}}"
 )
 _SECONDS = 0.6
-_OF_GET, _BELOW_SDK, _CALL_MS = 1.15, 4, 0.15
+_OF_GET, _BELOW_SDK, _CALL_MS = 1.1, 4, 0.15
 """The goals."""
 
 
@@ -54,7 +54,8 @@ class _Row:
         return Measurement(self.phase, self.make, self.calls, 32, seconds=_SECONDS, end=self.end)
 
 
-def _completion(model: str, *, stream: bool = False) -> Question:
+def completion(model: str, *, stream: bool = False) -> Question:
+    """Ask a model through OpenAI's protocol."""
     return posted("/v1/chat/completions", _ASKED % (json.dumps(model)[1:-1], ',"stream":true' if stream else ""))
 
 
@@ -66,11 +67,11 @@ def _tool_call(tool: str) -> Question:
 _TIME = b"the current time is"
 _ROWS = (
     _Row("toolchat", "get", _GET),
-    _Row("toolchat", "facade", _completion("toolchat-time")),
-    _Row("hayhooks", "facade", _completion("toolchat")),
+    _Row("toolchat", "facade", completion("toolchat-time")),
+    _Row("hayhooks", "facade", completion("toolchat")),
     _Row("toolchat", "get-stream", _GET_STREAM),
-    _Row("toolchat", "facade-stream", _completion("toolchat-time", stream=True)),
-    _Row("hayhooks", "facade-stream", _completion("toolchat", stream=True)),
+    _Row("toolchat", "facade-stream", completion("toolchat-time", stream=True)),
+    _Row("hayhooks", "facade-stream", completion("toolchat", stream=True)),
     _Row("toolchat", "mcp", _tool_call("getCityTimeFunction"), 0, _TIME),
     _Row("mcp-sdk", "mcp", _tool_call("get_time"), 0, _TIME),
 )

@@ -9,10 +9,12 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from bench.catalogue import LIMIT
+from bench.catalogue import LIMIT, SERVICES
 from bench.instructions import can_count, count_instructions
+from bench.load import question
 from bench.pairs import measure_pairs
 from bench.stage import BenchError, Stage
+from bench.variants import PLAIN, Variant, plain
 
 __all__ = ["INSTRUCTIONS", "PAIRS", "Kind", "guard", "record"]
 
@@ -89,7 +91,8 @@ def _baseline() -> dict[str, Any]:
 
 
 async def _instructions(stage: Stage) -> float:
-    return await count_instructions(stage, "toolchat") / await count_instructions(stage, LIMIT)
+    limit = Variant(LIMIT, question(PLAIN), {}, SERVICES[LIMIT])
+    return await count_instructions(stage, plain()) / await count_instructions(stage, limit)
 
 
 async def _pairs(stage: Stage) -> float | None:

@@ -1,16 +1,24 @@
-"""Instructions that a service executes per question, as callgrind counts them: no other program disturbs the count."""
+"""Instructions that a service executes per question, as callgrind counts them: no other program disturbs the count.
+
+``python -m bench.instructions`` compares a plain question with sessions, keys and traces, in about six minutes. Its
+arguments are how the names of the wanted rows begin.
+"""
 
 import asyncio
 import re
 import shutil
+import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from bench.catalogue import CALLS, SERVICES
-from bench.load import question
+import uvloop
+
+from bench.catalogue import CALLS
 from bench.stage import BenchError, Measurement, Stage, Target
+from bench.variants import MEMORY, Variant, file_store, guarded, plain, redis_store, session, traced
 
 __all__ = ["can_count", "count_instructions"]
 
@@ -28,45 +36,46 @@ def can_count() -> bool:
     return shutil.which("valgrind") is not None
 
 
-async def count_instructions(stage: Stage, name: str) -> float:
+async def count_instructions(stage: Stage, variant: Variant) -> float:
     """Start a service under callgrind and count the instructions of a time question.
 
     Args:
         stage: where it runs.
-        name: the service's name in the catalogue.
+        variant: the service, and what it is asked.
 
     Raises:
         BenchError: an answer was wrong, an upstream call was missing, or callgrind could not be controlled.
     """
-    service, output = SERVICES[name], stage.folder / f"callgrind.{name}"
+    output = stage.folder / f"callgrind.{variant.name.replace('%', '')}"
     callgrind = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={output}"]
 
     def command(port: int) -> Sequence[str]:
-        return [*callgrind, *service.command(port)]
+        return [*callgrind, *variant.service.command(port)]
 
     def environment(port: int, upstream: str) -> Mapping[str, str]:
-        return {**service.environment(port, upstream), **_STEADY}
+        return {**variant.environment(port, upstream), **_STEADY}
 
-    path = service.path.format(tool="time")
-    async with stage.started(name, command, environment, path) as (target, _):
-        await _ask(stage, target, path, _WARM_UP)
+    async with stage.started(variant.name, command, environment, variant.first) as (target, _):
+        await _ask(stage, target, variant, _WARM_UP)
         # Callgrind translates the program's code anew when it begins to count.
         await _control(target, "--instr=on")
-        await _ask(stage, target, path, _SETTLING)
+        await _ask(stage, target, variant, _SETTLING)
         counter = _Counter(target, output)
         await counter.count()
         await asyncio.sleep(_IDLE_SECONDS)
         idle = await counter.count()
         found = []
         for _ in range(_DUMPS):
-            await _ask(stage, target, path, _COUNTED)
+            await _ask(stage, target, variant, _COUNTED)
             found.append(await counter.count(idle) * counter.seconds / _COUNTED)
-    print(f"{name}: {median(found):,.0f} instructions per question, from {min(found):,.0f} to {max(found):,.0f}")
+    print(
+        f"{variant.name}: {median(found):,.0f} instructions per question, from {min(found):,.0f} to {max(found):,.0f}"
+    )
     return median(found)
 
 
-async def _ask(stage: Stage, target: Target, path: str, questions: int) -> None:
-    what = Measurement("callgrind", question(path), CALLS["time"], connections=1, questions=questions)
+async def _ask(stage: Stage, target: Target, variant: Variant, questions: int) -> None:
+    what = Measurement("callgrind", variant.make, CALLS["time"], connections=1, questions=questions)
     sample = await stage.measured(target, what, attempts=1)
     if sample.values["faults"]:
         raise BenchError(f"{target.name}: {'; '.join(sample.marks)}")
@@ -102,3 +111,37 @@ class _Counter:
         if found is None:
             raise BenchError("callgrind wrote no dump")
         return int(found[1]) / self.seconds - idle
+
+
+def _variants(stage: Stage, redis: Mapping[str, str]) -> list[Variant]:
+    stores = {"memory": MEMORY, "file": file_store(stage), "Redis": redis}
+    sessions = [
+        session(f"session of {turns} turns, {name}", store, turns)
+        for name, store in stores.items()
+        for turns in (0, 20)
+    ]
+    keys = [guarded(f"key and quotas, {name}", stage, stores[name]) for name in ("memory", "file")]
+    unsent = {"OTEL_BSP_SCHEDULE_DELAY": "3600000", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "2048"}
+    # Which questions are sampled is random, so that some twenty at 10 % would differ too much from one another.
+    traces = [traced(f"traces, {share} % sampled", stage, share / 100, **unsent) for share in (0, 100)]
+    return [plain(), *sessions, *keys, *traces]
+
+
+async def _table(folder: Path, starts: Sequence[str]) -> str:
+    with Stage(folder) as stage, redis_store(stage) as redis:
+        base, *others = _variants(stage, redis)
+        wanted = [each for each in others if each.name.startswith(tuple(starts) or "")]
+        counts = {each.name: await count_instructions(stage, each) for each in (base, *wanted)}
+    rows = [f"| {name} | {count:,.0f} | {count / counts[base.name]:.3f} |" for name, count in counts.items()]
+    return "\n".join(["| variant | instructions | ÷ plain |", "| --- | --- | --- |", *rows])
+
+
+def main(arguments: Sequence[str] = sys.argv) -> int:
+    """Print the table."""
+    with tempfile.TemporaryDirectory(prefix="toolchat-bench-") as folder:
+        print(uvloop.run(_table(Path(folder), arguments[1:])))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -86,7 +86,7 @@ class SystemMessage:
     role: ClassVar = "system"
     text: str
     json: bytes | None = field(default=None, init=False, repr=False, compare=False)
-    """What :func:`text_json` has computed."""
+    """What :func:`text_json` has computed; ``None`` before, and for messages that hold more than text."""
 
 
 @immutable
@@ -127,6 +127,7 @@ class ToolResponse:
 class ToolResponseMessage:
     """The responses to all calls of one assistant message, in the order of the calls."""
 
+    json: ClassVar = None
     responses: tuple[ToolResponse, ...]
 
 

@@ -2,10 +2,11 @@
 
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -72,6 +73,10 @@ class Turn:
         return iter(self.messages)
 
 
+_MESSAGES, _SIZE, _RECORD = attrgetter("messages"), attrgetter("size"), attrgetter("record")
+# Passed to ``map``, since every question of a session goes through all of its turns.
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryWindow:
     """How much of a conversation is stored and sent to the model; the oldest turns are dropped first, and whole."""
@@ -108,15 +113,13 @@ class MemoryWindow:
         """The newest turns that fit beside the running one, which is never cut."""
         if not turns:
             return ()
-        count, tokens = len(running), estimate_size(running)
-        fitting: list[Turn] = []
-        for turn in reversed(turns):
-            count, tokens = count + len(turn.messages), tokens + turn.size
-            # Stops at the first turn that does not fit: a gap would make the model read unrelated turns as successive.
-            if count > self.max_messages or tokens > self.max_tokens:
-                break
-            fitting.append(turn)
-        return tuple(reversed(fitting))
+        count = len(running) + sum(map(len, map(_MESSAGES, turns)))
+        tokens = estimate_size(running) + sum(map(_SIZE, turns))
+        for place, oldest in enumerate(turns):
+            if count <= self.max_messages and tokens <= self.max_tokens:
+                return tuple(turns[place:])
+            count, tokens = count - len(oldest.messages), tokens - oldest.size
+        return ()
 
 
 class ChatMemory:
@@ -178,7 +181,7 @@ class ChatMemory:
             SessionBusy: the lock was lost to another request, whose turn remains.
             StoreUnavailable: nothing was stored.
         """
-        value = b"[%b]" % b",".join([each.record for each in turns])
+        value = b"[%b]" % b",".join(map(_RECORD, turns))
         try:
             await self._locks.save_and_release(lock, value, ttl=self._ttl)
         except LockLost:
@@ -237,9 +240,9 @@ class TurnOpening:
         self._token = current_lock.set(lock)
         return turn
 
-    async def __aexit__(self, *_: object) -> None:
+    def __aexit__(self, *_: object) -> Coroutine[None, None, None]:
         current_lock.reset(self._token)
-        await self._hold.__aexit__()
+        return self._hold.__aexit__()
 
 
 @immutable
@@ -262,7 +265,7 @@ class OpenTurn:
     def history(self, running: Sequence[Message]) -> tuple[Message, ...]:
         """The messages of earlier turns that the model receives beside the running turn."""
         selected = self.memory.window.select(self.earlier, running)
-        return tuple(chain.from_iterable([turn.messages for turn in selected]))
+        return tuple(chain.from_iterable(map(_MESSAGES, selected)))
 
     async def save(self, messages: Sequence[Message], summary: str = "", identifier: str = "") -> None:
         """Store the finished turn and let the next one open, unless a turn of that id has been stored before.
@@ -274,7 +277,7 @@ class OpenTurn:
         window = self.memory.window
         trimmed = window.trim(messages)
         turn = Turn(trimmed, summary, to_json(dump_turn(trimmed, summary, identifier)), identifier)
-        await self.memory.save((*window.select(self.earlier, turn.messages), turn), self.lock)
+        await self.memory.save(window.select((*self.earlier, turn)) or (turn,), self.lock)
         if self.memory.on_saved is not None:
             await self.memory.on_saved(self.lock.key.removeprefix(_key("")), turn.messages)
 
@@ -336,12 +339,14 @@ def _with_history(request: ChatRequest, turn: OpenTurn) -> tuple[int, ChatReques
 def _storable(message: Message) -> Message:
     """A message without its reasoning, as it is read again."""
     match message:
-        case AssistantMessage(text, calls):
+        case AssistantMessage(text, calls, extra) if extra or sendable(text) is not text:
             return AssistantMessage(sendable(text), calls)
         case ToolResponseMessage(responses):
             return ToolResponseMessage(tuple([replace(each, text=sendable(each.text)) for each in responses]))
-        case UserMessage(text) | SystemMessage(text):
-            return message if sendable(text) is text else replace(message, text=sendable(text))
+        case UserMessage(text) | SystemMessage(text) if sendable(text) is not text:
+            return replace(message, text=sendable(text))
+        case _:
+            return message
 
 
 def _without_tool_rounds(messages: Sequence[Message]) -> tuple[Message, ...]:

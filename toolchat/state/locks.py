@@ -121,30 +121,32 @@ class Locks:
 
     keep_and_release = save_and_release  # deprecated alias, removed in 0.3
 
-    async def acquire(self, key: str) -> tuple[_WaitQueue, Lock, asyncio.TimerHandle]:
-        """Take a lock, for :class:`Hold`; :meth:`release` needs the returned values."""
-        loop = asyncio.get_running_loop()
+    async def acquire(self, hold: "Hold") -> Lock:
+        """Take the lock of a :class:`Hold`."""
+        loop, key = asyncio.get_running_loop(), hold.key
         began = loop.time()
         deadline = began + self._wait
-        queue = await self._enqueue(key, deadline)
+        hold.queue = queue = await self._enqueue(key, deadline)
         try:
             queue.lock = lock = await self._take(key, deadline)
         except BaseException:
             self._dequeue(key, queue)
             raise
         instruments.observer.record_wait(f"lock:{key.partition(':')[0]}", loop.time() - began)
-        return queue, lock, loop.call_later(self._ttl / 3, self._start_renewal, queue, lock)
+        hold.renewal = loop.call_later(self._ttl / 3, self._start_renewal, queue, lock)
+        return lock
 
-    async def release(self, queue: _WaitQueue, lock: Lock, renewal: asyncio.TimerHandle) -> None:
-        """Release a lock, unless that has been done, and pass the turn on."""
-        renewal.cancel()
+    async def release(self, hold: "Hold") -> None:
+        """Release the lock of a :class:`Hold`, unless that has been done, and pass the turn on."""
+        hold.renewal.cancel()
+        queue = hold.queue
         try:
-            if queue.lock is not None:
+            if (lock := queue.lock) is not None:
                 queue.lock = None
                 # Shielded: if the holder is cancelled now, the lock must not stay held until it expires.
                 await asyncio.shield(self._run_shielded(self._unlock(lock)))
         finally:
-            self._dequeue(lock.key, queue)
+            self._dequeue(hold.key, queue)
 
     async def _enqueue(self, key: str, deadline: float) -> _WaitQueue:
         """Wait for the earlier requests of this process."""
@@ -211,17 +213,19 @@ class Locks:
 class Hold:
     """Holds a lock during an ``async with`` block."""
 
-    __slots__ = ("_held", "_key", "_locks")
+    __slots__ = ("_locks", "key", "queue", "renewal")
+
+    queue: _WaitQueue
+    renewal: asyncio.TimerHandle
 
     def __init__(self, locks: Locks, key: str) -> None:
-        self._locks, self._key = locks, key
+        self._locks, self.key = locks, key
 
-    async def __aenter__(self) -> Lock:
-        self._held = await self._locks.acquire(self._key)
-        return self._held[1]
+    def __aenter__(self) -> Coroutine[None, None, Lock]:
+        return self._locks.acquire(self)
 
-    async def __aexit__(self, *_: object) -> None:
-        await self._locks.release(*self._held)
+    def __aexit__(self, *_: object) -> Coroutine[None, None, None]:
+        return self._locks.release(self)
 
 
 async def _until(turn: Coroutine[None, None, None], deadline: float) -> None:

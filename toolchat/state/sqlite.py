@@ -19,7 +19,7 @@ from toolchat.errors import StoreUnavailable
 from toolchat.state.base import Lock, LockLost, StateStore, StoredRecord, shared_client_key
 from toolchat.state.eviction import evict
 from toolchat.state.sqlite_file import IN_MEMORY, checkpoint, identity, open_database, open_reader, vacuum
-from toolchat.state.sqlite_thread import WritingThread, transact
+from toolchat.state.sqlite_thread import WritingThread
 
 __all__ = ["InMemoryStateStore", "SqliteStateStore"]
 
@@ -234,7 +234,7 @@ class SqliteStateStore(StateStore):
         *,
         undo: Callable[[T], None] | None = None,
     ) -> T:
-        """Run an operation in a transaction, as soon as no other process writes.
+        """Run an operation, on a file in a transaction as soon as no other process writes.
 
         Args:
             name: appears in metrics and traces.
@@ -246,7 +246,9 @@ class SqliteStateStore(StateStore):
             self._failed("the disk does not answer")
         elif self._usable:
             try:
-                result = await self._transact(operation, undo)
+                self._opened()
+                # Memory has one user and survives nothing: it needs no transaction.
+                result = await self._thread.run(operation, undo) if self._thread else operation()
             except sqlite3.Error as error:
                 self._failed(str(error))
             else:
@@ -257,21 +259,15 @@ class SqliteStateStore(StateStore):
         self.failures += 1
         raise StoreUnavailable("the state store cannot be used", retry_after=1)
 
-    async def _transact(self, operation: Callable[[], T], undo: Callable[[T], None] | None) -> T:
-        database = self._opened()
-        if self._thread:
-            return await self._thread.run(operation, undo)
-        return transact(database, operation)
-
     def _execute(self, statement: str, *arguments: object) -> sqlite3.Cursor:
         return self._opened().execute(statement, arguments)
 
-    def _value(self, name: bytes, database: sqlite3.Connection | None = None) -> bytes | None:
+    def _value(self, name: bytearray, database: sqlite3.Connection | None = None) -> bytes | None:
         statement = "SELECT value FROM entries WHERE key = ? AND expires > ?"
         row = (database or self._opened()).execute(statement, (name, self._now())).fetchone()
         return row[0] if row else None
 
-    def _write(self, kind: str, client_key: str, name: bytes, value: bytes, ttl: float) -> None:
+    def _write(self, kind: str, client_key: str, name: bytearray, value: bytes, ttl: float) -> None:
         size = len(name) + len(value)
         if ttl <= 0 or size > self._max_bytes:
             self._execute("DELETE FROM entries WHERE key = ?", name)
@@ -357,9 +353,10 @@ class SqliteStateStore(StateStore):
 InMemoryStateStore = SqliteStateStore  # deprecated alias, removed in 0.3
 
 
-def _encoded(key: str) -> bytes:
-    # Not every key is valid text: a client may have sent half of a character.
-    return key.encode(errors="surrogatepass")
+def _encoded(key: str) -> bytearray:
+    # Not every key is valid text: a client may have sent half of a character. A bytearray, because sqlite3 looks for an
+    # adapter of every ``bytes``, which takes longer than the copy.
+    return bytearray(key, "utf-8", "surrogatepass")
 
 
 def _decoded(name: bytes) -> str:

@@ -122,7 +122,8 @@ class ToolContext(Generic[_Value]):
 
     def with_values(self, values: Mapping[str, Any]) -> "ToolContext[_Value]":
         """Copy with more values, which replace earlier ones of the same name."""
-        return self._for_same_call(ToolContext({**self.values, **values}, self.history, self.value, self._caller))
+        merged = MappingProxyType({**self.values, **values})
+        return self._for_same_call(ToolContext(merged, self.history, self.value, self._caller))
 
     def with_value(self, value: object) -> "ToolContext[Any]":
         """Copy with another object of the application's."""

@@ -85,17 +85,18 @@ class ChatCompletionsWire:
 def write_messages(messages: Sequence[Message], tools: Sequence[ToolDefinition] = ()) -> bytes:
     """Write a conversation as JSON; reasoning is sent back within the current turn only, as DeepSeek requires."""
     turn = turn_start(messages)
-    written: list[bytes] = []
-    for position, message in enumerate(messages):
-        if isinstance(message, ToolResponseMessage):
-            written += [
-                to_json({"role": "tool", "tool_call_id": one.id, "content": one.text}) for one in message.responses
-            ]
-        elif isinstance(message, AssistantMessage) and (message.tool_calls or message.extra):
-            written.append(to_json(map_message(message, tools, replay=position >= turn)))
-        else:
-            written.append(message.json or text_json(message))
+    written = [each.json or _write(each, tools, replay=place >= turn) for place, each in enumerate(messages)]
     return b"[%b]" % b",".join(written)
+
+
+def _write(message: Message, tools: Sequence[ToolDefinition], *, replay: bool) -> bytes:
+    """Write one message; several results are several messages."""
+    if isinstance(message, ToolResponseMessage):
+        results = [{"role": "tool", "tool_call_id": each.id, "content": each.text} for each in message.responses]
+        return b",".join(map(to_json, results))
+    if isinstance(message, AssistantMessage) and (message.tool_calls or message.extra):
+        return to_json(map_message(message, tools, replay=replay))
+    return text_json(message)
 
 
 def map_message(

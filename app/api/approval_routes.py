@@ -22,7 +22,7 @@ async def _token(
         str,
         Header(
             alias="X-Approval-Token",
-            description="The token of an approval link, in place of a key: valid for this approval only, and once",
+            description="The token of an approval link, in place of a key; valid for this approval until the decision",
         ),
     ] = "",
 ) -> None:
@@ -60,7 +60,7 @@ class Decision(BaseModel):
 
 
 class Decisions(BaseModel):
-    """Decisions by call id; a call without one counts as rejected."""
+    """Decisions by call id; a call without one is rejected."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -88,8 +88,8 @@ async def decide(request: Request, service: Service, identifier: str, decisions:
     """Resume a turn that paused because a tool needs the user's approval.
 
     The paused answer has `finish_reason` `approval_required` and this path's id under `approval`. Each id can be used
-    once, at any replica; a call without a decision counts as rejected. If the request is refused before a tool runs, as
-    with 409 `session-busy`, the id can be used again.
+    once, at any replica; a call without a decision is rejected. If the request is refused before a tool runs, as with
+    409 `session-busy`, the id stays valid.
     """
     if response := accepted_format(request).short_circuit(request):
         return response

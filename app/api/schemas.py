@@ -72,7 +72,7 @@ class PendingCall(BaseModel):
 
 
 class WaitingCalls(BaseModel):
-    """The calls that an answer waits for: decide by `POST /approvals/{id}`."""
+    """The calls of an answer that wait for approval; `POST /approvals/{id}` decides about them."""
 
     id: str
     calls: list[PendingCall]
@@ -83,7 +83,8 @@ class PendingApproval(WaitingCalls):
 
     expires_in: float = Field(description="Seconds until it expires")
     token: str | None = Field(
-        None, description="Token for this approval, to send as X-Approval-Token; only if the last decision used one"
+        None,
+        description="Token to decide with, in the header X-Approval-Token; only if the decision before was sent with one",
     )
 
 
@@ -120,7 +121,7 @@ class ChatAnswer(BaseModel):
     rounds: int = Field(description="Model calls")
     tool_calls: list[ToolCallRecord]
     usage: TokenUsage
-    duration_ms: float
+    duration_ms: float = Field(description="Milliseconds from the request to its end")
     request_id: str
     session_id: str = Field("", description="The session, if the question belongs to one")
     approval: PendingApproval | None = Field(None, description="Present if the answer waits for approval")
@@ -160,7 +161,9 @@ class ConversationMessage(BaseModel):
     responses: list[ToolResult] = Field([], description="The tools' results; only in messages of the role `tool`")
     model: ModelUsed | None = Field(None, description="The model that ended the turn")
     usage: TokenUsage | None = Field(None, description="Tokens of the turn")
-    duration_ms: float = Field(0, description="Time from the question, or from an approval, to the end")
+    duration_ms: float = Field(
+        0, description="Milliseconds from the request to its end; of a turn that paused, from the decision"
+    )
     sandbox: bool = Field(False, description="True if a result is a sandbox's invented data; else absent")
 
 

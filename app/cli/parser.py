@@ -57,13 +57,12 @@ tool fails. A tool that requires approval runs at once: running it here counts a
   python -m app new-tool air_quality
   python -m app new-tool air_quality --path ../our-tools
 
-Writes a package with one tool, and a test beside it, to the first folder of TOOLS_PATH, else to ./tools. Nothing is
-overwritten. docs/tools.md explains what a package can declare.""",
+Nothing is overwritten. docs/tools.md explains what a package can declare.""",
     "check": """
   python -m app check
   python -m app check && python -m app serve
 
-Sends one request to each configured upstream; the exit code is 1 if one of them does not work.""",
+The exit code is 1 if one of them does not work.""",
     "mcp": """
   python -m app mcp
   WEATHER_API_KEY=... python -m app mcp
@@ -173,7 +172,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
         return added
 
     _add_server_options(command("serve", _SERVE, "serve over HTTP (the default)"), _SERVE)
-    demo = command("demo", _DEMO, "serve with invented tool data, so that every tool works without a key")
+    demo = command("demo", _DEMO, "serve with invented data, so that every tool works without a key")
     _add_server_options(demo, _DEMO)
     _add_ask(command("ask", "app.cli.conversation:ask", "ask one question and print the answer as it arrives"))
     _add_dialogue(command("chat", "app.cli.conversation:chat", "hold a conversation in the terminal"))
@@ -201,18 +200,18 @@ def _add_server_options(parser: argparse.ArgumentParser, run: str, default: obje
 
 
 def _add_ask(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", nargs="?", help="the question; - reads it from standard input, as a pipe does")
-    parser.add_argument("--json", action="store_true", help="print the whole answer as JSON")
-    text = "let the running service answer, and print the question's id"
+    parser.add_argument("query", nargs="?", help="the question; with - or a pipe, it is read from standard input")
+    parser.add_argument("--json", action="store_true", help="print the answer with its tool calls as JSON")
+    text = "leave the question to the running service, and print its id"
     parser.add_argument("--background", action="store_true", help=text)
-    parser.add_argument("--follow", default="", metavar="ID", help="print the answer to the background question ID")
+    parser.add_argument("--follow", default="", metavar="ID", help="print the answer to a background question")
     _add_dialogue(parser)
 
 
 def _add_dialogue(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tool", action="append", metavar="NAME", help="offer only this tool; may be repeated")
     parser.add_argument(
-        "--approve", action="append", default=[], metavar="NAME", help="approve calls of this tool; may be repeated"
+        "--approve", action="append", default=[], metavar="NAME", help="approve all calls of this tool; may be repeated"
     )
     _add_tenant(parser)
     _add_demo(parser)
@@ -225,24 +224,24 @@ def _add_tools(parser: argparse.ArgumentParser) -> None:
     run = commands.add_parser("run", help="run one tool without a model")
     _describe(run, "tools run", "Run one tool like a model's call, but without a model.", "app.cli.tools:run_tool")
     run.add_argument("name", help="name of the tool, as listed by python -m app tools")
-    run.add_argument("arguments", nargs="*", metavar="key=value", help="or key:=JSON, or one JSON object with all")
-    run.add_argument("--json", action="store_true", help="print the whole call as JSON")
+    run.add_argument("arguments", nargs="*", metavar="key=value", help="an argument; or key:=JSON, or one JSON object with all arguments")
+    run.add_argument("--json", action="store_true", help="print the call with its outcome and duration as JSON")
     _add_tenant(run)
     _add_demo(run, default=argparse.SUPPRESS)  # keeps a --demo that was typed before the word run
 
 
 def _add_new_tool(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", help="name of the package and of its tool, such as air_quality")
-    parser.add_argument("--path", type=Path, metavar="DIR", help="folder to write to")
+    parser.add_argument("--path", type=Path, metavar="DIR", help="folder to write to; default: the first one of TOOLS_PATH, else ./tools")
 
 
 def _add_tenant(parser: argparse.ArgumentParser) -> None:
-    text = "tenant for which tools run, like the header X-Tenant-ID"
+    text = "tenant that tools read, like the header X-Tenant-ID"
     parser.add_argument("--tenant", type=_tenant, default="", metavar="NAME", help=text)
 
 
 def _add_demo(parser: argparse.ArgumentParser, default: object = False) -> None:
-    text = "use a sandbox with invented data as the tools' upstreams"
+    text = "replace the tools' upstreams with a sandbox of invented data"
     parser.add_argument("--demo", action="store_true", default=default, help=text)
 
 

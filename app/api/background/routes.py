@@ -123,12 +123,12 @@ async def show(request: Request, identifier: _Identifier) -> Response:
     response_class=Response,
     dependencies=[Depends(require_same_site), Depends(refuse_parameters)],
     responses=problems(NotFound, StoreUnavailable) | {204: {"description": "A finished question was deleted"}},
-    summary="Cancel a background question",
+    summary="Cancel a background question, or delete a finished one",
 )
 async def cancel(request: Request, identifier: _Identifier) -> Response:
-    """Stop a background question, and show how it ended; or delete a finished one with its answer.
+    """Cancel a question that has not finished, and show its final status; delete a finished one with its answer (204).
 
-    One that was about to end may still be `completed`.
+    A question that is about to end may still become `completed`.
     """
     question, runner = await _found(request, identifier), background(request)
     if not question.is_finished:

@@ -61,7 +61,7 @@ class TokenSettings(EnvironmentSettings):
     jwt_claims: Annotated[Texts, AfterValidator(_check_claims)] = Field(
         tuple(f"{meaning}={claim}" for meaning, claim in _CLAIMS.items()),
         description="Claims with the principal's name, roles (if missing: ask), tools (if missing: all) and tenant "
-        "(if missing: the name); what is left out keeps its default",
+        "(if missing: the name); claims that are not listed keep their default",
     )
 
     def claim(self, meaning: str) -> str:

@@ -34,8 +34,8 @@ Ask = Callable[[Request], Awaitable[Response]]
 """Answers a question; the endpoint of a :class:`QuestionRoute`."""
 
 _BY_POST = (
-    "Prefer `POST`: the question does not appear in the logs of proxies, and may be longer than a URL. "
-    "The parameters of the `GET` are fields of the JSON body; the answers are the same. "
+    "Prefer `POST` to `GET`: the question does not appear in the logs of proxies, and may be longer than a URL. "
+    "The parameters of the `GET` become fields of the JSON body; the answers are the same. "
     "`Idempotency-Key` has no effect: a repeated question is answered again."
 )
 _Endpoint = TypeVar("_Endpoint", bound=Callable[..., Awaitable[Response]])

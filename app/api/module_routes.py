@@ -26,7 +26,7 @@ _SUMMARIES = {
     "method": "Method tool, a decorated method of an object: {names}",
 }
 _DESCRIPTIONS = {
-    "none": "The question goes to the model alone, for comparison with the other two variants.",
+    "none": "The model is offered no tool, for comparison with the other two variants.",
     "function": "The model is offered the module's function tools by name, decides whether to call them, and answers "
     "from their results.",
     "method": "The model is offered the module's method tools: the same tool, declared as a decorated method.",

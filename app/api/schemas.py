@@ -84,7 +84,7 @@ class PendingApproval(WaitingCalls):
     expires_in: float = Field(description="Seconds until it expires")
     token: str | None = Field(
         None,
-        description="Token to decide with, in the header X-Approval-Token; only if the decision before was sent with one",
+        description="Token to decide with, in the header X-Approval-Token; only if the previous decision had one",
     )
 
 

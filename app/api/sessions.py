@@ -55,17 +55,17 @@ _QUESTION = {"type": "string", "maxLength": MAX_QUERY_CHARS, **NOT_BLANK}
 _SESSION = Parameter(
     "sessionId",
     {"type": "string", "pattern": f"^({SESSION_ID_PATTERN})?$"},
-    "The session of the question. Missing or empty: a new one",
+    "The session of the question; missing or empty: a new one",
 )
 _REPLACED = Parameter(
     "replaceTurns",
     {"type": "integer", "minimum": 0, "maximum": 1000},
-    "How many of the session's newest turns this question and its answer replace, once it is answered",
+    "Number of the session's newest turns that this question and its answer replace",
 )
 _TOOLS = Parameter(
     "tools",
     {"type": "array", "items": {"type": "string"}, "maxItems": 50},
-    "Names of the tools to offer, in a URL also separated by commas; empty: none; missing: all",
+    "Names of the tools to offer, separated by commas in a URL; empty: none; missing: all",
 )
 
 
@@ -243,8 +243,8 @@ SessionPath = Annotated[
 async def chat(request: Request) -> Response:
     """Answer the next question of a session; the model receives the earlier turns.
 
-    The questions of a session are answered one after another. The session id is in the header `X-Session-ID`. A `POST`
-    with `Prefer: respond-async` is answered by 202 at once, and in the background: see `/questions/{identifier}`.
+    The questions of a session are answered one after another. The response header `X-Session-ID` has the session's id.
+    A `POST` with `Prefer: respond-async` gets 202, and is answered in the background: see `/questions/{identifier}`.
     """
     return await _ask(request)
 
@@ -252,8 +252,8 @@ async def chat(request: Request) -> Response:
 async def chat_stream(request: Request) -> Response:
     """Answer as `/chat`, but always as server-sent events, while the model writes and tools run.
 
-    A browser that reconnects (`Last-Event-ID`) gets the rest of an answer in the background, else 204 and stops, so
-    that the model does not run twice.
+    If a browser reconnects (`Last-Event-ID`), it gets the remaining events of a background question. For any other
+    question it gets 204, so that the model does not run twice.
     """
     return (await resume(request) if "last-event-id" in request.headers else None) or await _ask(request, EVENTS)
 

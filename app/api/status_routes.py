@@ -64,7 +64,7 @@ async def live() -> dict[str, Any]:
     summary="Readiness",
 )
 async def ready(service: Service) -> dict[str, Any]:
-    """Report that questions are accepted, the model, and the registered tools; 503 during shutdown."""
+    """Report whether questions are accepted, the model, and the registered tools; 503 during shutdown."""
     if service.admission.draining:
         raise Draining("the service is being stopped", retry_after=1)
     registered = {name: entry.fault is None for name, entry in service.tools.entries.items()}

@@ -224,7 +224,12 @@ def _add_tools(parser: argparse.ArgumentParser) -> None:
     run = commands.add_parser("run", help="run one tool without a model")
     _describe(run, "tools run", "Run one tool like a model's call, but without a model.", "app.cli.tools:run_tool")
     run.add_argument("name", help="name of the tool, as listed by python -m app tools")
-    run.add_argument("arguments", nargs="*", metavar="key=value", help="an argument; or key:=JSON, or one JSON object with all arguments")
+    run.add_argument(
+        "arguments",
+        nargs="*",
+        metavar="key=value",
+        help="an argument; or key:=JSON, or one JSON object with all arguments",
+    )
     run.add_argument("--json", action="store_true", help="print the call with its outcome and duration as JSON")
     _add_tenant(run)
     _add_demo(run, default=argparse.SUPPRESS)  # keeps a --demo that was typed before the word run
@@ -232,7 +237,12 @@ def _add_tools(parser: argparse.ArgumentParser) -> None:
 
 def _add_new_tool(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", help="name of the package and of its tool, such as air_quality")
-    parser.add_argument("--path", type=Path, metavar="DIR", help="folder to write to; default: the first one of TOOLS_PATH, else ./tools")
+    parser.add_argument(
+        "--path",
+        type=Path,
+        metavar="DIR",
+        help="folder to write to; default: the first of TOOLS_PATH, else ./tools",
+    )
 
 
 def _add_tenant(parser: argparse.ArgumentParser) -> None:

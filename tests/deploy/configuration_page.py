@@ -16,23 +16,24 @@ _TABLE = re.compile(r"(?<=<!-- Written by `make env-example`. -->\n\n)(?:\|.*\n)
 HEAD = """\
 # Configuration
 
-The service is configured by environment variables, or by a file `.env` in the working directory; the environment takes
-precedence. Variables are read once and validated at start: an invalid value stops the start with one line that names
-the variable. An inner time limit that is longer than its outer one, such as a `TOOL_TIMEOUT` above `REQUEST_TIMEOUT`,
-is reported as a warning at start and by `python -m app check`. An empty variable counts as not set.
+Set environment variables, or write them into a file `.env` in the working directory; the environment takes precedence.
 [`.env.example`](../.env.example) lists all variables, ready to be copied.
 
-The chat model is chosen in this order: DashScope if `DASHSCOPE_API_KEY` is set; the OpenAI-compatible provider if
-`OPENAI_API_KEY` is set, or only `OPENAI_BASE_URL` for a server without keys (Ollama, vLLM); else the
-[offline model](offline-model.md), if this machine is the only client: `SERVER_HOST` is a loopback address, and
-neither API keys nor tokens nor proxies are configured. Otherwise the start fails, unless `CHAT_PROVIDER` is `offline`
-or `auto_or_offline`. A model server on this machine (`http://127.0.0.1:11434/v1`, such as Ollama) is never used by
-itself: without a model's key, a start in a terminal looks for it once, and the banner shows the line that would use it.
+Variables are read once, at start. An invalid value stops the start with one line that names the variable. A time limit
+that another one makes ineffective, such as a `TOOL_TIMEOUT` above `REQUEST_TIMEOUT`, is reported as a warning. An empty
+variable counts as not set.
 
-A tool module has variables of its own, which start with its name: [tools.md](tools.md#settings-clients-and-routes).
-Those of weather and translation are in [endpoints.md](endpoints.md#weather-and-translation).
-*The documents* are the articles about Spring AI whose examples are part of the service:
-[endpoints.md](endpoints.md#the-documents-examples).
+With `CHAT_PROVIDER=auto`, the chat model is the first of these:
+
+1. DashScope, if `DASHSCOPE_API_KEY` is set.
+2. The OpenAI-compatible provider, if `OPENAI_API_KEY` or `OPENAI_BASE_URL` is set. A server without keys, such as
+   Ollama or vLLM, needs only the latter.
+3. The [offline model](offline-model.md), if only this machine can connect: `SERVER_HOST` is a loopback address, and no
+   API keys, tokens or proxies are configured. Otherwise the start fails. To let the offline model answer other clients,
+   set `CHAT_PROVIDER` to `offline` or `auto_or_offline`.
+
+Some variables are described elsewhere: those of [weather and translation](endpoints.md#weather-and-translation), and
+those of [your own tool modules](tools.md#settings-clients-and-routes).
 
 <!-- Written by `make env-example` from the settings classes. -->
 """
@@ -40,12 +41,11 @@ Those of weather and translation are in [endpoints.md](endpoints.md#weather-and-
 TRACES = """\
 ## Traces
 
-`OTEL_EXPORTER_OTLP_ENDPOINT` turns traces on ([operations.md](operations.md#traces)). All other variables are
-OpenTelemetry's own, for
+`OTEL_EXPORTER_OTLP_ENDPOINT` turns [traces](operations.md#traces) on. All other variables are OpenTelemetry's own, for
 [its SDK](https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/) and
-[its exporter](https://opentelemetry.io/docs/specs/otel/protocol/exporter/); an invalid value stops the start. Here
-`OTEL_SERVICE_NAME` is `toolchat` by default, `OTEL_PROPAGATORS` is `tracecontext`, `OTEL_TRACES_EXPORTER` is `otlp` or
-`none`, and the protocol is `http/protobuf` or `grpc`.
+[its exporter](https://opentelemetry.io/docs/specs/otel/protocol/exporter/). In toolchat, the default of
+`OTEL_SERVICE_NAME` is `toolchat`, and that of `OTEL_PROPAGATORS` is `tracecontext`. `OTEL_TRACES_EXPORTER` is `otlp` or
+`none`; the protocol is `http/protobuf` or `grpc`.
 """
 
 _BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}

@@ -65,7 +65,7 @@ async def models(service: Service) -> Response:
 
 @router.get("/v1/models/{model}", summary="Show a model")
 async def one_model(service: Service, model: str) -> Response:
-    """Show one model."""
+    """Show a model by its id."""
     for document in model_documents(service.tools):
         if document["id"] == model:
             return json_response(document)

@@ -72,7 +72,7 @@ async def set_alarm(
 ) -> Response:
     """Let the model set an alarm. The question is the parameter `query` or the body `{"query": ...}`.
 
-    A GET, as in the documents, is answered with 405: browsers and link previews repeat it without being asked.
+    A GET gets 405: browsers and link previews can repeat it on their own.
     """
     idempotent = IdempotentRequest(owner, idempotency_key, await _ALARM.read(request))
     # The key names the request, so an alarm of a first, failed attempt is found by the second.
@@ -88,7 +88,7 @@ async def set_alarm(
     responses=problems(ValidationFailed, NotConfigured),
 )
 async def alarms(response: Response, owner: Owner, store: FromDishka[AlarmStore]) -> Sequence[AlarmRecord]:
-    """List them, sorted by time."""
+    """List the tenant's alarms, sorted by time."""
     response.headers["Cache-Control"] = "no-store"
     return [_record(each) for each in await store.of(owner)]
 

@@ -54,13 +54,13 @@ async def simple_test(request: Request) -> Response:
 
 @question_routes(router, "/tools/simple/call", _TOMORROW, summary="Method tool: getCurrentDateTime")
 async def simple_call(request: Request, tools: FromDishka[DateTimeTools]) -> Response:
-    """Ask for tomorrow's weekday with a tool that tells today's date, in the time zone Asia/Shanghai."""
+    """Ask for tomorrow's weekday with a tool that returns today's date, in the time zone Asia/Shanghai."""
     return await answer(request, await _TOMORROW.read(request), [tools])
 
 
 @question_routes(router, "/tools/programmatic", _TOMORROW, summary="Method tool from a definition: an unmarked method")
 async def programmatic(request: Request, tools: FromDishka[DateTimeTools]) -> Response:
-    """Make a tool of a method that nothing marks, by a definition of its own."""
+    """Ask with a tool that is created in code from an undecorated method and a definition."""
     definition = ToolDefinition(
         "getCurrentDateTimeWithoutAnnotation",
         "获取用户时区的当前日期和时间",
@@ -76,13 +76,15 @@ async def programmatic(request: Request, tools: FromDishka[DateTimeTools]) -> Re
     router, "/tool/function/annotation", _WEATHER, summary="Function tool found by its name: currentWeather"
 )
 async def function_annotation(request: Request, callback: _CurrentWeather) -> Response:
-    """Find the tool under its name in the container. Its 30 degrees are the documents' fixed value, and it says so."""
+    """Ask with a tool that is found by its name in the container. It returns a fixed 30 degrees, and says so."""
     return await answer(request, await _WEATHER.read(request), [callback])
 
 
-@question_routes(router, "/tool/function/programmatic", _WEATHER, summary="Function tool made in code: currentWeather")
+@question_routes(
+    router, "/tool/function/programmatic", _WEATHER, summary="Function tool created in code: currentWeather"
+)
 async def function_programmatic(request: Request, service: FromDishka[CurrentWeather]) -> Response:
-    """Make the same tool of a callable object, with name and description given here."""
+    """Ask with the same tool, created in code from a callable object, a name and a description."""
     callback = FunctionToolCallback.from_function(
         service, name="currentWeather", description="依据位置获取天气信息"
     ).in_sandbox()
@@ -100,7 +102,7 @@ async def order(request: Request, service: Service, _: _Tenant = _DEFAULT_TENANT
 
 @question_routes(router, "/tool/context/order-direct", _ORDER, summary="Return direct: the tool's result is the answer")
 async def order_direct(request: Request, service: Service, _: _Tenant = _DEFAULT_TENANT) -> Response:
-    """The same, but the model is not asked again."""
+    """Look up an order; the tool's result is the answer, and the model is not asked again."""
     asking = service.chat.prompt(await _ORDER.read(request)).tools(DirectOrderQuery())
     return await answer_prompt(request, asking.tool_context(_tenant_id()))
 
@@ -114,7 +116,7 @@ async def control(
     tools: FromDishka[DateTimeTools],
     manager: FromDishka[ToolCallingManager],
 ) -> Response:
-    """Take the calls from the model, run them, and ask again with their results, for `TOOL_MAX_ROUNDS` rounds."""
+    """Run the model's calls in the route and ask again with their results, for at most `TOOL_MAX_ROUNDS` rounds."""
     own_hands = UserControlledExecution(manager, service.settings.tool_max_rounds)
     asking = service.chat.prompt(await _CONTROL.read(request)).tools(tools).advisors(own_hands)
     return await answer_prompt(request, asking.options(ChatOptions(internal_tool_execution_enabled=False)))

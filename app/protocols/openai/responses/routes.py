@@ -87,7 +87,7 @@ async def create(request: Request) -> Response:
 async def show(
     request: Request, service: Service, identifier: str, *, stream: bool = False, starting_after: int = -1
 ) -> Response:
-    """Show a response that was stored.
+    """Show a stored response.
 
     A background response can be streamed from its beginning, or after the event number `starting_after`.
     """
@@ -103,7 +103,7 @@ async def show(
 
 @router.delete("/v1/responses/{identifier}", summary="Delete a response")
 async def delete(service: Service, identifier: str) -> Response:
-    """Delete a stored response; responses that continue it begin after it from now on."""
+    """Delete a stored response; responses that continue it no longer include it."""
     await _responses(service).delete(identifier)
     return json_response({"id": identifier, "object": "response", "deleted": True})
 

@@ -137,15 +137,13 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
         ("concurrency limit of one client", "if is_full or held >= self._per_client:", "if is_full:",
          "one-client-takes-all-places"),
     ],
-    "app/access/rate.py": [
-        ("requests per minute", "if room < 0:", "if False:", "a-rate-limit-is-kept"),
-    ],
     "app/access/quotas.py": [
         ("requests per minute of all replicas",
          'if store.kind == "redis":', "if False:",
          "a-rate-limit-of-two-replicas"),
     ],
     "app/access/usage.py": [
+        ("requests per minute", "int(room), wait, room < 0)", "int(room), wait, False)", "a-rate-limit-is-kept"),
         ("tokens per day", "_until_tomorrow(), left <= 0)", "_until_tomorrow(), False)", "a-token-limit-is-kept"),
     ],
     "app/server/runner.py": [

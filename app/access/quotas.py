@@ -4,7 +4,6 @@ import itertools
 import math
 import secrets
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -66,7 +65,7 @@ class LocalQuotas:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, today: Callable[[], int] = today) -> None:
-        self._names: OrderedDict[str, NameUsage] = OrderedDict()
+        self._usage = lru_cache(_MAX_NAMES)(lambda _name: NameUsage())
         self._clock = clock
         self._today = today
 
@@ -80,16 +79,9 @@ class LocalQuotas:
             used.settle(each, str(question), tokens)
 
     def _used(self, limits: Sequence[Limits]) -> list[NameUsage]:
-        today = self._today()
-        found: list[NameUsage] = []
-        for each in limits:
-            if (used := self._names.get(each.name)) is None:
-                used = self._names[each.name] = NameUsage()
-                if len(self._names) > _MAX_NAMES:
-                    self._names.popitem(last=False)
-            self._names.move_to_end(each.name)
+        today, found = self._today(), [self._usage(each.name) for each in limits]
+        for used in found:
             used.start_day(today)
-            found.append(used)
         return found
 
 
@@ -141,7 +133,13 @@ class Quotas:
             return QuotaReservation()
         reservation = QuotaReservation(limits, question=next(self._numbers))
         began = time.perf_counter()
-        found = await self._count(reservation)
+        try:
+            found = await self._store.reserve(limits, reservation.question)
+            self.alone, reservation.store = False, self._store
+        except StoreUnavailable:
+            # Availability comes first: while Redis is down each process applies the whole limit by itself.
+            found = await self._local.reserve(limits, reservation.question)
+            self.alone, reservation.store = True, self._local
         if self._store is not self._local:  # usage in this process is counted without a wait
             instruments.observer.record_wait("place", time.perf_counter() - began)
         for each, usage in zip(limits, found, strict=True):
@@ -153,18 +151,6 @@ class Quotas:
     def _limits_of(self, name: str, *bounds: int | None) -> Sequence[Limits]:
         """The limits that apply to a principal: its own, and the total."""
         return [each for each in (Limits(f"key:{name}", *bounds), self._total) if each.policy]
-
-    async def _count(self, reservation: QuotaReservation) -> Sequence[Sequence[QuotaUsage]]:
-        try:
-            usage = await self._store.reserve(reservation.limits, reservation.question)
-        except StoreUnavailable:
-            # Availability comes first: while Redis is down each process applies the whole limit by itself.
-            self.alone = True
-            reservation.store = self._local
-            return await self._local.reserve(reservation.limits, reservation.question)
-        self.alone = False
-        reservation.store = self._store
-        return usage
 
     async def aclose(self) -> None:
         """Write what is counted and not written yet."""
@@ -192,7 +178,7 @@ def rate_limit_headers(limits: Limits, usage: Sequence[QuotaUsage]) -> dict[str,
     return {"RateLimit-Policy": limits.policy, "RateLimit": ", ".join([each.item for each in usage])}
 
 
-# The generic cell rate algorithm (GCRA), as in rate.py: one number per name, the time at which all of its questions
+# The generic cell rate algorithm (GCRA), as in usage.py: one number per name, the time at which all of its questions
 # would have been sent at an even pace. It needs one key instead of a list of time stamps, and it cannot be gamed at the
 # edge of a window. One script checks and counts: between two commands another replica could take the last question.
 # Redis' own clock is used, so that replicas whose clocks differ agree.

@@ -1,6 +1,7 @@
 """Quotas in the file of the state store: exact near a limit, counted in the process and written later far from it."""
 
 import asyncio
+import math
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -10,7 +11,7 @@ from typing import Final, TypeVar
 
 from pydantic import TypeAdapter
 
-from app.access.usage import DAY, MINUTE, Kind, Limits, NameUsage, QuotaUsage, refusing, reserve, today
+from app.access.usage import DAY, Kind, Limits, NameUsage, QuotaUsage, refusing, reserve, today
 from toolchat.errors import StoreUnavailable
 from toolchat.state.sqlite import SqliteStateStore
 
@@ -46,16 +47,14 @@ class _Unwritten:
         if self.limits.concurrent is not None and self.started.pop(question, None) is None:
             self.ended.append(question)
 
-    def is_within(self, spare: dict[Kind, int]) -> bool:
+    def is_within(self, spare: dict[Kind, float]) -> bool:
         """Whether one more question may be counted before this is written."""
-        running = max(len(self.started) - len(self.ended), 0)
-        amounts: dict[Kind, int] = {"concurrent": running, "day": self.tokens, "minute": self.questions}
-        return all(amounts[kind] < most for kind, most in spare.items())
+        running = len(self.started) - len(self.ended)
+        return running < spare["concurrent"] and self.tokens < spare["day"] and self.questions < spare["minute"]
 
     def apply(self, used: NameUsage, now: float) -> None:
         """Add this to what has been used."""
-        if self.questions and self.limits.rate is not None:
-            used.even = max(min(used.even, now + MINUTE), now) + self.questions * self.limits.rate.interval
+        used.even = used.even_after(self.questions, self.limits, now)
         used.running |= self.started
         for question in self.ended:
             used.running.pop(question, None)
@@ -71,7 +70,7 @@ class _View:
     used: NameUsage
     until: float
     """When the file has to be read again, on the monotonic clock."""
-    spare: dict[Kind, int]
+    spare: dict[Kind, float]
     """What may be counted until then."""
 
 
@@ -179,8 +178,8 @@ class SqliteQuotas:
         for each, usage in zip(limits, used, strict=True):
             if counted := self._unwritten.get(each.name):
                 counted.apply(usage, time.time())
-            left, _ = usage.left(each, time.time())
-            spare: dict[Kind, int] = {quota.kind: quota.remaining // _SHARE for quota in left}
+            spare: dict[Kind, float] = {"concurrent": math.inf, "day": math.inf, "minute": math.inf}
+            spare |= {quota.kind: quota.remaining // _SHARE for quota in usage.left(each, time.time())}
             if min(spare.values()) > 0:
                 self._views[each.name] = _View(each, usage, until, spare)
                 if self._timer is None:

@@ -4,9 +4,9 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Literal
 
-from app.access.rate import Decision, Rate, decide
 from toolchat.messages import immutable
 
 __all__ = ["DAY", "MINUTE", "Kind", "Limits", "NameUsage", "QuotaUsage", "refusing", "reserve", "today"]
@@ -27,16 +27,15 @@ class Limits:
     requests_per_minute: int | None = None
     concurrent: int | None = None
     tokens_per_day: int | None = None
-    rate: Rate | None = field(init=False)
-    """``requests_per_minute`` as a rate."""
+    interval: float = field(init=False)
+    """Seconds after which one more question of ``requests_per_minute`` is allowed; 0 without that limit."""
     policy: str = field(init=False)
     """``RateLimit-Policy`` (draft-ietf-httpapi-ratelimit-headers, sections 3 and 4); empty without any limit."""
 
     def __post_init__(self) -> None:
         items = [f'"{kind}";q={bound}{_UNITS[kind]}' for kind, bound in self.bounds.items()]
         object.__setattr__(self, "policy", ", ".join(items))
-        per_minute = self.requests_per_minute
-        object.__setattr__(self, "rate", None if per_minute is None else Rate(per_minute, MINUTE))
+        object.__setattr__(self, "interval", MINUTE / self.requests_per_minute if self.requests_per_minute else 0.0)
 
     @property
     def bounds(self) -> dict[Kind, int]:
@@ -67,6 +66,9 @@ class QuotaUsage:
         return f'"{self.kind}";r={remaining};t={math.ceil(self.wait)}'
 
 
+_REFUSED = attrgetter("refused")
+
+
 def today() -> int:
     """The number of the current day, in UTC since 1970."""
     return int(time.time()) // DAY
@@ -78,10 +80,14 @@ def _until_tomorrow() -> float:
 
 @dataclass(slots=True)
 class NameUsage:
-    """What has been used under one name."""
+    """What has been used under one name.
+
+    Questions per minute are limited by the generic cell rate algorithm (GCRA, ITU-T I.371). It needs no list of time
+    stamps, and has no window whose edge allows a double burst: all questions of a minute may come at once.
+    """
 
     even: float = 0.0
-    """The theoretical arrival time of the next question (GCRA)."""
+    """The time at which all questions would have come at an even pace."""
     running: dict[str, float] = field(default_factory=dict)
     """The running questions, with the time at which each counts as ended even if its process died."""
     day: int = 0
@@ -93,10 +99,9 @@ class NameUsage:
         if self.day != today:
             self.day, self.tokens = today, 0
 
-    def left(self, limits: Limits, now: float) -> tuple[list[QuotaUsage], Decision | None]:
-        """The state of each limit if one more question was counted, and the decision about its pace."""
+    def left(self, limits: Limits, now: float) -> list[QuotaUsage]:
+        """The state of each limit if one more question was counted."""
         usage: list[QuotaUsage] = []
-        decision: Decision | None = None
         if (most := limits.concurrent) is not None:
             self._forget_ended(now)
             left = most - len(self.running) - 1
@@ -104,24 +109,28 @@ class NameUsage:
         if (most := limits.tokens_per_day) is not None:
             left = most - self.tokens
             usage.append(QuotaUsage("day", most, left, _until_tomorrow(), left <= 0))
-        if limits.rate is not None:
-            # A clock that was set back must not refuse questions for as long.
-            decision = decide(min(self.even, now + MINUTE), limits.rate, now)
-            refused = not decision.allowed
-            usage.append(QuotaUsage("minute", limits.rate.limit, decision.remaining, decision.wait, refused))
-        return usage, decision
+        if (most := limits.requests_per_minute) is not None:
+            # The whole limit fits into the minute; rounding errors of the sum must not exclude the last question.
+            room = (now + MINUTE - self.even_after(1, limits, now)) / limits.interval + 1e-6
+            wait = (-room if room < 0 else 0.0 if room >= 1 else 1 - room) * limits.interval
+            usage.append(QuotaUsage("minute", most, int(room), wait, room < 0))
+        return usage
+
+    def even_after(self, questions: int, limits: Limits, now: float) -> float:
+        """``even`` after some more questions."""
+        # A clock that was set back must not refuse questions for as long.
+        return max(min(self.even, now + MINUTE), now) + questions * limits.interval
 
     def _forget_ended(self, now: float) -> None:
         # The oldest is the first: looking at all of them would cost each question more, the more are running.
         while (first := next(iter(self.running), None)) is not None and self.running[first] <= now:
             del self.running[first]
 
-    def count(self, limits: Limits, question: str, until: float, decision: Decision | None) -> None:
+    def count(self, limits: Limits, question: str, now: float, longest: float) -> None:
         """Count a question that no limit has refused."""
         if limits.concurrent is not None:
-            self.running[question] = until
-        if decision is not None:
-            self.even = decision.even
+            self.running[question] = now + longest
+        self.even = self.even_after(1, limits, now)
 
     def settle(self, limits: Limits, question: str, tokens: int) -> None:
         """End a counted question and charge its tokens."""
@@ -136,15 +145,12 @@ def reserve(
     """Count a question under every name, or under none if any limit refuses it."""
     # Look first and count afterwards: a question that one limit refuses must not be charged to the others.
     left = [usage.left(each, now) for usage, each in zip(used, limits, strict=True)]
-    if not any(refusing(usage) for usage, _ in left):
-        for usage, each, (_, decision) in zip(used, limits, left, strict=True):
-            usage.count(each, question, now + longest, decision)
-    return [usage for usage, _ in left]
+    if not any(map(refusing, left)):
+        for usage, each in zip(used, limits, strict=True):
+            usage.count(each, question, now, longest)
+    return left
 
 
 def refusing(usage: Sequence[QuotaUsage]) -> QuotaUsage | None:
     """The limit that refuses a question, if any does."""
-    for each in usage:
-        if each.refused:
-            return each
-    return None
+    return next(filter(_REFUSED, usage), None)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.access.principals import Principal
 from app.access.quotas import Limits, LocalQuotas, QuotaReservation, Quotas, open_quotas
-from app.access.rate import Rate, RateLimiter
+from app.access.usage import NameUsage, QuotaUsage, reserve
 from tests.players.redis_server import RedisServer
 from tests.sessions.replicas import needs_redis
 from tests.waiting import until
@@ -22,79 +22,61 @@ from toolchat.state.sqlite import SqliteStateStore
 from toolchat.state.sqlite_file import IN_MEMORY
 
 
-class Clock:
-    """Seconds that a test sets."""
+class Pace:
+    """A name with a limit of questions per minute, at a time that a test sets."""
 
-    def __init__(self) -> None:
-        self.now = 1000.0
+    def __init__(self, limit: int) -> None:
+        self.limits, self.used, self.now = Limits("alice", limit), NameUsage(), 1000.0
 
-    def __call__(self) -> float:
-        return self.now
+    def ask(self) -> QuotaUsage:
+        [[usage]] = reserve([self.used], [self.limits], "1", now=self.now, longest=60)
+        return usage
 
 
-rates = st.builds(Rate, st.integers(1, 50), st.floats(0.5, 120))
+paces = st.builds(Pace, st.integers(1, 50))
 pauses = st.lists(st.floats(0, 5), min_size=1, max_size=40)
 
 
-@given(rates, pauses)
-def test_no_window_allows_more_than_the_limit_plus_the_refill(rate: Rate, waits: list[float]) -> None:
-    clock, allowed = Clock(), []
-    limiter = RateLimiter(clock=clock)
+@given(paces, pauses)
+def test_no_window_allows_more_than_the_limit_plus_the_refill(pace: Pace, waits: list[float]) -> None:
+    allowed: list[float] = []
     for wait in waits:
-        clock.now += wait
-        if limiter.hit("a", rate).allowed:
-            allowed.append(clock.now)
+        pace.now += wait
+        if not pace.ask().refused:
+            allowed.append(pace.now)
+    limit, interval = pace.limits.requests_per_minute or 0, pace.limits.interval
     for (first, start), (last, end) in itertools.combinations(enumerate(allowed), 2):
-        assert last - first + 1 <= rate.limit + (end - start) / rate.interval + 1e-3
+        assert last - first + 1 <= limit + (end - start) / interval + 1e-3
 
 
-@given(rates)
-def test_the_whole_limit_may_come_at_once_and_one_more_an_interval_later(rate: Rate) -> None:
-    clock = Clock()
-    limiter = RateLimiter(clock=clock)
-    remaining = [limiter.hit("a", rate).remaining for _ in range(rate.limit)]
-    assert remaining == list(range(rate.limit - 1, -1, -1))
-    refused = limiter.hit("a", rate)
-    assert not refused.allowed
-    clock.now += refused.wait - 1e-6 * rate.interval - 2e-6
-    assert not limiter.hit("a", rate).allowed
-    clock.now += 2e-6 * rate.interval + 4e-6
-    assert limiter.hit("a", rate).allowed
-    assert not limiter.hit("a", rate).allowed
-
-
-@given(rates, pauses)
-def test_a_client_that_waits_for_retry_after_is_accepted(rate: Rate, waits: list[float]) -> None:
-    clock = Clock()
-    limiter = RateLimiter(clock=clock)
+@given(paces, pauses)
+def test_a_client_that_waits_for_retry_after_is_accepted_and_not_before(pace: Pace, waits: list[float]) -> None:
     for wait in waits:
-        clock.now += wait
-        decision = limiter.hit("a", rate)
-        if not decision.allowed:
-            clock.now += decision.wait + 1e-6
-            assert limiter.hit("a", rate).allowed
+        pace.now += wait
+        usage = pace.ask()
+        if usage.refused:
+            assert pace.ask().wait == usage.wait  # a refused one is as if it had not come
+            pace.now += usage.wait + 2e-6 * pace.limits.interval
+            assert not pace.ask().refused
 
 
-def test_a_refused_one_is_as_if_it_had_not_come() -> None:
-    clock = Clock()
-    limiter, rate = RateLimiter(clock=clock), Rate(1, 60)
-    assert limiter.hit("a", rate).allowed
-    for _ in range(1000):
-        assert not limiter.hit("a", rate).allowed
-    clock.now += 60
-    assert limiter.hit("a", rate).allowed
+@given(paces)
+def test_the_whole_limit_may_come_at_once_and_one_more_an_interval_later(pace: Pace) -> None:
+    limit = pace.limits.requests_per_minute or 0
+    assert [pace.ask().remaining for _ in range(limit)] == list(range(limit - 1, -1, -1))
+    refused = pace.ask()
+    pace.now += refused.wait - 1e-6 * pace.limits.interval - 2e-6
+    assert pace.ask().refused
+    pace.now += 2e-6 * pace.limits.interval + 4e-6
+    assert [pace.ask().refused for _ in range(2)] == [False, True]
 
 
-def test_one_name_uses_up_nothing_of_another() -> None:
-    limiter, rate = RateLimiter(clock=Clock()), Rate(2, 60)
-    assert [limiter.hit(name, rate).allowed for name in "aaabab"] == [True, True, False, True, False, True]
-
-
-def test_names_are_forgotten_before_they_fill_the_memory() -> None:
-    limiter = RateLimiter(max_names=100, clock=Clock())
-    for number in range(10_000):
-        limiter.hit(f"{number}", Rate(10, 60))
-    assert len(limiter) == 100
+async def test_names_are_forgotten_before_they_fill_the_memory() -> None:
+    counted = Quotas(LocalQuotas(), NOBODY)
+    for number in range(10_001):
+        await counted.reserve(Principal(f"{number}", requests_per_minute=1))
+    await refusal(counted, Principal("10000", requests_per_minute=1))
+    await counted.reserve(Principal("0", requests_per_minute=1))
 
 
 pytestmark = pytest.mark.usefixtures("tmp_path")  # for the file of the state

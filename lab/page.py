@@ -15,59 +15,51 @@ ROWS_PAGE = ROOT / "docs" / "faults-rows.md"
 _PAGE = """\
 # Faults
 
-What users can rely on while processes, Redis and upstreams fail, and how it is tested. Everything in the tests is real:
-processes of `python -m app serve`, sockets, a Redis that is stopped and killed, a browser.
+What you can rely on while processes, Redis and upstreams fail, and the tests that prove it. The tests run real
+processes of `python -m app serve`, with real sockets, a Redis that is stopped and killed, and a browser.
 
 ## The promise
 
-- **Every failure is answered** in bounded time, with a documented status and [code](errors.md). A stream that has
-  begun ends with an `error` event, never with a `done` that is not true.
-- **An acknowledged turn is stored**, and no other: one that fails leaves the conversation unchanged.
-- **The turns of a session follow each other**, on any number of replicas. The answer of a replica that stalled for too
-  long is refused.
-- **What must run once runs once**: a request with an `Idempotency-Key`, and an approved tool call. If a process dies
-  meanwhile, the request is not repeated, since its effect is unknown.
-- **One client cannot take everything**: slots, sessions, translations and bodies have limits per client and in total.
-- **Nothing stays behind**: a client that leaves ends its request at the provider, too; memory and files are given back.
+- **Every failure is answered** in bounded time, with a documented status and [code](errors.md). A stream that fails
+  after its first byte ends with an `error` event, never with `done`.
+- **An acknowledged turn is stored.** A turn that fails leaves the conversation unchanged.
+- **The turns of a session run one after another**, on any number of replicas. If a replica stalls for too long, its
+  answer is not stored.
+- **A call that must run once runs at most once**: a request with an `Idempotency-Key`, or an approved tool call. If the
+  process dies meanwhile, the call is not repeated, because it may have taken effect.
+- **One client cannot use up the service**: concurrent questions, sessions, translations and bodies have limits per
+  client and in total.
+- **Nothing is left behind**: if a client disconnects, its request to the provider is cancelled, and its memory and
+  files are released.
 
-## What is lost when
+[Operations](operations.md#state) describes what is lost when a process, a machine or
+[Redis](operations.md#redis-data-loss-by-failure) fails.
 
-| failure | loss |
-| --- | --- |
-| a process of the service dies | its running requests; with `memory://` all that it stored |
-| the machine dies, with the state in a file | up to the last second, unless `?synchronous=full` is set |
-| Redis is unavailable | nothing; requests with a session get 503 `store-unavailable`, others are answered |
-| Redis crashes, with `appendfsync always` | nothing that was acknowledged |
-| Redis crashes, with less | up to two seconds, or all since the last snapshot |
-
-[Operations](operations.md#state) has the settings, and [figures of Redis](operations.md#redis-data-loss-by-failure).
-
-## Chaos
+## Random failures
 
 Three replicas, one of them with workers, and Redis are killed, stopped, stalled and cut off at random while clients
-share sessions, approve calls, repeat requests with idempotency keys, and set and delete alarms. Then everything that
-was acknowledged is [looked for](../lab/README.md#how-chaos-runs-are-verified).
+share sessions, approve calls, repeat requests with idempotency keys, and set and delete alarms. Then the test
+[checks everything that was acknowledged](../lab/README.md#how-chaos-runs-are-verified).
 
 {chaos}
 ## Can the tests fail?
 
-{noticed} of {mechanisms} mechanisms, taken out of a copy of the code one at a time, are noticed by the rows that claim
-them ({sabotage_days}):
+Each mechanism is removed from a copy of the code, one at a time; then the tests that claim to prove it must fail. They
+did for {noticed} of {mechanisms} mechanisms ({sabotage_days}):
 
 {sabotage}
 ## Results
 
-{held} of {count} [rows](faults-rows.md) hold ({cores} cores, {days}). `make lab` measures all of them in about ten
-minutes, `make lab-long` for an hour; `make lab-sabotage` takes the mechanisms out. `python -m lab NAME` runs one row.
+{held} of {count} [tests](faults-rows.md) pass ({cores} cores, {days}). `make lab` runs all of them in about ten
+minutes, `make lab-long` for an hour, `make lab-sabotage` without each mechanism, and `python -m lab NAME` a single one.
 """
 _ROWS = """\
-# Faults: all rows
+# Faults: all tests
 
-Results of {count} fault-injection tests by family; [faults](faults.md) is the summary. A row that was not measured is
-not listed, and a row that fails says so. After each row the [lab](../lab/README.md) also checks that the service still
-answers and has logged neither an error nor a traceback.
+Results of {count} fault-injection tests; [faults](faults.md) is the summary. After each test the
+[lab](../lab/README.md) also checks that the service still answers, and has logged neither an error nor a traceback.
 """
-_COLUMNS = ("fault", "what users see", "measured", "bound", "holds", "again")
+_COLUMNS = ("fault", "what users see", "measured", "bound", "passes", "name")
 
 
 def write_pages(rows: Sequence[Row], outcomes: Sequence[Outcome]) -> None:
@@ -85,7 +77,7 @@ def page(rows: Sequence[Row], outcomes: Sequence[Outcome]) -> str:
         noticed=sum(each.is_noticed for each in outcomes),
         mechanisms=len(outcomes),
         sabotage_days=_days({each.on for each in outcomes}),
-        sabotage=_table(("without", "fails"), sabotage),
+        sabotage=_table(("mechanism removed", "tests that fail"), sabotage),
         held=sum(row.held for row in rows),
         count=len(rows),
         cores=max(row.cores for row in rows),

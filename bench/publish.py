@@ -3,7 +3,7 @@
 import re
 
 from bench.catalogue import LIMIT, SERVICES
-from bench.report import goals_table, spring_table, where
+from bench.report import costs_table, where
 from bench.run import Run
 from bench.summary import summarise
 
@@ -21,10 +21,13 @@ def compared(page: str, run: Run) -> str:
     """
     summary = summarise(run.samples)
     services = [SERVICES[name] for name in _BESIDE_SPRING if name in run.services]
+    frameworks = [
+        SERVICES[name] for name in run.services if SERVICES[name].kind == "framework" or name in ("toolchat", LIMIT)
+    ]
     has_spring = any(each.kind == "spring" for each in services)
     blocks = {
-        "Spring AI": spring_table(summary, services) if has_spring else _WITHOUT,
-        "goals": f"{goals_table(summary)}\n\n{where(run)}",
+        "Spring AI": costs_table(summary, services) if has_spring else _WITHOUT,
+        "agent frameworks": f"{costs_table(summary, frameworks)}\n\n{where(run)}",
     }
     for name, block in blocks.items():
         place = re.compile(f"(?<=<!-- {name} -->\n)[^<]*(?=<!-- end -->)")

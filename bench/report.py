@@ -12,7 +12,7 @@ from bench.summary import MARK, Figure, Summary, summarise
 from bench.wire import STREAM
 from bench.wires import has_wires, wires_table
 
-__all__ = ["goals_table", "markdown", "spring_table", "where"]
+__all__ = ["costs_table", "goals_table", "markdown", "where"]
 
 _NONE = "–"
 
@@ -119,7 +119,7 @@ def _starts(summary: Summary, services: Sequence[Service]) -> str:
     return _columns(services, columns)
 
 
-def spring_table(summary: Summary, services: Sequence[Service]) -> str:
+def costs_table(summary: Summary, services: Sequence[Service]) -> str:
     """What services cost when they have just been started, and when they are warm."""
 
     def text(phase: str, metric: str, digits: int) -> Callable[[str], str]:

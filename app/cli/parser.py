@@ -32,6 +32,7 @@ exit codes: 0 success; 1 a failure; 2 invalid configuration or command line; 3 a
   echo "Translate into French: good morning" | python -m app ask -
   python -m app ask --demo "What is the weather in Paris tomorrow?"
   python -m app ask --background "What time is it in Tokyo?"
+  python -m app ask --follow ID
   python -m app ask --tool switchLight --approve switchLight "Light on"
 
 The answer goes to standard output, tool calls go to standard error. If a tool requires approval, the terminal asks
@@ -168,7 +169,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
 
     def command(name: str, run: str, summary: str) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=summary)
-        _describe(added, name, f"{summary[0].upper()}{summary[1:]}.", run)
+        _describe(added, name, _sentence(summary), run)
         return added
 
     _add_server_options(command("serve", _SERVE, "serve over HTTP (the default)"), _SERVE)
@@ -220,7 +221,8 @@ def _add_dialogue(parser: argparse.ArgumentParser) -> None:
 def _add_tools(parser: argparse.ArgumentParser) -> None:
     _add_demo(parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    _add_demo(commands.add_parser("list", help="list the tools (the default)"), default=argparse.SUPPRESS)
+    text = "list the tools (the default)"
+    _add_demo(commands.add_parser("list", help=text, description=_sentence(text)), default=argparse.SUPPRESS)
     run = commands.add_parser("run", help="run one tool without a model")
     _describe(run, "tools run", "Run one tool like a model's call, but without a model.", "app.cli.tools:run_tool")
     run.add_argument("name", help="name of the tool, as listed by python -m app tools")
@@ -256,19 +258,24 @@ def _add_demo(parser: argparse.ArgumentParser, default: object = False) -> None:
 
 
 def _add_keys(parser: argparse.ArgumentParser) -> None:
-    new = parser.add_subparsers(title="commands", metavar="new", required=True).add_parser("new", help="create a key")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    new = commands.add_parser("new", help="create a key", description="Create a key.")
     new.add_argument("name", help="name of the principal, as shown in logs and metrics")
 
 
 def _add_state(parser: argparse.ArgumentParser) -> None:
-    commands = parser.add_subparsers(title="commands", required=True)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, function, text in (
-        ("export", "export", "write all records to standard output, one JSON object a line"),
+        ("export", "export", "write all records to standard output, one JSON object per line"),
         ("import", "import_", "store the records of standard input"),
         ("stats", "stats", "show the number of records of each kind"),
         ("vacuum", "vacuum", "return the unused space of the file to the disk"),
     ):
-        commands.add_parser(name, help=text).set_defaults(run=f"app.cli.state:{function}")
+        commands.add_parser(name, help=text, description=_sentence(text)).set_defaults(run=f"app.cli.state:{function}")
+
+
+def _sentence(summary: str) -> str:
+    return f"{summary[0].upper()}{summary[1:]}."
 
 
 def _tenant(text: str) -> str:

@@ -138,7 +138,7 @@ async def input_items(
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     order: Literal["asc", "desc"] = "desc",
 ) -> Response:
-    """List the input items of a response, by default the newest first, `limit` at a time."""
+    """List the input items of a response after the item `after`, `limit` at a time, by default the newest first."""
     record = await _responses(service).find(identifier)
     shown = [_shown(each, f"{identifier.removeprefix('resp_')}_in{n}") for n, each in enumerate(record["input"])]
     shown = shown if order == "asc" else shown[::-1]

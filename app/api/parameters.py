@@ -175,7 +175,9 @@ def _pairs(query_string: bytes) -> Iterator[tuple[str, str]]:
     for pair in query_string.replace(b"+", b" ").split(b"&"):
         if pair:
             name, _, text = pair.partition(b"=")
-            yield percent_decode(name).decode(errors="replace"), percent_decode(text).decode(errors="replace")
+            if b"%" in pair:  # in the question, but hardly in the names and ids beside it
+                name, text = percent_decode(name), percent_decode(text)
+            yield name.decode("utf-8", "replace"), text.decode("utf-8", "replace")
 
 
 _DECODED = "decoded_query"

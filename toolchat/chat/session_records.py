@@ -164,7 +164,7 @@ def turn_summary(response: ChatResponse, provider: str, duration_ms: float) -> s
 def _call_summary(execution: ToolCallFinished, chars: int) -> dict[str, Any]:
     call, data = execution.call, execution.data
     shown = execution if data is None or len(to_json(data)) <= chars else replace(execution, data=None)
-    return shown.to_dict() | {
+    return shown.to_record() | {
         "id": call.id[:_NAME_CHARS],
         "name": call.name[:_NAME_CHARS],
         "arguments": shorten(call.arguments, chars),

@@ -156,6 +156,8 @@ class ToolContext(Generic[_Value]):
         return copy
 
     def _for_same_call(self, copy: "ToolContext[Any]") -> "ToolContext[Any]":
+        if self._given_up is None:  # it is the context of no call yet
+            return copy
         object.__setattr__(copy, "idempotency_key", self.idempotency_key)
         object.__setattr__(copy, "_given_up", self._given_up)
         object.__setattr__(copy, "_report", self._report)

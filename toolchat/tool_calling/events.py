@@ -82,10 +82,14 @@ class ToolCallFinished:
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the call to a plain object; arguments that are valid JSON are parsed."""
+        return self.to_record() | {"arguments": parse_arguments(self.call)}
+
+    def to_record(self) -> dict[str, Any]:
+        """As :meth:`to_dict`, with the arguments as the model wrote them."""
         record: dict[str, Any] = {
             "id": self.call.id,
             "name": self.call.name,
-            "arguments": parse_arguments(self.call),
+            "arguments": self.call.arguments,
             "result": self.result,
             "outcome": self.outcome,
             "duration_ms": self.duration_ms,

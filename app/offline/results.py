@@ -22,7 +22,12 @@ _REMINDER = re.compile(r"\s*<reminder>.*?</reminder>", re.DOTALL)
 _LEFT_OUT = re.compile(r"\[([0-9]+) (?:entries|fields) left out\]")
 _CLOCK = frozenset(("date", "time", "time_zone", "zone", "weekday", "utc_offset", "description"))
 # The sentences of kinds of errors that are no breakdown.
-_FAILURES = {"rejected": "rejected", "not-found": "not_found", "no-such-place": "not_found"}
+_FAILURES = {
+    "rejected": "rejected",
+    "not-found": "not_found",
+    "no-such-place": "not_found",
+    "outcome-unknown": "outcome_unknown",
+}
 _UNITS = {"degrees celsius": " °C", "per cent": "%"}
 
 
@@ -73,9 +78,10 @@ class Result:
 
     def _failure(self, error: Any) -> str:
         details = error if isinstance(error, dict) else {"message": error}
-        reason, hint = (str(details.get(key) or "")[:_LONGEST_VALUE].rstrip(" .。") for key in ("message", "hint"))
-        reason = self._say("hint", reason=reason, hint=hint) if hint else reason or str(details.get("kind") or "?")
-        return self._say(_FAILURES.get(str(details.get("kind")), "failed"), tool=self.tool, reason=reason)
+        kind = str(details.get("kind") or "?")
+        # A hint is an instruction to a model.
+        reason = str(details.get("message") or "")[:_LONGEST_VALUE].rstrip(" .。") or kind
+        return self._say(_FAILURES.get(kind, "failed"), tool=self.tool, reason=reason)
 
     def _clock(self, value: Mapping[str, Any]) -> str | None:
         """The sentence for a date, a time and a time zone, with the date of "tomorrow" if that is asked."""

@@ -26,7 +26,8 @@ nothing | {tool} 没有返回任何内容。 | {tool} returned nothing.
 failed | 没有查到结果，{tool} 报告说：{reason}。 | The look-up failed: {tool} reported: {reason}.
 not_found | 没有找到：{reason}。 | Nothing was found: {reason}.
 rejected | {tool} 被拒绝，没有执行：{reason}。 | {tool} was rejected and was not run: {reason}.
-hint | {reason}。提示：{hint} | {reason}. Hint: {hint}
+outcome_unknown | {tool} 运行到一半，服务就中断了：它可能已经生效，也可能没有。为避免重复，没有再次运行。 |\
+ The service stopped while {tool} was running, so it may or may not have taken effect. It was not run again.
 clock_in | {place}现在是 {day} {time}（时区 {zone}）。 | In {place} it is {time} on {day} ({zone}).
 clock | 现在是 {day} {time}（时区 {zone}）。 | It is {time} on {day} ({zone}).
 day | {year}年{month}月{date}日 {weekday} | {weekday}, {date} {name} {year}

@@ -1,6 +1,6 @@
 """Instructions that a service executes per question, as callgrind counts them: no other program disturbs the count.
 
-``python -m bench.instructions`` compares a plain question with sessions, keys and traces, in about six minutes. Its
+``python -m bench.instructions`` compares a plain question with sessions, keys and traces, in about seven minutes. Its
 arguments are how the names of the wanted rows begin.
 """
 
@@ -120,6 +120,7 @@ def _variants(stage: Stage, redis: Mapping[str, str]) -> list[Variant]:
         for name, store in stores.items()
         for turns in (0, 20)
     ]
+    sessions.append(session("session of 100 turns, memory", MEMORY, 100))
     keys = [guarded(f"key and quotas, {name}", stage, stores[name]) for name in ("memory", "file")]
     unsent = {"OTEL_BSP_SCHEDULE_DELAY": "3600000", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "2048"}
     # Which questions are sampled is random, so that some twenty at 10 % would differ too much from one another.

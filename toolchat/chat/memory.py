@@ -47,7 +47,7 @@ TURN_ID = "toolchat.turn_id"
 """The context value that identifies a turn which may be answered again after a crash: it is stored once."""
 REPLACED_TURNS = "toolchat.replaced_turns"
 """Key of a request's context: how many of the newest turns the question and its answer replace."""
-_MAX_SAVED, _MAX_SAVED_BYTES = 128, 64 * 1024
+_MAX_SAVED_BYTES = 4 * 1024 * 1024
 current_lock: ContextVar[Lock | None] = ContextVar("conversation_lock", default=None)
 """The lock of the conversation whose turn is being answered; ``None`` outside of a turn."""
 
@@ -142,6 +142,7 @@ class ChatMemory:
         self._ttl = ttl
         self._saved: OrderedDict[str, tuple[bytes, tuple[Turn, ...]]] = OrderedDict()
         """The values that this process saved last, by key, with their turns: the next question need not parse them."""
+        self._saved_bytes = 0
 
     @property
     def active(self) -> int:
@@ -186,11 +187,15 @@ class ChatMemory:
             await self._locks.save_and_release(lock, value, ttl=self._ttl)
         except LockLost:
             raise SessionBusy("another request took the session over; this answer was not stored") from None
-        self._saved.pop(lock.key, None)
-        if len(value) <= _MAX_SAVED_BYTES:
-            self._saved[lock.key] = value, turns
-            if len(self._saved) > _MAX_SAVED:
-                self._saved.popitem(last=False)
+        self._discard_saved(lock.key)
+        self._saved[lock.key] = value, turns
+        self._saved_bytes += len(value)
+        while self._saved_bytes > _MAX_SAVED_BYTES:
+            self._discard_saved(next(iter(self._saved)))
+
+    def _discard_saved(self, key: str) -> None:
+        value, _ = self._saved.pop(key, (b"", ()))
+        self._saved_bytes -= len(value)
 
     async def delete(self, conversation: str, *also: str, then: Callable[[], Awaitable[object]] | None = None) -> bool:
         """Delete a conversation and other values; returns whether there was anything.
@@ -205,7 +210,7 @@ class ChatMemory:
             StoreUnavailable: the deletion is incomplete.
         """
         async with self._locks.hold(_key(conversation)) as lock:
-            self._saved.pop(lock.key, None)
+            self._discard_saved(lock.key)
             try:
                 deleted = await self._store.delete(_key(conversation), *also, lock=lock)
             except LockLost:

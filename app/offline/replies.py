@@ -23,6 +23,7 @@ _USUAL = dict(each.split("=") for each in _SAMPLES.split())
 # What data alone do not answer.
 _JUDGED = re.compile(r"[更最][冷热]|比|要带|\b(?:should i|do i need|than|warmer|colder|hotter|better)\b")
 _DEFINED = re.compile(r"^\W*what(?:'s| is| are) an? [\w-]+\W*$|什么是|是什么意思")
+_MOST_UNCLEAR = 3
 _TARGETS = {"place": "Rome", "currency": "EUR", "pattern": "EUR"}
 
 
@@ -47,7 +48,12 @@ def reply(planned: Plan, tools: Sequence[OfferedTool]) -> str:
         return say("not_run" if tools else "no_tools", chinese)
     if lacking := [_lacking(each, chinese) for each in planned.readings if _is_meant(each)]:
         return "\n".join(dict.fromkeys(lacking))
-    return say("refusal", chinese, examples=_shown(islice(dict.fromkeys(_examples(tools, chinese)), 2), chinese))
+    examples = _shown(islice(dict.fromkeys(_examples(tools, chinese)), 2), chinese)
+    unclear = next((each for each in planned.readings if _is_nearly_read(each)), None)
+    if unclear is None:
+        return say("refusal", chinese, examples=examples)
+    words = listed(_unclear_words(unclear), chinese)
+    return say("unclear", chinese, words=words, tool=unclear.tool.name, examples=examples)
 
 
 def _shown(examples: Iterable[str], chinese: bool) -> str:
@@ -61,6 +67,22 @@ def _is_meant(reading: Reading) -> bool:
     is_one_fault = not (given.missing and given.unfit)
     is_ordered = is_ordered and not _DEFINED.search(reading.text.command)
     return bool(is_ordered) and is_one_fault and not reading.is_complete and not reading.leftover
+
+
+def _is_nearly_read(reading: Reading) -> bool:
+    """Whether a few words are all that keeps the tool from being called."""
+    given = reading.arguments
+    is_only_reason = not (given.missing or given.unfit or _DEFINED.search(reading.text.command))
+    return is_only_reason and 0 < len(_unclear_words(reading)) <= _MOST_UNCLEAR
+
+
+def _unclear_words(reading: Reading) -> list[str]:
+    """The words that nothing explains; Chinese characters in a row are one."""
+    runs = [""]
+    for each in reading.leftover:
+        is_next = not each.isascii() and runs[-1] + each in reading.text.flat
+        runs[-1:] = [runs[-1] + each] if is_next else [runs[-1], each]
+    return [each for each in runs if each]
 
 
 def _lacking(reading: Reading, chinese: bool) -> str:

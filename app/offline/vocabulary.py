@@ -52,8 +52,10 @@ days range ranges yet already details detail equal equals
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 """Words that may stand in any question or description and say nothing about the tool."""
 _CURRENCIES = """
-USD: dollar 美元 美金 $; EUR: euro 欧元 €; CNY: yuan rmb 人民币; JPY: yen 日元; GBP: pound 英镑 £; KRW: won 韩元; HKD:
-港币; INR: rupee 卢比; CHF: franc 瑞郎; RUB: ruble 卢布; AUD: 澳元; CAD: 加元
+USD: dollar us_dollar american_dollar 美元 美金 $; EUR: euro 欧元 €; CNY: yuan chinese_yuan rmb 人民币; JPY: yen
+japanese_yen 日元; GBP: pound british_pound pound_sterling 英镑 £; KRW: won korean_won 韩元; HKD: hong_kong_dollar 港币;
+INR: rupee indian_rupee 卢比; CHF: franc swiss_franc 瑞郎; RUB: ruble russian_ruble 卢布; AUD: australian_dollar 澳元;
+CAD: canadian_dollar 加元
 """
 # What a number beside a word is a number of: words of a parameter, then words of a question.
 _UNITS = """
@@ -65,8 +67,8 @@ side face: sided 面; hour: h hr hrs 个小时 小时; minute: min mins 分钟; 
 _SYNONYMS = """
 celsius c metric: 摄氏度 摄氏 celsius; fahrenheit f imperial: 华氏度 华氏 fahrenheit; small: 小杯 小号; medium: 中杯
 中号; large big: 大杯 大号; shipped: 已发货; cancelled canceled: 已取消; completed done: 已完成;
-kilometer km: 公里 千米 kilometers km; mile: 英里; meter: 米; foot feet: 英尺 feet; kilogram kg: 公斤 千克; pound: 磅;
-liter litre: 升; gallon: 加仑
+kilometer km: 公里 千米 kilometers km; mile mi: 英里 mile; meter m: 米 meter; foot feet ft: 英尺 feet foot; kilogram kg:
+公斤 千克 kilogram; pound lb: 磅 pound; liter litre l: 升 liter litre; gallon gal: 加仑 gallon
 """
 
 
@@ -100,7 +102,9 @@ def _rows(table: str) -> Iterator[tuple[list[str], list[str]]]:
         yield names.split(), words.split()
 
 
-CURRENCIES = {word: names[0] for names, words in _rows(_CURRENCIES) for word in (*words, names[0].lower())}
+CURRENCIES = {
+    word.replace("_", " "): names[0] for names, words in _rows(_CURRENCIES) for word in (*words, names[0].lower())
+}
 UNITS = {stem(name): (*names, *words) for names, words in _rows(_UNITS) for name in names}
 SYNONYMS = {name: words for names, words in _rows(_SYNONYMS) for name in names}
 HAN_WORDS = [word for _, words in _rows(_CONCEPTS) for word in words if len(word) > 1 and not word.isascii()]

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, Header, Request, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
+from app.api.approval_tokens import AlreadyDecided
 from app.api.problems import problems
 from app.api.responses import answer_prompt
 from app.api.responses.formats import accepted_format
@@ -69,7 +70,7 @@ class Decisions(BaseModel):
 
 @router.get(
     "/approvals/{identifier}",
-    responses=problems(NotFound, DependencyMissing),
+    responses=problems(NotFound, AlreadyDecided, DependencyMissing),
     summary="Show the calls that wait for approval",
 )
 async def waiting(service: Service, identifier: str) -> WaitingCalls:
@@ -81,7 +82,7 @@ async def waiting(service: Service, identifier: str) -> WaitingCalls:
 @router.post(
     "/approvals/{identifier}",
     response_class=Response,
-    responses={**ANSWER_RESPONSES, **problems(NotFound, DependencyMissing, SessionBusy)},
+    responses={**ANSWER_RESPONSES, **problems(NotFound, AlreadyDecided, DependencyMissing, SessionBusy)},
     summary="Approve or reject the calls of an answer, and resume it",
 )
 async def decide(request: Request, service: Service, identifier: str, decisions: Decisions) -> Response:

@@ -10,9 +10,15 @@ from toolchat.errors import NotFound
 from toolchat.state.base import StateStore
 from toolchat.state.versions import RECORD_VERSION, RecordVersion
 
-__all__ = ["ApprovalTokens", "approval_not_found"]
+__all__ = ["AlreadyDecided", "ApprovalTokens", "approval_not_found"]
 
 _RECORD = TypeAdapter(tuple[str, Principal, RecordVersion])
+
+
+class AlreadyDecided(NotFound):
+    """The calls of a paused answer were decided before."""
+
+    code, title = "already-decided", "Already decided"
 
 
 class ApprovalTokens:

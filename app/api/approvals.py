@@ -6,13 +6,14 @@ import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from app.access.principals import current_request_caller
-from app.api.approval_tokens import ApprovalTokens, approval_not_found
+from app.api.approval_tokens import AlreadyDecided, ApprovalTokens, approval_not_found
 from app.api.conversation_state import ConversationState
 from app.api.dependencies import scoped_key
 from app.observability import metrics
@@ -21,7 +22,7 @@ from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.client import ChatClient, PromptSpec
 from toolchat.chat.request import Approval, ChatRequest, Emit
 from toolchat.chat.session_records import from_records, to_records
-from toolchat.errors import CannotPause, DependencyMissing, StoreUnavailable, ValidationFailed
+from toolchat.errors import CannotPause, DependencyMissing, NotFound, StoreUnavailable, ValidationFailed
 from toolchat.messages import AssistantMessage, Usage, sendable
 from toolchat.models.base import ChatOptions, ChatResponse
 from toolchat.state.base import StateStore
@@ -250,27 +251,27 @@ class ApprovalStore:
         """Find a paused turn without claiming it, and check that the decisions are about its calls.
 
         Raises:
-            NotFound: the id does not exist, was used, or has expired.
+            NotFound: the id does not exist or has expired; ``AlreadyDecided`` if it was used.
             ValidationFailed: a decision is about a call that the turn does not have.
             DependencyMissing: this replica lacks a tool or an advisor of the turn.
         """
         record = await self._store.get(_key(identifier))
         if record is None:
-            raise approval_not_found()
+            raise await self._absence(identifier)
         turn = self._codec.load(record)
         waiting = [call.id for call in turn.response.waiting_calls]
         if not set(decided) <= set(waiting):
             raise ValidationFailed(f"decisions: the calls that wait are {', '.join(waiting)}")
         return PendingTurn(identifier, turn, record)
 
-    async def claim(self, waiting: PendingTurn) -> None:
-        """Claim a turn that was found, so that its tools run once.
+    async def claim(self, waiting: PendingTurn, approvals: Mapping[str, Approval]) -> None:
+        """Claim a turn that was found, so that its tools run once; the approvals are told to whoever comes later.
 
         Deleting the record is the claim: the store deletes it for exactly one replica. If the request is cancelled in
         the meantime, the deletion is still awaited and the record restored, so that the user can decide again.
 
         Raises:
-            NotFound: another request claimed it, it has expired, or its conversation was deleted.
+            NotFound: it has expired, or its conversation was deleted; ``AlreadyDecided`` if another request claimed it.
         """
         key = _key(waiting.identifier)
         deleting = asyncio.ensure_future(self._store.delete(key))
@@ -283,13 +284,20 @@ class ApprovalStore:
                     await self._store.put(key, waiting.record, ttl=self.ttl)
             raise
         if not claimed:
-            raise approval_not_found()
+            raise await self._absence(waiting.identifier)
+        with suppress(StoreUnavailable):  # the calls run all the same
+            await self._store.put(_decided_key(waiting.identifier), _decision(approvals).encode(), ttl=self.ttl)
+
+    async def _absence(self, identifier: str) -> NotFound:
+        """The error for a turn that waits no longer, or never did."""
+        decision = await self._store.get(_decided_key(identifier))
+        return AlreadyDecided(f"it was decided before: {decision.decode()}") if decision else approval_not_found()
 
     async def delete(self, conversation: str) -> None:
         """Delete the paused turns of a conversation."""
         listed = await self._listed(conversation)
         await self._lists.put(conversation, b"")
-        await self._store.delete(*map(_key, listed))
+        await self._store.delete(*map(_key, listed), *map(_decided_key, listed))
 
     async def _list(self, conversation: str, identifier: str) -> None:
         """List a saved turn under its conversation, with which it is deleted.
@@ -343,7 +351,7 @@ class ConsentAdvisor(Advisor):
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
         """See :meth:`Advisor.advise`; raises as :meth:`ApprovalStore.claim` and :meth:`ApprovalStore.save`."""
         if self._taken:
-            await self._store.claim(self._taken)
+            await self._store.claim(self._taken, request.resume.approvals if request.resume else {})
         response = await chain.proceed(request, emit)
         is_paused = response.finish_reason == APPROVAL_REQUIRED
         self.pending = await self._save(PausedTurn(response, self._tools, self._advisors)) if is_paused else None
@@ -359,6 +367,18 @@ def _shown(paused: ChatResponse) -> list[dict[str, Any]]:
     return [{"id": call.id, "name": call.name, "arguments": parse_arguments(call)} for call in calls]
 
 
+def _decision(approvals: Mapping[str, Approval]) -> str:
+    """What was decided, and when: ``approved at 2026-11-24T09:30:00+00:00``."""
+    approved = {each.approved for each in approvals.values()}
+    word = "partly approved" if len(approved) > 1 else "approved" if True in approved else "rejected"
+    return f"{word} at {datetime.now(UTC).isoformat(timespec='seconds')}"
+
+
 def _key(identifier: str) -> str:
     """The key of a turn of the current principal; the same id of another principal has another key."""
     return f"approval:{scoped_key(identifier)}"
+
+
+def _decided_key(identifier: str) -> str:
+    # Not the turn's own key: whoever deletes that one has claimed the turn.
+    return f"approval-decided:{scoped_key(identifier)}"

@@ -113,8 +113,9 @@ async def test_an_advisor_wraps_tools_after_the_approval_as_well(
 async def test_a_turn_is_decided_once(client: httpx.AsyncClient) -> None:
     place, call = await paused(client)
     await client.post(place, json=decision(call, approved=True), headers=JSON)
-    again = await client.post(place, json={"decisions": {}})
-    assert (again.status_code, again.json()["code"]) == (404, "not-found")
+    for again in (await client.post(place, json={"decisions": {}}), await client.get(place)):
+        assert (again.status_code, again.json()["code"]) == (404, "already-decided")
+        assert again.json()["detail"].startswith("it was decided before: approved at 20")
 
 
 async def test_a_plain_text_answer_names_the_approval_route(client: httpx.AsyncClient) -> None:

@@ -167,7 +167,7 @@ def test_the_page_about_errors_has_a_row_for_every_code_with_its_status_and_whet
         each for each in kinds(ToolchatError) if not each.__module__.startswith(("app.api.", "app.protocols."))
     } - {UpstreamError}
     there_are = {(each.code, str(each.status), "yes" if each.retryable else "no") for each in raised}
-    assert told == there_are | {("method-not-allowed", "405", "no")}
+    assert told == there_are | {("method-not-allowed", "405", "no"), ("already-decided", "404", "no")}
 
 
 def test_the_page_of_reference_is_made_from_the_docstrings() -> None:

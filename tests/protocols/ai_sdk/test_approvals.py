@@ -124,7 +124,7 @@ async def test_a_decision_counts_once() -> None:
         identifier = requests_of(await sent(client, ASKED))["call_1"]
         again = [await sent(client, ASKED, said(decided(identifier, True))) for _ in range(2)]
     assert [each.status_code for each in again] == [200, 404]
-    assert again[1].text.startswith("no answer waits for approval")
+    assert again[1].text.startswith("it was decided before: approved at 20")
     assert len(player.requests) == 2
 
 

@@ -47,6 +47,7 @@ async def test_arguments_are_changed_before_a_call_is_approved(visit: Visit) -> 
     ):
         before = len(PRINTED)
         await say(page, "Print")
+        await expect(page.locator("#conversation-list .badge")).to_have_text("needs approval")
         await page.get_by_role("button", name="Edit").click()
         editor = page.get_by_label("Arguments of printPage, as JSON")
         await expect(editor).to_be_focused()
@@ -133,11 +134,11 @@ async def test_an_answer_to_another_client_is_decided_by_the_link_that_it_names(
         before = len(PRINTED)
         async with visit(client.base_url, place=place, ready="#approval:not([hidden])") as page:
             assert "token" not in page.url
-            waiting = page.get_by_role("region", name="Another answer waits for your approval")
+            waiting = page.get_by_role("region", name="Approval of another answer")
             assert PRINTED[before:] == []
             await waiting.get_by_role("button", name="Approve").click()
             await expect(waiting).to_contain_text("Told: printed")
             await expect(page.locator("#key-dialog[open]")).to_have_count(0)
         assert PRINTED[before:] == ["A page"]
         async with visit(client.base_url, place=place, ready="#page-problem:not([hidden])", faults="404") as page:
-            await expect(page.get_by_role("alert")).to_contain_text("decided")
+            await expect(page.get_by_role("alert")).to_contain_text("It was approved at")

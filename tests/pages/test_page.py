@@ -116,6 +116,14 @@ async def test_a_new_conversation_is_shown_from_its_top(visit: Visit) -> None:
         assert await page.evaluate("[document.documentElement.scrollHeight > innerHeight, scrollY]") == [True, 0]
 
 
+async def test_six_questions_are_proposed_in_the_language_of_the_page(visit: Visit) -> None:
+    questions = ["你好", *(f"Question {number}" for number in range(7))]
+    shown = "(each) => import('./starters.js').then(({ showStarters }) => showStarters(() => each, () => {}))"
+    async with visit() as page:
+        await page.evaluate(shown, [{"question": each} for each in questions])
+        await expect(page.locator("#starters button")).to_have_text(questions[1:7])
+
+
 async def test_nothing_overflows_a_phone(visit: Visit) -> None:
     # Not even one word of 600 letters in the question, the arguments, the result, the answer and a run of a tool.
     model = sensible_model({"timeZoneId": "x" * 600})

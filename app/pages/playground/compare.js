@@ -10,7 +10,7 @@ const VARIANTS = { none: "/chat", function: "/chat-tool-function", method: "/cha
 const titleOf = (folder) => titled(make("span"), `folder.${folder.name}`, folder.title);
 
 /** Whether a question is in the page's language. */
-const isRead = (question) => /\p{Script=Han}/u.test(question) === (language() === "zh");
+export const isRead = (question) => /\p{Script=Han}/u.test(question) === (language() === "zh");
 
 /** The questions that a route's documentation shows: those in the page's language, if there are any. */
 export function questionsOf(operation) {

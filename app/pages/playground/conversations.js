@@ -40,9 +40,10 @@ export class Conversations {
     find("export").hidden = !current?.answered;
   }
 
-  #choice({ id, name, pending }) {
+  #choice({ id, name }) {
+    const { running, approval } = remembered.find(id)?.pending ?? {};
     const choice = namedButton("choice", name || text("conversation"), () => { this.#fold(); this.onOpen(id); });
-    if (pending?.running) choice.prepend(say(make("span", "badge"), "call.running"), " ");
+    if (running || approval) choice.prepend(say(make("span", "badge"), running ? "call.running" : "consentBadge"), " ");
     choice.id = `kept-${id}`;
     choice.title = name;
     choice.ariaCurrent = String(id === remembered.session);

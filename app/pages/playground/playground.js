@@ -8,7 +8,7 @@ import { approvalToken, beginWithKey, bearingToken } from "./key.js";
 import { documentOf, wordsOf } from "./problem.js";
 import { discover } from "./running.js";
 import { readJson } from "./sse.js";
-import { language, text, titled, translate } from "./texts.js";
+import { isKnown, language, text, titled, translate } from "./texts.js";
 import { Tools } from "./tools.js";
 
 const tabs = [...document.querySelectorAll('[role="tab"]')];
@@ -77,7 +77,8 @@ async function show() {
   const longest = index.question_max_chars;
   const compare = new Compare(folders, openapi, longest);
   find("ask").disabled = false;
-  const registered = compare.folders.filter((folder) => folder.registered);
+  const isBuiltIn = ({ name }) => isKnown(`folder.${name}`);
+  const registered = compare.folders.filter((folder) => folder.registered).sort((one, other) => isBuiltIn(one) - isBuiltIn(other));
   const hasTodo = folders.some(({ name, registered }) => name === "todo" && registered);
   const planned = hasTodo ? [openapi.paths["/todo/chat"].get] : [];
   new Tools(folders);

@@ -1,7 +1,7 @@
 /** Why the service did not answer, and how the page says it. */
 
 import { make } from "./elements.js";
-import { say, text, timeIn } from "./texts.js";
+import { say, text, timeIn, titled } from "./texts.js";
 
 /** A problem document, the service's own or one made here, to be thrown. */
 export class Problem extends Error {
@@ -26,9 +26,10 @@ export async function problemOf(response) {
 export function wordsOf(document) {
   const { code, detail, retry_after: wait } = document;
   const quota = `quota.${document["violated-policies"]?.[0]}`, instead = `instead.${code}`, advice = `advice.${code}`;
-  const words = [];
+  const words = [], [, decision, moment] = code === "already-decided" ? detail.match(/: (.+) at (\S+)$/) ?? [] : [];
   // The limit is at the beginning of the service's own words, which are in English.
   if (text(quota, "")) words.push(say(make("p"), quota, { limit: parseInt(detail) }));
+  else if (decision) words.push(say(make("p"), `decided.${decision}`, { time: timeIn((Date.parse(moment) - Date.now()) / 1000) }));
   else if (text(instead, "")) words.push(say(make("p"), instead));
   else if (detail) words.push(make("p", "", detail));
   if (text(advice, "")) words.push(say(make("p"), advice));
@@ -43,7 +44,7 @@ export const reasonOf = (document) => wordsOf(document)[0]?.textContent ?? docum
 
 /** A problem document with its title, its code and its request. */
 export function problemElement(document, what = "problem") {
-  const title = document.title ? make("strong", "", document.title) : say(make("strong"), what);
+  const title = document.title ? titled(make("strong"), `title.${document.code}`, document.title) : say(make("strong"), what);
   const shown = make("div", "problem", make("p", "problem-head", title, " ", make("code", "", document.code)), ...wordsOf(document));
   if (document.request_id) shown.append(say(make("p", "muted"), "requestId", { id: document.request_id }));
   return shown;

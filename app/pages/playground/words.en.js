@@ -26,6 +26,8 @@ export const ENGLISH = {
   "advice.unexpected-answer": "Something between this page and the service sent this response, such as a proxy.",
   "instead.session-busy": "Another question of this conversation is still being answered.",
   "advice.session-busy": "Wait for it, then ask again; or start a new conversation.",
+  "title.already-decided": "Already decided", "decided.approved": "It was approved at {time}. Nothing was run again.", "decided.rejected": "It was rejected at {time}. Nothing was run.",
+  "decided.partly approved": "It was approved in part at {time}. Nothing was run again.",
   "advice.store-unavailable": "Nothing is lost. Try again in a few seconds.",
   "advice.not-configured": "Set the variable and restart the service.",
   "advice.retry": "Trying again may help.",

@@ -48,7 +48,7 @@ def reply(planned: Plan, tools: Sequence[OfferedTool]) -> str:
         return say("not_run" if tools else "no_tools", chinese)
     if lacking := [_lacking(each, chinese) for each in planned.readings if _is_meant(each)]:
         return "\n".join(dict.fromkeys(lacking))
-    examples = _shown(islice(dict.fromkeys(_examples(tools, chinese)), 2), chinese)
+    examples = _shown(islice(_examples(tools, chinese), 2), chinese)
     unclear = next((each for each in planned.readings if _is_nearly_read(each)), None)
     if unclear is None:
         return say("refusal", chinese, examples=examples)
@@ -117,12 +117,14 @@ def _sample(parameter: Parameter) -> Any:
 
 def _examples(tools: Sequence[OfferedTool], chinese: bool) -> Iterator[str]:
     """Questions that work, of the last tools first: the user's own stand behind the built-in ones."""
+    shown: set[str] = set()
     for tool in (each for each in reversed(tools) if not each.metadata.requires_approval):
         sample = {each.name: _sample(each) for each in tool.parameters if each.required}
         written = [] if None in sample.values() else [_written(PlannedCall(tool, sample))]
         own = [each for each in tool.metadata.examples if is_chinese(each) == chinese]
         for question in (*own, *written, *tool.metadata.examples):
-            if any(each.tool is tool for each in plan(Text.of(question), tools).calls):
+            if question not in shown and any(each.tool is tool for each in plan(Text.of(question), tools).calls):
+                shown.add(question)
                 yield question
                 break
 

@@ -1,5 +1,6 @@
 """Planning: which calls answer a question, and what it lacks."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
@@ -15,6 +16,7 @@ from app.offline.tools import OfferedTool
 __all__ = ["Plan", "PlannedCall", "plan"]
 
 _MOST_CALLS, _LONGEST = 5, 1000
+_INTO_LANGUAGE = re.compile(r"\binto [a-z]+\W*$|成\s*[㐀-鿿]{1,4}\W*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,15 @@ def plan(text: Text, tools: Sequence[OfferedTool]) -> Plan:
         # All behind a colon is one text, if a tool takes it there.
         planned, tail = _planned(payload, tools), payload.raw[slice(*payload.quotes[-1])]
         if any(tail in each.arguments.values.values() for each in planned.readings if not each.leftover):
-            return planned
+            # "Translate: good morning into French": its language stands behind the text.
+            is_led = not planned.calls and _INTO_LANGUAGE.search(tail.lower())
+            whole = _planned(text, tools) if is_led else planned
+            return whole if whole.calls and _tools(whole) == _tools(planned) else planned
     return _planned(text, tools)
+
+
+def _tools(planned: Plan) -> list[OfferedTool]:
+    return [each.tool for each in planned.readings]
 
 
 def _planned(text: Text, tools: Sequence[OfferedTool]) -> Plan:

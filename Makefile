@@ -3,7 +3,7 @@
 
 VENV := .venv
 PY := $(VENV)/bin/python
-PIP_INSTALL := $(PY) -m pip install --disable-pip-version-check
+PIP_INSTALL := $(PY) -m pip install --progress-bar off --disable-pip-version-check
 PIP_LOG := $(VENV)/pip.log
 TYPES_LOG := $(VENV)/mypy.log
 PYTEST := -m pytest --quiet --numprocesses auto --dist loadfile --no-loadscope-reorder

@@ -89,7 +89,7 @@ async def test_the_link_shows_the_call_and_decides_about_it_once(shop: Shop) -> 
         await shop.client.post(place, json=APPROVE, headers=bearer),
         await shop.client.get(place, headers=bearer),
     ):
-        assert (again.status_code, again.json()["code"]) == (404, "not-found")
+        assert (again.status_code, again.json()["code"]) == (404, "already-decided")
 
 
 @pytest.mark.parametrize("kind", ["GET", "HEAD", "OPTIONS"])

@@ -26,6 +26,7 @@ __all__ = ["Ledger", "Workload", "answer", "write_tool"]
 
 _SESSIONS, _CLIENTS, _TURNS = 4, 3, 12
 _ATTEMPTS = 25
+_NOT_WAITING = ("not-found", "already-decided")
 _LIVE_ALARMS = 50
 _JSON = {"Accept": "application/json"}
 _STREAM = {"Accept": "text/event-stream"}
@@ -200,13 +201,13 @@ class Workload:
 
     async def _decide(self, pending: dict[str, Any], times: int) -> str | None:
         path, uncertain = f"/approvals/{pending['id']}", times > 1
-        options: dict[str, Any] = {"headers": _JSON, "expected": ("not-found",)}
+        options: dict[str, Any] = {"headers": _JSON, "expected": _NOT_WAITING}
         options["json_body"] = {"decisions": {each["id"]: {"approved": True} for each in pending["calls"]}}
         for _ in range(_ATTEMPTS):
             results = await asyncio.gather(*(self._request(path, **options) for _ in range(times)))
             if done := [reply for reply, outcome in results if reply and outcome == "ok"]:
                 return str(done[0].json()["answer"])
-            if "not-found" in [outcome for _, outcome in results]:
+            if not {outcome for _, outcome in results}.isdisjoint(_NOT_WAITING):
                 if not uncertain:
                     self.ledger.faults.append(f"lost: the approval {pending['id']}")
                 return None

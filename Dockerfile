@@ -12,7 +12,7 @@ WORKDIR /opt/toolchat
 RUN python -m venv --without-pip /opt/venv
 COPY requirements.lock ./
 RUN pip --python /opt/venv/bin/python install --no-cache-dir --disable-pip-version-check \
-    --require-hashes --only-binary=:all: -r requirements.lock
+    --no-deps --require-hashes --only-binary=:all: -r requirements.lock
 COPY toolchat/ toolchat/
 COPY app/ app/
 RUN chmod -R a+rX,go-w app toolchat && python -m compileall -q app toolchat && mkdir data

@@ -169,12 +169,13 @@ clean: ## Remove .venv and everything else that can be made again
 	find app toolchat bench lab tests wire_clients -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps hold what was installed: pip runs again only when a lock file is newer.
+# --no-deps: a lock names every package, and pip may find a newer release for a requirement with an extra and refuse it.
 $(VENV)/.runtime: requirements.lock | $(PY)
-	$(call installed,the packages of requirements.lock,--require-hashes -r requirements.lock)
+	$(call installed,the packages of requirements.lock,--no-deps --require-hashes -r requirements.lock)
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.lock | $(PY)
-	$(call installed,the packages of requirements-dev.lock,--require-hashes -r requirements-dev.lock)
+	$(call installed,the packages of requirements-dev.lock,--no-deps --require-hashes -r requirements-dev.lock)
 	@touch $(VENV)/.runtime $@
 
 $(PEERS)/.peers: bench/requirements.lock | $(UV)

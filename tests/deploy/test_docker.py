@@ -97,7 +97,7 @@ def test_the_image_gets_the_service_and_its_lock_and_nothing_else() -> None:
 def test_packages_are_installed_by_hash_and_built_nowhere() -> None:
     (install,) = [rest for word, rest in _instructions() if word == "RUN" and "install" in rest]
 
-    assert "--require-hashes" in install
+    assert "--no-deps --require-hashes" in install
     assert "--only-binary=:all:" in install
 
 

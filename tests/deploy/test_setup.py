@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -73,7 +74,12 @@ def _calls(checkout: Path) -> list[str]:
     log = checkout / "calls"
     lines = log.read_text().splitlines()
     log.unlink()
-    return [re.sub(r"^-m pip install .*--require-hashes -r ", "install ", line) for line in lines]
+    return [re.sub(r"^-m pip install .*--no-deps --require-hashes -r ", "install ", line) for line in lines]
+
+
+def test_the_locks_which_pip_installs_without_dependencies_name_every_package() -> None:
+    check = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True, timeout=PATIENCE)
+    assert check.returncode == 0, check.stdout
 
 
 @needs_make

@@ -10,7 +10,7 @@ from app.api.approval_tokens import AlreadyDecided
 from app.api.problems import problems
 from app.api.responses import answer_prompt
 from app.api.responses.formats import accepted_format
-from app.api.schemas import ANSWER_RESPONSES, WaitingCalls
+from app.api.schemas import ANSWER_RESPONSES, WaitingTurn
 from app.api.service import Service
 from toolchat.chat.request import Approval
 from toolchat.errors import DependencyMissing, NotFound, SessionBusy
@@ -73,10 +73,10 @@ class Decisions(BaseModel):
     responses=problems(NotFound, AlreadyDecided, DependencyMissing),
     summary="Show the calls that wait for approval",
 )
-async def waiting(service: Service, identifier: str) -> WaitingCalls:
-    """Show the calls of an answer that waits for approval, without deciding about them."""
+async def waiting(service: Service, identifier: str) -> WaitingTurn:
+    """Show the calls of an answer that waits for approval, and its question, without deciding about them."""
     found = await service.approvals.find(identifier)
-    return WaitingCalls.model_validate({"id": identifier, "calls": found.calls})
+    return WaitingTurn.model_validate({"id": identifier, "calls": found.calls, "question": found.question})
 
 
 @router.post(

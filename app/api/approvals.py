@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ from toolchat.chat.client import ChatClient, PromptSpec
 from toolchat.chat.request import Approval, ChatRequest, Emit
 from toolchat.chat.session_records import from_records, to_records
 from toolchat.errors import CannotPause, DependencyMissing, NotFound, StoreUnavailable, ValidationFailed
-from toolchat.messages import AssistantMessage, Usage, sendable
+from toolchat.messages import AssistantMessage, Message, Usage, UserMessage, sendable, turn_start
 from toolchat.models.base import ChatOptions, ChatResponse
 from toolchat.state.base import StateStore
 from toolchat.state.versions import RECORD_VERSION, check_version
@@ -51,6 +51,11 @@ class PausedTurn:
     tools: tuple[ToolCallback, ...]
     advisors: tuple[Advisor, ...]
     """The advisors of this question, in addition to those of the chat client."""
+
+    @property
+    def running(self) -> Sequence[Message]:
+        """The messages of this turn, without those of earlier turns; the first is the question."""
+        return self.response.history[turn_start(self.response.history) :]
 
 
 class PausedTurnCodec:
@@ -195,6 +200,11 @@ class PendingTurn:
         """The waiting calls, as the user sees them."""
         return _shown(self.turn.response)
 
+    @property
+    def question(self) -> str:
+        """The question whose answer waits; empty if its message has no text."""
+        return next((each.text for each in self.turn.running if isinstance(each, UserMessage)), "")
+
     def prompt(self, chat: ChatClient, approvals: Mapping[str, Approval]) -> PromptSpec:
         """The prompt that resumes the turn, given the decisions by call id; a call without one is rejected.
 
@@ -220,10 +230,19 @@ class ApprovalStore:
         store: the state store; its clock expires the records.
         codec: converts turns to records.
         ttl: seconds until a turn expires.
+        on_saved: awaited with the conversation, the messages and the id of each turn that is saved.
     """
 
-    def __init__(self, store: StateStore, codec: PausedTurnCodec, *, ttl: float = 600) -> None:
+    def __init__(
+        self,
+        store: StateStore,
+        codec: PausedTurnCodec,
+        *,
+        ttl: float = 600,
+        on_saved: Callable[[str, Sequence[Message], str], Awaitable[None]] | None = None,
+    ) -> None:
         self.ttl = ttl
+        self._on_saved = on_saved
         self.tokens = ApprovalTokens(store, ttl=ttl)
         """Tokens with which people decide who have no key."""
         self._store = store
@@ -244,8 +263,18 @@ class ApprovalStore:
         await self._store.put(_key(identifier), record, ttl=self.ttl)
         if conversation := turn.response.context.get(CONVERSATION_ID):
             await self._list(conversation, identifier)
+            if self._on_saved is not None:
+                await self._on_saved(conversation, turn.running, identifier)
         metrics.APPROVALS.inc()
         return identifier
+
+    async def is_waiting(self, identifier: str) -> bool:
+        """Whether a turn of the current principal still waits under this id."""
+        return bool(identifier) and await self._store.get(_key(identifier)) is not None
+
+    async def waits_in(self, conversation: str) -> bool:
+        """Whether a turn of this conversation waits."""
+        return any([await self.is_waiting(each) for each in await self._listed(conversation)])
 
     async def find(self, identifier: str, decided: Collection[str] = ()) -> PendingTurn:
         """Find a paused turn without claiming it, and check that the decisions are about its calls.

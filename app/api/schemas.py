@@ -20,6 +20,7 @@ __all__ = [
     "ToolModuleDescription",
     "ToolRun",
     "WaitingCalls",
+    "WaitingTurn",
 ]
 
 
@@ -76,6 +77,12 @@ class WaitingCalls(BaseModel):
 
     id: str
     calls: list[PendingCall]
+
+
+class WaitingTurn(WaitingCalls):
+    """A question whose answer waits for approval, and the calls to decide about."""
+
+    question: str
 
 
 class PendingApproval(WaitingCalls):
@@ -171,7 +178,7 @@ class Conversation(BaseModel):
     """The stored messages of a conversation, oldest first."""
 
     session_id: str
-    turns: int = Field(description="Questions with their answers")
+    turns: int = Field(description="Questions with their answers; 0 while the first one waits for approval")
     messages: list[ConversationMessage]
 
 
@@ -182,6 +189,7 @@ class SessionEntry(BaseModel):
     title: str = Field(description="Beginning of its first question")
     updated_at: float = Field(description="Time of its last turn in seconds since 1970, up to a minute early")
     running: str = Field(default="", description="The id of its unfinished background question, if any")
+    approval: str = Field(default="", description="The id of the newest approval that waits in it, if any")
 
 
 class StateStoreHealth(BaseModel):

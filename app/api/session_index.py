@@ -38,15 +38,22 @@ class SessionIndex:
         """The sessions of a key that may still be stored, the newest first. Raises ``StoreUnavailable``."""
         return self._load(await self._store.get(_key(owner))) if owner else []
 
-    async def record(self, conversation: str, messages: Sequence[Message]) -> None:
-        """Move a session to the top; a failure is logged only, since the answer is stored already."""
+    async def record(self, conversation: str, messages: Sequence[Message], approval: str = "") -> None:
+        """Move a session to the top; a failure is logged only, since the answer is stored already.
+
+        Args:
+            conversation: the session's conversation.
+            messages: the messages of its newest turn.
+            approval: the id of the approval that this turn waits for.
+        """
         owner, _, session = conversation.rpartition("/")
         if not owner:
             return
         try:
             first = next(iter(await self.sessions(owner)), None)
-            if first is None or first["session_id"] != session or first["updated_at"] < time.time() - _FRESH:
-                await self._change(owner, session, _title(messages))
+            is_fresh = first and first["session_id"] == session and first["updated_at"] >= time.time() - _FRESH
+            if approval or not is_fresh:
+                await self._change(owner, session, _title(messages), approval)
         except (SessionBusy, StoreUnavailable) as error:
             _log.warning("the list of sessions was not updated", extra={"reason": error.detail})
 
@@ -56,15 +63,15 @@ class SessionIndex:
         if owner:
             await self._change(owner, session, None)
 
-    async def _change(self, owner: str, session: str, title: str | None) -> None:
+    async def _change(self, owner: str, session: str, title: str | None, approval: str = "") -> None:
         async with self._locks.hold(_key(owner)) as lock:
             entries = self._load(lock.value)
             found = next((each for each in entries if each["session_id"] == session), None)
             kept = [each for each in entries if each is not found]
             if title is not None:
-                # The first question stays the title.
-                title = found["title"] if found else title
-                kept.insert(0, {"session_id": session, "title": title, "updated_at": time.time()})
+                # The first question stays the title, and an approval may wait while other questions are answered.
+                entry = {"title": title, **(found or {}), "session_id": session, "updated_at": time.time()}
+                kept.insert(0, entry | {"approval": approval} if approval else entry)
             if title is not None or found:
                 await self._locks.save_and_release(lock, to_json(kept[:MAX_SESSIONS]), ttl=self._ttl)
 

@@ -268,14 +268,17 @@ async def chat_stream(request: Request) -> Response:
 async def sessions(request: Request, service: Service) -> Response:
     """List the newest sessions of the client's key, the last used first; empty without a key.
 
-    `running` is the id of a question that is answered in the background: see `/questions/{identifier}`.
+    `running` is the id of a question that is answered in the background: see `/questions/{identifier}`. `approval` is
+    the id of an answer that waits for approval: see `/approvals/{identifier}`.
     """
     owner = current_request_caller().principal.owner
     running = background(request).of_sessions(owner)
-    found = await service.sessions.sessions(owner.removesuffix("/"))
-    shown = [
-        each | {"running": running[each["session_id"]]} if each["session_id"] in running else each for each in found
-    ]
+    shown = await service.sessions.sessions(owner.removesuffix("/"))
+    for each in shown:
+        if each["session_id"] in running:
+            each["running"] = running[each["session_id"]]
+        if "approval" in each and not await service.approvals.is_waiting(each["approval"]):
+            del each["approval"]
     return Response(to_json(shown), media_type="application/json", headers={"Cache-Control": "no-store"})
 
 
@@ -292,8 +295,9 @@ async def show(service: Service, session: SessionPath) -> Response:
     The last message of a turn carries its `tool_calls`, `usage`, `duration_ms` and `model`, which are not sent to the
     model again.
     """
-    turns = await service.memory.turns(conversation_of(session))
-    if not turns:
+    conversation = conversation_of(session)
+    turns = await service.memory.turns(conversation)
+    if not turns and not await service.approvals.waits_in(conversation):
         raise NotFound("no conversation is stored under this id")
     document = {
         "session_id": session,

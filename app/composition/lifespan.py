@@ -59,7 +59,9 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
             sessions = SessionIndex(store, Locks(store), ttl=settings.session_ttl)
             memory = _memory(settings, store, sessions)
             advisor = MemoryAdvisor(memory)
-            approvals = ApprovalStore(store, PausedTurnCodec(tools, (advisor, *tools.advisors)))
+            approvals = ApprovalStore(
+                store, PausedTurnCodec(tools, (advisor, *tools.advisors)), on_saved=sessions.record
+            )
             once = IdempotencyStore(store)
             observed = ServiceMetrics(admission, store, memory, http)
             state = ServiceState(

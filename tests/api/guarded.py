@@ -1,6 +1,6 @@
 """The service with a tool that needs the user's consent."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -31,9 +31,11 @@ module = ToolModule(functions=(switchLight,), default_query="Switch the light on
 
 
 @asynccontextmanager
-async def guarded_service(tmp_path: Path, **folders: str) -> AsyncGenerator[httpx.AsyncClient, None]:
+async def guarded_service(
+    tmp_path: Path, folders: Mapping[str, str] | None = None, /, **variables: str
+) -> AsyncGenerator[httpx.AsyncClient, None]:
     """The service with a tool that needs approval, a model that asks for it once, and further tool folders."""
-    light = with_tools(tmp_path, {"light": LIGHT, **folders})
+    light = with_tools(tmp_path, {"light": LIGHT, **(folders or {})}) | variables
     async with OpenAIPlayer(sensible_model({"on": True})) as player:
         with started(cwd=tmp_path, OPENAI_BASE_URL=player.base_url, **light) as (_, url):
             async with client_of(url) as client:

@@ -98,7 +98,7 @@ module = ToolModule(advisors=(Marking,))
 async def test_an_advisor_wraps_tools_after_the_approval_as_well(
     order: int, form: dict[str, str], tmp_path: Path
 ) -> None:
-    async with guarded_service(tmp_path, marking=WRAPPING.replace("{order}", str(order))) as client:
+    async with guarded_service(tmp_path, {"marking": WRAPPING.replace("{order}", str(order))}) as client:
         asked = await client.get("/chat", params={"userInput": "Switch the light on"}, headers=JSON)
         approval = asked.json()["approval"]
         place, call = f"/approvals/{approval['id']}", approval["calls"][0]["id"]

@@ -142,3 +142,23 @@ async def test_an_answer_to_another_client_is_decided_by_the_link_that_it_names(
         assert PRINTED[before:] == ["A page"]
         async with visit(client.base_url, place=place, ready="#page-problem:not([hidden])", faults="404") as page:
             await expect(page.get_by_role("alert")).to_contain_text("It was approved at")
+
+
+async def test_another_browser_with_the_same_key_shows_a_question_that_waits_and_approves_it(visit: Visit) -> None:
+    # It is the session's first question: the service stores no turn of it yet.
+    place = f"{CONVERSATION}#key=secret"
+    async with (
+        OpenAIPlayer(model('{"text": "A page"}')) as player,
+        service(
+            "tests.pages.workshop", OPENAI_BASE_URL=player.base_url, API_KEYS=f"alice={digest_of('secret')}"
+        ) as client,
+        visit(client.base_url, place=place) as page,
+    ):
+        await say(page, "Print")
+        await expect(page.locator("#conversation-list .badge")).to_have_text("needs approval")
+        async with visit(client.base_url, place=place, color_scheme="dark") as other:
+            await other.get_by_role("button", name="needs approval Print").click()
+            await expect(other.locator(".turn.user .text")).to_have_text("Print")
+            assert await decided(other) == {"c0": {"approved": True}}
+            await expect(other.locator(".turn.assistant .text")).to_contain_text("Told: printed")
+            await expect(other.locator("#conversation-list .badge")).to_have_count(0)

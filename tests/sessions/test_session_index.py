@@ -1,6 +1,7 @@
 """The list of sessions: whose it is, what is in it, and when it changes."""
 
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -8,6 +9,7 @@ import pytest
 
 from app.api.session_index import MAX_SESSIONS, MAX_TITLE, SessionIndex
 from tests.access.principals import as_, principals
+from tests.api.guarded import guarded_service
 from tests.serving import service
 from toolchat.messages import UserMessage
 from toolchat.state.locks import Locks
@@ -44,6 +46,33 @@ async def test_a_key_lists_its_own_sessions_with_their_first_question_the_last_u
     assert await listed(client, "") == []
     await client.delete("/chat/one", headers=as_("alice"))
     assert [session for session, _ in await listed(client, "alice")] == ["two"]
+
+
+async def test_a_session_whose_first_question_waits_for_approval_is_listed_with_it_until_it_is_decided(
+    tmp_path: Path,
+) -> None:
+    keys = principals(tmp_path)
+    async with guarded_service(tmp_path, **keys) as client:
+        asked = {"query": "Switch the light on", "sessionId": "dark"}
+        answer = await client.post("/chat", json=asked, headers=as_("alice", Accept="application/json"))
+        (call,) = (approval := answer.json()["approval"])["calls"]
+        path = f"/approvals/{approval['id']}"
+
+        async def seen(name: str) -> list[tuple[str, str, str]]:
+            found = (await client.get("/sessions", headers=as_(name))).json()
+            return [(each["session_id"], each["title"], each.get("approval", "")) for each in found]
+
+        assert await seen("alice") == [("dark", "Switch the light on", approval["id"])]
+        assert await seen("bob") == []
+        waiting = (await client.get(path, headers=as_("alice"))).json()
+        assert (waiting["question"], waiting["calls"]) == ("Switch the light on", [call])
+        shown = await client.get("/chat/dark", headers=as_("alice"))
+        assert (shown.status_code, shown.json()["turns"], shown.json()["messages"]) == (200, 0, [])
+        assert (await client.get("/chat/dark", headers=as_("bob"))).status_code == 404
+
+        await client.post(path, json={"decisions": {call["id"]: {"approved": True}}}, headers=as_("alice"))
+        assert await seen("alice") == [("dark", "Switch the light on", "")]
+        assert (await client.get("/chat/dark", headers=as_("alice"))).json()["turns"] == 1
 
 
 async def test_the_list_is_bounded_and_forgets_what_has_expired() -> None:

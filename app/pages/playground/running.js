@@ -18,17 +18,26 @@ export async function settle(session) {
   return status;
 }
 
-/** Adds what the service lists for the key: sessions of other browsers, and the questions that they have asked. */
+/** Adds what the service lists for the key: sessions of other browsers, and their questions that have no answer yet. */
 export async function discover() {
   const sessions = heldKey() ? await readJson(address("/sessions")) : [];
   remembered.merge(sessions);
-  const isFree = ({ running, session_id: id }) => running && remembered.find(id) && !remembered.find(id).pending;
+  const isFree = ({ running, approval, session_id: id }) => (running || approval) && remembered.find(id) && !remembered.find(id).pending;
   for (const session of sessions.filter(isFree)) {
-    const { href } = address(`/questions/${session.running}`);
-    const { status, question } = await readJson(href);
-    const pending = { question, plan: false, running: href };
-    if (["queued", "running"].includes(status) && isFree(session)) remembered.update(session.session_id, { at: Date.now(), pending });
+    const pending = await (session.running ? runningIn(session) : waitingIn(session));
+    if (pending && isFree(session)) remembered.update(session.session_id, { at: Date.now(), pending });
   }
+}
+
+async function runningIn(session) {
+  const { href } = address(`/questions/${session.running}`);
+  const { status, question } = await readJson(href);
+  return ["queued", "running"].includes(status) && { question, plan: false, running: href };
+}
+
+async function waitingIn(session) {
+  const { question, ...approval } = await readJson(address(`/approvals/${session.approval}`)).catch(() => ({})); // it was decided meanwhile
+  return approval.id && { question, plan: false, approval };
 }
 
 /** Says that the service stores a session no longer. A question without an answer can be asked again, in a new one. */

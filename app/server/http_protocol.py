@@ -75,6 +75,24 @@ class ProblemProtocol(HttpToolsProtocol):
         **kwargs: arguments of uvicorn's protocol.
     """
 
+    # With uvicorn's, these are more than 30 attributes, and each connection would have a dictionary of its own, 1.2 KB.
+    __slots__ = (
+        "_client_sent_eof",
+        "_connected_at",
+        "_deadline",
+        "_discard_limit",
+        "_disconnect_callback",
+        "_half_close_allowed",
+        "_header_bytes",
+        "_is_stopping",
+        "_limit",
+        "_response_deadline",
+        "_stalled_since",
+        "_unread",
+        "_watch",
+        "is_receiving",
+    )
+
     def __init__(
         self,
         *args: Any,

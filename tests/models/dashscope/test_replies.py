@@ -126,10 +126,11 @@ async def test_a_server_sent_line_longer_than_half_a_mebibyte_is_read() -> None:
         assert (await response_of(model, asking(stream=True))).message.text == text
 
 
-async def test_half_a_surrogate_pair_never_reaches_the_text() -> None:
-    data = rb'{"output":{"choices":[{"message":{"content":"a\ud800b"},"finish_reason":"stop"}]}}'
-    async with played(sse_answer(event(data))) as (model, _):
-        assert (await response_of(model, asking(stream=True))).message.text == "a\ufffdb"
+@pytest.mark.parametrize("stream", [False, True])
+async def test_half_a_surrogate_pair_never_reaches_the_text(stream: bool) -> None:
+    reply = json.dumps(whole({"content": "a\ud800b"})).encode()
+    async with played(sse_answer(event(reply)) if stream else json_answer(reply)) as (model, _):
+        assert (await response_of(model, asking(stream=stream))).message.text == "a\ufffdb"
 
 
 HANGZHOU = '{"location": "杭州"}'

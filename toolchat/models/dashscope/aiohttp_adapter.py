@@ -11,6 +11,8 @@ from collections.abc import AsyncGenerator, Mapping
 from json import loads
 from typing import Any, Self
 
+from pydantic_core import from_json
+
 from toolchat.errors import UpstreamInvalid
 from toolchat.http.client import OutboundHttp
 from toolchat.http.response_parser import Response
@@ -70,7 +72,11 @@ class Answer:
 
     async def json(self) -> Any:
         """The body as JSON, whatever its content type."""
-        return loads(await self._response.read())
+        body = await self._response.read()
+        try:
+            return from_json(body)
+        except ValueError:  # lone surrogates, which json accepts, or what is not JSON: json's errors are the SDK's
+            return loads(body)
 
     async def text(self) -> str:
         """The body of an error that is not JSON."""

@@ -23,7 +23,7 @@ from bench.stage import BenchError
 
 __all__ = ["main"]
 
-_SHORT = Plan(rounds=2, peer_rounds=1, pairs=5, is_secure=False, wires=3, attempts=2)
+_SHORT = Plan(rounds=2, peer_rounds=1, pairs=5, wires=3, attempts=2)
 _BRIEF = Plan(cold=0, settles=False, is_secure=False, attempts=1)
 _QUICK = replace(_BRIEF, rounds=2, seconds=50, pairs=2, busy_seconds=0.7, single_seconds=0.4, wires=1, warm_up=5000)
 _QUICK_SERVICES = ("toolchat", "toolchat-dashscope", "haystack", LIMIT)

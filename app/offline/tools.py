@@ -71,6 +71,12 @@ class Parameter:
         return values[:100] if isinstance(values, list) else []
 
     @property
+    def described(self) -> str:
+        """Its name with its description."""
+        about = str(self.schema.get("description", ""))[:100].rstrip(" .。")
+        return f"{self.name} ({about})" if about else self.name
+
+    @property
     def side(self) -> str:
         """``source`` if something comes from it, ``target`` if it goes there, else nothing."""
         for text in (self.words, self.about):

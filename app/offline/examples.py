@@ -33,7 +33,8 @@ choice source | {} | from {}
 choice target | 到 {} | to {}
 choice | {} | {}
 """
-_PHRASES = {key: phrases for key, *phrases in (row.split(" | ") for row in _TABLE.strip().splitlines())}
+_ROWS = (row.split(" | ") for row in _TABLE.strip().splitlines())
+_PHRASES = {key: (chinese, english) for key, chinese, english in _ROWS}
 
 _TECHNICAL = {"get", "function", "method", "tool"}
 
@@ -75,7 +76,7 @@ def _phrase(parameter: Parameter, chinese: bool) -> str:
     if role == "other" and SOMEBODY.search(parameter.about):
         role = "name"
     if role == "pattern":
-        role = "currency" if parameter.fit("USD") else "id"
+        role = "id" if parameter.fit("A1") else "currency"
     phrases = _PHRASES.get(f"{role} {parameter.side}") or _PHRASES.get(role, ("", ""))
     choice = parameter.choices[1:2] if parameter.side == "target" else parameter.choices[:1]
     return phrases[not chinese].format(*choice) if choice or role != "choice" else ""

@@ -6,25 +6,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from app.gazetteer.gazetteer import find_place, lesser_places, mentions, zone_ids
+from app.gazetteer.gazetteer import Place, find_place, lesser_places, mentions, zone_ids
 from app.gazetteer.languages import Language, language_of, languages
 from app.gazetteer.qualifiers import find_qualifier
 from app.offline.days import NUMBER_WORDS, NUMERAL, find_days, read_number
 from app.offline.text import Text
 from app.offline.vocabulary import CURRENCIES
 
-__all__ = ["Literal", "NamedPlace", "find_literals"]
-
-
-@dataclass(frozen=True, slots=True)
-class NamedPlace:
-    """A place or a time zone as a question names it."""
-
-    name: str
-    zone: str | None = None
-    """``None`` for a place that the gazetteer does not know."""
-    english: str | None = None
-    """The name with its country; ``None`` for a bare time zone and for an unknown place."""
+__all__ = ["Literal", "find_literals"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +21,8 @@ class Literal:
     """A value in a question.
 
     Args:
-        kind: ``number``, ``date``, ``time``, ``duration``, ``days``, ``place``, ``language``, ``currency``,
-            ``word`` (an id, a path, an address) or ``quoted``.
-        start, end: Its position; the same for one that comes from another part of the conversation.
+        kind: ``number``, ``date``, ``time``, ``duration``, ``days``, ``place``, ``zone``, ``language``, ``currency``,
+            ``name`` (a place that the gazetteer does not know), ``word`` (an id, a path, an address) or ``quoted``.
         before: The text before it, for words such as "from".
     """
 
@@ -88,7 +76,7 @@ def find_literals(text: Text) -> list[Literal]:
     is_shouted = readable.isupper() and len(re.findall("[A-Z]+", readable)) > 2
     finders: tuple[tuple[str, Iterable[tuple[Any, int, int]]], ...] = (
         ("quoted", ((text.raw[start:end], start, end) for start, end in text.quotes)),
-        ("place", _zones(readable)),
+        ("zone", _zones(readable)),
         ("word", ((match[0].lstrip("#"), *match.span()) for match in _WORD.finditer(readable))),
         ("date", _dates(flat)),
         ("duration", _durations(flat)),
@@ -97,6 +85,7 @@ def find_literals(text: Text) -> list[Literal]:
         ("currency", _named(flat, "currency")),
         ("language", _named(flat, "language")),
         ("place", _places(readable)),
+        ("name", _unknown_places(readable)),
         ("word", ((match[0], *match.span()) for match in _CAPITALS.finditer(readable) if not is_shouted)),
         ("number", ((read_number(match[0]), *match.span()) for match in _NUMBER.finditer(flat))),
     )
@@ -105,6 +94,7 @@ def find_literals(text: Text) -> list[Literal]:
     for kind, (value, start, end) in ((kind, each) for kind, finder in finders for each in finder):
         if not any(taken[start:end]) and len(found) < 60:
             taken[start:end] = b"\1" * (end - start)
+            kind = "name" if kind == "place" and value is None else kind
             written = text.raw[start:end].strip()
             found.append(Literal(kind, value, start, end, written, flat[max(start - 12, 0) : start]))
     return sorted(found, key=lambda each: each.start)
@@ -149,26 +139,28 @@ def _named(flat: str, kind: str) -> Iterator[tuple[Language | str, int, int]]:
     yield from ((value, *match.span()) for match, value in found if value)
 
 
-def _zones(readable: str) -> Iterator[tuple[NamedPlace, int, int]]:
+def _zones(readable: str) -> Iterator[tuple[str, int, int]]:
     """Time zones: UTC+8, Asia/Tokyo."""
     known = {zone.lower(): zone for zone in zone_ids()} if "/" in readable else {}
     for match in _ZONE.finditer(readable):
         name = match[0].replace(" ", "")
         if zone := known.get(name.lower()) or ("" if "/" in name else name):
-            yield NamedPlace(match[0], zone), *match.span()
+            yield zone, *match.span()
 
 
-def _places(readable: str) -> Iterator[tuple[NamedPlace, int, int]]:
-    """Known places, each with the country or state beside it, and names at the position of a place, "in Blorptown"."""
+def _places(readable: str) -> Iterator[tuple[Place | None, int, int]]:
+    """Known places, each with the country or state beside it; ``None`` if that belongs to another of the name."""
     known = [(find_qualifier(readable, each.start, each.end, each.place), each) for each in mentions(readable)]
     for wider, each in sorted(known, key=lambda each: each[0] is None):
         start, end, is_own = wider or (each.start, each.end, True)
-        zone, english = (each.place.zone, each.place.english) if is_own else (None, None)
-        yield NamedPlace(readable[start:end], zone, english), start, end
+        yield each.place if is_own else None, start, end
     for place in lesser_places():
         for match in re.finditer(rf"(?:{'|'.join(place.names[1:])})(?=[和与、的天今明后]|未来|现在|$)", readable):
-            yield NamedPlace(match[0], place.zone, place.english), *match.span()
+            yield place, *match.span()
+
+
+def _unknown_places(readable: str) -> Iterator[tuple[None, int, int]]:
+    """Names at the position of a place: in Blorptown."""
     for match in _UNKNOWN_PLACE.finditer(readable):
-        name = match[1]
-        if not (language_of(name) or find_place(name) or name.lower().startswith(_MONTHS)):
-            yield NamedPlace(name), *match.span(1)
+        if not (language_of(match[1]) or find_place(match[1]) or match[1].lower().startswith(_MONTHS)):
+            yield None, *match.span(1)

@@ -16,7 +16,6 @@ from app.offline.tools import OfferedTool
 __all__ = ["Plan", "PlannedCall", "plan"]
 
 _MOST_CALLS, _LONGEST = 5, 1000
-_INTO_LANGUAGE = re.compile(r"\binto [a-z]+\W*$|成\s*[㐀-鿿]{1,4}\W*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ class Plan:
 def _calls(reading: Reading) -> Iterator[PlannedCall]:
     """The calls of a reading: one, and one for each further value of an argument."""
     days = tuple(each.value for each in reading.literals if each.kind == "days")
-    places = [each.value.name for each in reading.literals if each.kind == "place"]
+    places = [each.text for each in reading.literals if each.kind in ("place", "name", "zone")]
     given = reading.arguments
     variants = [given.values, *({**given.values, name: value} for name, value in given.others)]
     places = places if len(places) == len(variants) else (places if len(places) == 1 else [""]) * len(variants)
@@ -76,15 +75,8 @@ def plan(text: Text, tools: Sequence[OfferedTool]) -> Plan:
         # All behind a colon is one text, if a tool takes it there.
         planned, tail = _planned(payload, tools), payload.raw[slice(*payload.quotes[-1])]
         if any(tail in each.arguments.values.values() for each in planned.readings if not each.leftover):
-            # "Translate: good morning into French": its language stands behind the text.
-            is_led = not planned.calls and _INTO_LANGUAGE.search(tail.lower())
-            whole = _planned(text, tools) if is_led else planned
-            return whole if whole.calls and _tools(whole) == _tools(planned) else planned
+            return planned
     return _planned(text, tools)
-
-
-def _tools(planned: Plan) -> list[OfferedTool]:
-    return [each.tool for each in planned.readings]
 
 
 def _planned(text: Text, tools: Sequence[OfferedTool]) -> Plan:
@@ -119,10 +111,9 @@ def _best(text: Text, literals: Sequence[Literal], tools: Sequence[OfferedTool])
 def _borrowing(reading: Reading, others: Sequence[Reading]) -> Reading:
     """The reading with what it lacks from another part: "the weather and the time in Rome"."""
     own = {each.kind for each in reading.literals}
-    lent = [
-        each for other in others for each in other.literals if each.kind not in own and each.kind in ("place", "days")
-    ]
-    literals = (*(replace(each, start=0, end=0, before="") for each in lent), *reading.literals)
+    every = [each for other in others for each in other.literals if each.kind not in own]
+    lent = [replace(each, before="") for each in every if each.kind in ("place", "zone", "name", "days")]
+    literals = (*lent, *reading.literals)
     given = reading.arguments
     arguments = Arguments(reading.tool, reading.text, literals, given.pieces, given.named).fill()
     return replace(reading, literals=literals, arguments=arguments)

@@ -9,7 +9,7 @@ from typing import Any
 from app.offline.arguments import Arguments, named_arguments
 from app.offline.literals import Literal
 from app.offline.text import Span, Text
-from app.offline.tools import SUCH_AS, OfferedTool, terms_of
+from app.offline.tools import OfferedTool, terms_of
 from app.offline.vocabulary import ACTIONS, FUNCTION_WORDS, concepts_of
 
 __all__ = ["Reading", "leftover", "read"]
@@ -28,16 +28,14 @@ _NO_ORDER = re.compile(
     r"(?! you)|^(?!.*\byou\b).*[?？]\W*$|怎么|如何|为什么|如果|假如|要是|多少|吗|了|过|能不能|可不可以|是否|谁"
 )
 # What stands around a text and is no part of it; what stands in its place.
-_GAP = r"[\s\0,.:?!、。&\"“”]"
-_OPENING = re.compile(
-    rf"(?:{_GAP}|\b(?:and|ok|okay|then|so|well|now|please|pls|can|could|would|you|do|how|what|does|is|i|me|for"
-    rf"|called|named|about)\b|请问|请|帮我|麻烦|最后|把|将|一下|分别|能|可以|是|怎么|[和与及跟])+"
+_AROUND = (
+    r"(?:[\s\0,.:?!、。&\"“”]|\b(?:and|please|pls|for me|called|named|about|for|is)\b"
+    r"|请问|请|帮我|麻烦|一下|分别|这个词|这句话|[把将和与及跟吗呢的是])*"
 )
-_LED = re.compile(rf"(?:{_GAP}|\b(?:please|for me|called|named|about|for)\b|一下|[把将和与])+")
-_CLOSING = re.compile(rf"(?:{_GAP}|\b(?:please|pls|for me|and|is)\b|分别|[吗呢的是和与及跟]|这个词|这句话)+")
 _PRONOUN = re.compile(
-    rf"(?:{_GAP}|\b(?:th[ie]s|that|it|these|those|them|the|following|above|text|sentence|previous|question|answer|result|for|into|to|in|my"
-    r"|your|name|last|an?|some|i|need|want|me|please)\b|这个?|那个?|它|[以下上]面?|刚才|内容|结果|回答|句子|句话|文字|的)+"
+    r"(?:the )?(?:th[ie]s|that|it|these|those|them|my|your|last|following|above|previous|text|sentence|question|answer|result"
+    r")\b|这|那|它|[以上下]面|以[上下]|刚才|结果|回答|内容|最后"
+    r"|(?:(?:the|an?|some|in|to|into|of|i|me|name)\b\W*)+$"
 )
 _NOTHING = re.compile(f"(?:{'|'.join(each for each in FUNCTION_WORDS if not each.isascii())})+")
 _TO_LANGUAGE = re.compile(r"(?:\b(?:from|into|to|in)\s+(?:the )?|[译翻]?[成为到作]\s*|[用从]\s*)$")
@@ -79,47 +77,26 @@ class Reading:
 def read(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> Reading | None:
     """Read a part of a question as a call of one tool; ``None`` if it does not name it, or forbids it."""
     takes_places = any(each.role in ("place", "zone") for each in tool.parameters)
-    own = [each for each in literals if takes_places or each.kind != "place" or each.value.zone]
+    own = [each for each in literals if takes_places or each.kind != "name"]
     score, spans = _score(tool, text, own)
     named = tool.find_name(text.readable)
-    if not named and score < _ENOUGH and not _takes_evidence(tool):
+    units = [each.name for each in tool.parameters if each.role == "choice" and each.side]
+    if not named and score < _ENOUGH and not (units and tool.metadata.is_read_only):
         return None
     given, spans = named_arguments(tool, text), [*spans, *([named.span()] if named else [])]
     explained = _marked(text, spans)
     own = [each for each in own if each.kind not in ("word", "currency") or not explained[each.start]]
     arguments = Arguments(tool, text, own, _pieces(text, spans, own, given), given).fill()
-    if not named and score + _evidence(arguments) < _ENOUGH:
+    # Two units to convert between name a tool as well as its words do.
+    if not named and score < _ENOUGH and not (len(units) > 1 and arguments.values.keys() >= set(units)):
         return None
     explained = _marked(text, [*spans, *arguments.used])
     if any(each["no"] and not explained[each.start()] for each in _NEGATED.finditer(text.command)):
         return None
     rest = [] if named and given else leftover(tool, text, [*spans, *arguments.used], own)
     is_certain = named is not None or (_is_ordered(tool, text, spans) and not (arguments.is_loose or arguments.others))
-    score = _NAMED if named else max(score, _evidence(arguments))
+    score = _NAMED if named else score
     return Reading(tool, text, score, tuple(own), arguments, rest, is_certain)
-
-
-def _takes_evidence(tool: OfferedTool) -> bool:
-    """Whether values alone may name a tool; never one that may change something."""
-    return tool.metadata.is_read_only and any(
-        each.side if each.role == "choice" else SUCH_AS.search(str(each.schema.get("description", "")))
-        for each in tool.parameters
-    )
-
-
-def _evidence(arguments: Arguments) -> int:
-    """What the values alone say for a tool: two units to convert between, an id in the form of the declared example."""
-    given = [each for each in arguments.tool.parameters if each.name in arguments.values]
-    units = sum(each.role == "choice" and bool(each.side) for each in given)
-    for each in given:
-        example, value = SUCH_AS.search(str(each.schema.get("description", ""))), str(arguments.values[each.name])
-        if example and re.search("[0-9]", value) and _form(example[1]) == _form(value):
-            return _ENOUGH + (example[1][0].upper() == value[0].upper())
-    return _ENOUGH if units > 1 else 0
-
-
-def _form(written: str) -> str:
-    return re.sub("[0-9]+", "9", re.sub("[A-Za-z]", "A", written))
 
 
 def leftover(tool: OfferedTool, text: Text, spans: Sequence[Span], literals: Sequence[Literal]) -> list[str]:
@@ -137,10 +114,7 @@ def _marked(text: Text, spans: Sequence[Span]) -> bytearray:
 
 
 def _score(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> tuple[int, list[Span]]:
-    """How many words of a part name the tool, and where they stand.
-
-    Two currencies also speak for the tools that are about them.
-    """
+    """How many words of a part name the tool, and where they stand."""
     weights: dict[str, int] = {}
     spans: list[Span] = []
     taken = _marked(text, [(each.start, each.end) for each in literals if each.kind not in ("word", "currency")])
@@ -148,8 +122,6 @@ def _score(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> tuple[
         if term and not taken[start]:
             weights[term] = tool.vocabulary.get(term, len(piece))
             spans.append((start, start + len(piece)))
-    if "#exchange" in tool.vocabulary and sum(each.kind == "currency" for each in literals) > 1:
-        weights["#exchange"] = tool.vocabulary["#exchange"]
     is_action = ACTIONS.issuperset(weights) and len(tool.name_words) > 1
     return 0 if is_action else sum(weights.values()), spans
 
@@ -196,12 +168,11 @@ def _trimmed(text: Text, start: int, end: int, *, is_led: bool) -> Span | None:
 
     Words that say nothing may be meant where the tool's verb leads to them: "translate plan".
     """
-    opening = (_LED if is_led else _OPENING).match(text.flat, start, end)
-    start = opening.end() if opening else start
-    end = next((each.start() for each in _CLOSING.finditer(text.flat, start, end) if each.end() == end), end)
-    words = [word for word, _ in text.within([(start, end)]).tokens] if start < end else []
+    part = re.compile(rf"{_AROUND}(.*?){_AROUND}", re.DOTALL).fullmatch(text.flat, start, end)
+    span = part.span(1) if part else (end, end)
+    words = [word for word, _ in text.within([span]).tokens]
     says = is_led or any(word not in FUNCTION_WORDS and not _NOTHING.fullmatch(word) for word in words)
-    return (start, end) if words and says and not _PRONOUN.fullmatch(text.flat, start, end) else None
+    return span if words and says and not _PRONOUN.match(text.flat, *span) else None
 
 
 def _is_ordered(tool: OfferedTool, text: Text, spans: Sequence[Span]) -> bool:

@@ -8,8 +8,7 @@ from typing import Any
 
 from app.gazetteer.gazetteer import Place
 from app.gazetteer.languages import Language
-from app.offline.days import Days
-from app.offline.literals import Literal
+from app.offline.literals import Days, Literal
 from app.offline.text import Span, Text
 from app.offline.tools import OfferedTool, Parameter
 from app.offline.vocabulary import FUNCTION_WORDS, SYNONYMS, UNITS, stem

@@ -2,18 +2,43 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from functools import cache
 from typing import Any
 
 from app.gazetteer.gazetteer import Place, find_place, lesser_places, mentions, zone_ids
 from app.gazetteer.languages import Language, language_of, languages
 from app.gazetteer.qualifiers import find_qualifier
-from app.offline.days import NUMBER_WORDS, NUMERAL, find_days, read_number
 from app.offline.text import Text
 from app.offline.vocabulary import CURRENCIES
 
-__all__ = ["Literal", "find_literals"]
+__all__ = ["Days", "Literal", "find_literals"]
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """The days that one phrase names.
+
+    Args:
+        first, last: Counted from the first day of a result.
+        weekdays: Only these days of the week, 0 for Monday.
+        phrase: The words for them.
+    """
+
+    first: int
+    last: int
+    weekdays: tuple[int, ...] = ()
+    phrase: str = ""
+
+    @property
+    def is_part(self) -> bool:
+        """Whether a forecast that holds the days also holds others."""
+        return bool(self.first or self.weekdays or self.last == 0)
+
+    def include(self, day: date, today: date) -> bool:
+        """Whether a day is among them, if the result begins with ``today``."""
+        return self.first <= (day - today).days <= self.last and day.weekday() in (self.weekdays or range(7))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +59,27 @@ class Literal:
     before: str = ""
 
 
+_DIGITS = {digit: n for n, digit in enumerate("零一二三四五六七八九")} | {"两": 2, "": 0}
+_SMALL = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_NUMBER_WORDS = {word: n for n, word in enumerate(_SMALL)} | {"twenty": 20, "thirty": 30}
+_NUMERAL = (
+    rf"(?:(?<![-.0-9第])[0-9]{{1,9}}|(?<!第)(?:[二三四五六七八九]?十[一二三四五六七八九]?|[一二两三四五六七八九])(?![百千万半])"
+    rf"|\b(?:an?|{'|'.join(_NUMBER_WORDS)})\b)"
+)
+"""A whole number that counts something; "a" is one."""
+_NAMES, _HAN = ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun"), "一二三四五六日"
+# What is named, by its kind; the first form that fits counts.
+_DAY_FORMS = {
+    "2": r"\b(?:the )?day after tomorrow\b|(?<!大)后天",
+    "1": r"\btomorrow\b|明天",
+    "0": r"\btoday\b|\btonight\b|今[天日晚]",
+    "later": rf"\bin {_NUMERAL} days?\b|{_NUMERAL}\s*天[以之]?后",
+    "end": r"(?<![下上个])(?:这个?|本)?周末|\b(?:on )?(?:this |the )?weekend\b",
+    "weekday": rf"(?<![下上个])(?:这个?|本)?(?:周|星期)(?P<w>[{_HAN}])(?!气)"
+    rf"|\b(?:on |this )?(?P<e>{'|'.join(_NAMES)})day\b",
+    "span": rf"(?:未来|接下来)?{_NUMERAL}\s*天(?!气)|\b(?:(?:the )?next )?{_NUMERAL}[ -]days?\b",
+}
+_DAYS = re.compile("|".join(f"(?P<_{kind}>{form})" for kind, form in _DAY_FORMS.items()))
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = rf"(?P<m>{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?"
 _DAY, _YEAR = r"(?P<d>3[01]|[12][0-9]|0?[1-9])", "(?P<y>[0-9]{4})"
@@ -47,14 +93,14 @@ _TIME = re.compile(
     r"|\s?(?P<r>[ap])\.?m\b)(?![0-9:])"
 )
 _DURATION = re.compile(
-    rf"(?:\bin )?(?<![时分天])(?P<n>(?<!个)半个?|\bhalf an?\b|{NUMERAL})\s*个?(?P<u>秒|分|小时"
+    rf"(?:\bin )?(?<![时分天])(?P<n>(?<!个)半个?|\bhalf an?\b|{_NUMERAL})\s*个?(?P<u>秒|分|小时"
     r"|(?:sec|min|hour)[a-z]{0,4}\b)钟?(?P<l>[以之]?后| from now\b| later\b)?"
 )
 _UNITS = {"秒": "S", "s": "S", "分": "M", "m": "M", "小": "H", "h": "H"}
 _NUMBER = re.compile(
     r"(?<![a-z0-9_.])[-+]?[0-9]{1,15}(?:,[0-9]{3}){0,4}(?:\.[0-9]{1,10})?(?![0-9_]|\.[0-9])"
     rf"|[二三四五六七八九十]{{2,3}}(?![百千万])|[二两三四五六七八九十](?=[个次位人枚杯份张件公小元块])"
-    rf"|\b(?!one\b)(?:{'|'.join(NUMBER_WORDS)})\b"
+    rf"|\b(?!one\b)(?:{'|'.join(_NUMBER_WORDS)})\b"
 )
 _ZONE = re.compile(r"\b(?:[A-Za-z]+(?:/[A-Za-z0-9_+-]+){1,2}|(?:UTC|GMT)(?:\s?[+-]\s?[0-9]{1,2}(?::?[0-5][0-9])?)?)")
 # An address, a path, an id of letters and digits, a file.
@@ -81,13 +127,13 @@ def find_literals(text: Text) -> list[Literal]:
         ("date", _dates(flat)),
         ("duration", _durations(flat)),
         ("time", _times(flat)),
-        ("days", find_days(flat)),
+        ("days", _find_days(flat)),
         ("currency", _named(flat, "currency")),
         ("language", _named(flat, "language")),
         ("place", _places(readable)),
         ("name", _unknown_places(readable)),
         ("word", ((match[0], *match.span()) for match in _CAPITALS.finditer(readable) if not is_shouted)),
-        ("number", ((read_number(match[0]), *match.span()) for match in _NUMBER.finditer(flat))),
+        ("number", ((_read_number(match[0]), *match.span()) for match in _NUMBER.finditer(flat))),
     )
     found: list[Literal] = []
     taken = bytearray(len(flat))
@@ -98,6 +144,33 @@ def find_literals(text: Text) -> list[Literal]:
             written = text.raw[start:end].strip()
             found.append(Literal(kind, value, start, end, written, flat[max(start - 12, 0) : start]))
     return sorted(found, key=lambda each: each.start)
+
+
+def _find_days(text: str) -> Iterator[tuple[Days, int, int]]:
+    """Find the phrases for days in a folded text, each with its position."""
+    for match in _DAYS.finditer(text):
+        kind = next(each for each in _DAY_FORMS if match[f"_{each}"])
+        yield replace(_days(kind, match), phrase=match[0]), *match.span()
+
+
+def _days(kind: str, match: re.Match[str]) -> Days:
+    if kind.isdecimal():
+        return Days(int(kind), int(kind))
+    if kind in ("end", "weekday"):
+        day = _HAN.index(match["w"]) if match["w"] else _NAMES.index(match["e"]) if match["e"] else None
+        return Days(0, 6, (5, 6) if day is None else (day,))
+    numeral = re.search(_NUMERAL, match[0])
+    count = int(_read_number(numeral[0])) if numeral else 1
+    return Days(count, count) if kind == "later" else Days(0, count - 1)
+
+
+def _read_number(text: str) -> float:
+    """The value of a numeral; a whole one is an ``int``."""
+    if text[-1].isascii():
+        plain = text.replace(",", "")
+        return _NUMBER_WORDS.get(plain, 1) if plain.isalpha() else float(plain) if "." in plain else int(plain)
+    tens, ten, ones = text.rpartition("十")
+    return 10 * (_DIGITS[tens] or 1) * bool(ten) + _DIGITS[ones]
 
 
 def _dates(flat: str) -> Iterator[tuple[str, int, int]]:
@@ -120,7 +193,7 @@ def _durations(flat: str) -> Iterator[tuple[str, int, int]]:
     for match in _DURATION.finditer(flat):
         is_half, unit = match["n"].startswith(("半", "half")), _UNITS[match["u"][0]]
         if (match["l"] or match[0].startswith("in ")) and (unit == "H" or not is_half):
-            yield "PT30M" if is_half else f"PT{read_number(match['n'])}{unit}", *match.span()
+            yield "PT30M" if is_half else f"PT{_read_number(match['n'])}{unit}", *match.span()
 
 
 @cache

@@ -1,14 +1,12 @@
 """Planning: which calls answer a question, and what it lacks."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import Any
 
 from app.offline.arguments import Arguments
-from app.offline.days import Days
-from app.offline.literals import Literal, find_literals
+from app.offline.literals import Days, Literal, find_literals
 from app.offline.reading import Reading, read
 from app.offline.text import Span, Text
 from app.offline.tools import OfferedTool

@@ -33,8 +33,8 @@ _AROUND = (
     r"|请问|请|帮我|麻烦|一下|分别|这个词|这句话|[把将和与及跟吗呢的是])*"
 )
 _PRONOUN = re.compile(
-    r"(?:the )?(?:th[ie]s|that|it|these|those|them|my|your|last|following|above|previous|text|sentence|question|answer|result"
-    r")\b|这|那|它|[以上下]面|以[上下]|刚才|结果|回答|内容|最后"
+    r"(?:the )?(?:th[ie]s|that|it|these|those|them|my|your|last|following|above|previous|text|sentence|question|answer"
+    r"|result)\b|这|那|它|[以上下]面|以[上下]|刚才|结果|回答|内容|最后"
     r"|(?:(?:the|an?|some|in|to|into|of|i|me|name)\b\W*)+$"
 )
 _NOTHING = re.compile(f"(?:{'|'.join(each for each in FUNCTION_WORDS if not each.isascii())})+")

@@ -25,15 +25,15 @@ done | {tool} 已完成。 | {tool} is done.
 returned | {tool} 的结果是 {value}。 | {tool} returned {value}.
 nothing | {tool} 没有返回任何内容。 | {tool} returned nothing.
 failed | 没有查到结果，{tool} 报告说：{reason}。 | The look-up failed: {tool} reported: {reason}.
-not_found | 没有找到：{reason}。 | Nothing was found: {reason}.
+not-found | 没有找到：{reason}。 | Nothing was found: {reason}.
+no-such-place | 没有找到：{reason}。 | Nothing was found: {reason}.
 rejected | {tool} 被拒绝，没有执行：{reason}。 | {tool} was rejected and was not run: {reason}.
-outcome_unknown | {tool} 运行到一半，服务就中断了：它可能已经生效，也可能没有。为避免重复，没有再次运行。 |\
+outcome-unknown | {tool} 运行到一半，服务就中断了：它可能已经生效，也可能没有。为避免重复，没有再次运行。 |\
  The service stopped while {tool} was running, so it may or may not have taken effect. It was not run again.
-clock_in | {place}现在是 {day} {time}（时区 {zone}）。 | In {place} it is {time} on {day} ({zone}).
-clock | 现在是 {day} {time}（时区 {zone}）。 | It is {time} on {day} ({zone}).
-day | {year}年{month}月{date}日 {weekday} | {weekday}, {date} {name} {year}
+clock | {place}现在是 {day} {time}（时区 {zone}）。 | {place}it is {time} on {day} ({zone}).
+in | {place} | In {place}~
+day | {day.year}年{day.month}月{day.day}日 星期{weekday} | {day:%A}, {day.day} {day:%B} {day.year}
 later | {phrase}是{day}。 |~{phrase} is {day}.
-weekdays | 星期一 星期二 星期三 星期四 星期五 星期六 星期日 | Monday Tuesday Wednesday Thursday Friday Saturday Sunday
 no_such_day | 没有取得所问那一天的数据，取得的是 {first} 到 {last} 的。 |\
  There is no data for that very day; there is for {first} to {last}.
 colon | ： | :~

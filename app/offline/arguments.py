@@ -93,10 +93,13 @@ class Arguments:
         self.used += [span for _, span in self.named.values()]
         parameters = sorted(self.tool.parameters, key=lambda each: (each.role != "text", not each.required))
         # A number with its unit is no other parameter's, and a text is what all others leave.
-        for step in (self._measured, self._held, self._piece):
-            for each in parameters:
-                if each.name not in found and (value := step(each, found)) is not None:
-                    found[each.name] = value
+        for each in (each for each in parameters if each.role == "number"):
+            self._take(each, self._beside(each, self._candidates(each)), found)
+        for each in parameters:
+            self._take(each, self._free(each, found), found)
+        for each in (each for each in parameters if each.required and each.role in ("text", "other")):
+            if each.name not in found and (text := self._piece(each)) is not None:
+                found[each.name] = text
         for each in (each for each in self.tool.parameters if each.required and each.name not in found):
             fixed = each.schema.get("const", each.schema.get("default") if self.defaults else None)
             if fixed is None:
@@ -107,44 +110,35 @@ class Arguments:
         self.unfit = [each.text for each in self.literals if self._is_free(each) and not self._is_harmless(each)]
         return self
 
-    def _measured(self, parameter: Parameter, found: Mapping[str, Any]) -> Any:
-        """The number beside the name or the unit of a parameter."""
-        beside = self._beside(parameter, self._candidates(parameter)) if parameter.role == "number" else []
-        return self._take(parameter, beside, beside, found)
-
-    def _held(self, parameter: Parameter, found: Mapping[str, Any]) -> Any:
-        """The value that a literal has for a parameter; what may be anything stands beside the name, or is required."""
+    def _free(self, parameter: Parameter, found: Mapping[str, Any]) -> Sequence[Literal]:
+        """The values for a parameter; if any word or number may be one, those beside its name, or if it is required."""
         kind = parameter.item or parameter
-        every = self._candidates(kind)
-        free = self._on_side(parameter, every)
-        if kind.role in _VAGUE:
-            required = [each for each in self.tool.parameters if each.required and each.name not in found]
-            is_clear = kind.role != "number" or [each for each in required if each.role == "number"] in (
-                [],
-                [parameter],
-            )
-            free = self._beside(parameter, free) or (free if parameter.required and is_clear else [])
-        return self._take(parameter, free, every, found)
+        free = self._on_side(parameter, self._candidates(kind))
+        if kind.role not in _VAGUE:
+            return free
+        numbers = [each for each in self.tool.parameters if each.required and each.role == "number"]
+        rivals = [each for each in numbers if each is not parameter and each.name not in found]
+        return self._beside(parameter, free) or (
+            free if parameter.required and not (rivals and kind.role == "number") else []
+        )
 
-    def _take(
-        self, parameter: Parameter, free: Sequence[Literal], every: Sequence[Literal], found: Mapping[str, Any]
-    ) -> Any:
-        """The first value, and those of a row with it for calls of their own; a list takes all."""
+    def _take(self, parameter: Parameter, free: Sequence[Literal], found: dict[str, Any]) -> None:
+        """Hold the first value, and those of a row with it for calls of their own; a list holds all."""
+        if not free or parameter.name in found:
+            return
         if parameter.role in ("array", "days"):
             values = [self._use(each) for each in free]
-            return (max(values) if parameter.role == "days" else values) if values else None
-        if not free:
-            return None
-        value = self._use(free[0])
+            found[parameter.name] = max(values) if parameter.role == "days" else values
+            return
+        found[parameter.name] = self._use(free[0])
+        every = [free[0], *(each for each in self._candidates(parameter) if each.start > free[0].start)]
         rivals = [each for each in self.tool.parameters if each.role == parameter.role and "default" not in each.schema]
-        if all(each is parameter or each.name in found for each in rivals):
-            for last, each in pairwise((free[0], *(each for each in every if each.start > free[0].start))):
-                is_same = last.kind == each.kind or {last.kind, each.kind} == {"place", "name"}
-                if not is_same or not _ROW.fullmatch(self.text.command, last.end, each.start):
-                    break
-                if self._use(each) not in (value, *(other for _, other in self.others)):
-                    self.others.append((parameter.name, each.value))
-        return value
+        for last, each in pairwise(every if all(each.name in found for each in rivals) else ()):
+            is_same = last.kind == each.kind or {last.kind, each.kind} == {"place", "name"}
+            if not is_same or not _ROW.fullmatch(self.text.command, last.end, each.start):
+                break
+            if self._use(each) not in (found[parameter.name], *(value for _, value in self.others)):
+                self.others.append((parameter.name, each.value))
 
     def _use(self, literal: Literal) -> Any:
         self.used.append((literal.start, literal.end))
@@ -164,14 +158,7 @@ class Arguments:
         else:
             kinds = _ACCEPTED.get(parameter.role, (parameter.role,))
             found = [_become(parameter, each) for each in self.literals if each.kind in kinds]
-            found += self._moments() if parameter.role == "date_time" else []
         return [each for each in found if each.value is not None and self._is_free(each)]
-
-    def _moments(self) -> list[Literal]:
-        """Each date with the time directly behind it."""
-        pairs = [(date, time) for date, time in pairwise(self.literals) if (date.kind, time.kind) == ("date", "time")]
-        near = [(date, time) for date, time in pairs if time.start - date.end < 5]
-        return [replace(date, value=f"{date.value}T{time.value}:00", end=time.end) for date, time in near]
 
     def _on_side(self, parameter: Parameter, free: Sequence[Literal]) -> Sequence[Literal]:
         """The values on the parameter's side of from and to, else those that are on no side."""
@@ -230,9 +217,9 @@ class Arguments:
     def _literal(self, value: Any, match: re.Match[str]) -> Literal:
         return Literal("choice", value, *match.span(), match[0], self.text.flat[: match.start()][-12:])
 
-    def _piece(self, parameter: Parameter, found: Mapping[str, Any]) -> str | None:
+    def _piece(self, parameter: Parameter) -> str | None:
         """The one part of the question that nothing else explains: a text, or a name of a few words."""
-        if parameter.role not in ("text", "other") or not parameter.required or len(self.pieces) != 1:
+        if len(self.pieces) != 1:
             return None
         ((start, end),) = self.pieces
         for first, last in self.used:  # what other arguments hold at an end is no part of it
@@ -252,10 +239,9 @@ class Arguments:
 
     def _is_harmless(self, literal: Literal) -> bool:
         """Whether a literal needs no parameter: today, or a day that the result of a calendar tells."""
-        if literal.kind == "days":
-            is_calendar = "#date" in self.tool.vocabulary and not self.tool.parameters
-            return literal.value.first == literal.value.last and (is_calendar or literal.value.last == 0)
-        return literal.kind in ("word", "currency") and stem(literal.text.lower()) in self.tool.vocabulary
+        is_calendar = "#date" in self.tool.vocabulary and not self.tool.parameters
+        is_day = literal.kind == "days" and literal.value.first == literal.value.last
+        return is_day and (is_calendar or literal.value.last == 0)
 
 
 def _become(parameter: Parameter, literal: Literal) -> Literal:

@@ -101,9 +101,12 @@ def read(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> Reading 
 
 def leftover(tool: OfferedTool, text: Text, spans: Sequence[Span], literals: Sequence[Literal]) -> list[str]:
     """Words that say something and that nothing explains; literals are judged with the arguments."""
-    marks = _marked(text, [*spans, *((each.start, each.end) for each in literals)])
-    said = ((piece, start) for piece, start, _ in _words(tool, text) if piece not in FUNCTION_WORDS)
-    return [piece for piece, start in said if not any(marks[start : start + len(piece)])]
+    known = [(start, start + len(piece)) for piece, start, _ in _words(tool, text) if piece in FUNCTION_WORDS]
+    marks = _marked(text, [*known, *spans, *((each.start, each.end) for each in literals)])
+    gaps = (
+        (start, gap) for word, start in text.tokens for gap in re.finditer(rb"\0+", marks[start : start + len(word)])
+    )
+    return [text.flat[start + gap.start() : start + gap.end()] for start, gap in gaps]
 
 
 def _marked(text: Text, spans: Sequence[Span]) -> bytearray:

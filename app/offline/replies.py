@@ -51,7 +51,7 @@ def _fault(reading: Reading, tools: Sequence[OfferedTool], chinese: bool) -> str
     """The one fault that keeps a tool from being called; empty if there are several: the question is about another."""
     tool, given = reading.tool, reading.arguments
     is_meant = reading.is_certain or (given.values and not given.is_loose) or not tool.changes_something
-    unclear = [*given.unfit, *_joined(reading)]
+    unclear = [*given.unfit, *reading.leftover]
     if not is_meant or len(unclear) > _MOST_UNCLEAR or _DEFINED.search(reading.text.command):
         return ""
     if unclear and not given.missing:
@@ -62,15 +62,6 @@ def _fault(reading: Reading, tools: Sequence[OfferedTool], chinese: bool) -> str
     names = listed((each.described for each in given.missing), chinese)
     examples = _shown(examples_of([tool], tools, chinese, 1), chinese)
     return say("missing", chinese, tool=tool.name, names=names, examples=examples)
-
-
-def _joined(reading: Reading) -> list[str]:
-    """The words that nothing explains; Chinese characters in a row are one."""
-    runs = [""]
-    for each in reading.leftover:
-        is_next = not each.isascii() and runs[-1] + each in reading.text.flat
-        runs[-1:] = [runs[-1] + each] if is_next else [runs[-1], each]
-    return runs[1:] if not runs[0] else runs
 
 
 def report(planned: Plan, results: Iterable[tuple[str, PlannedCall | None, str]]) -> str:

@@ -150,10 +150,6 @@ class OfferedTool:
         """Whether a call may change something and the service itself does not ask for approval."""
         return not (self.metadata.is_read_only or self.metadata.requires_approval)
 
-    def is_about(self, word: str) -> bool:
-        """Whether the name or the description says this word."""
-        return any(self.vocabulary.get(each, 0) > 1 for each in terms_of(word))
-
     def find_name(self, text: str) -> re.Match[str] | None:
         """Find its exact name, if that is one that no sentence holds by chance."""
         is_distinctive = re.search(r".[A-Z]|[_0-9-]|[㐀-鿿]", self.name)

@@ -8,7 +8,7 @@ from typing import Any
 
 from app.gazetteer.gazetteer import Place
 from app.gazetteer.languages import Language
-from app.offline.literals import Days, Literal
+from app.offline.literals import ROW, Days, Literal
 from app.offline.text import Span, Text
 from app.offline.tools import OfferedTool, Parameter
 from app.offline.vocabulary import FUNCTION_WORDS, SYNONYMS, UNITS, stem
@@ -32,9 +32,6 @@ _BEFORE = {
     "source": r"(?:\bfrom|从|由|自|[0-9]) ?$",
     "target": r"(?:\bto|\binto|\bin|\bhow many|多少|到|去|成|为|换|往|至) ?$",
 }
-_ROW = re.compile(
-    r"\s*(?:[,、&;]|\b(?:and|or)\b|[和与跟及比]|还是|以及)(?:[\s,、]|\b(?:and|or|in|to|into|at|for|from)\b|[在从])*"
-)
 
 
 def named_arguments(tool: OfferedTool, text: Text) -> dict[str, tuple[Any, Span]]:
@@ -68,7 +65,6 @@ class Arguments:
         literals: The values of the question, in their order; each is used once.
         pieces: The unexplained parts of the question, of which one can be a text.
         named: The arguments that are written with their names.
-        defaults: Whether a required parameter takes the default of its schema.
         used, unfit: The positions that arguments explain, and the literals that none holds.
         others: Further values for one of the arguments, each for a call of its own.
         is_loose: Whether a value was recognised by its position alone.
@@ -79,7 +75,6 @@ class Arguments:
     literals: Sequence[Literal]
     pieces: Sequence[Span] = ()
     named: Mapping[str, tuple[Any, Span]] = field(default_factory=dict)
-    defaults: bool = True
     values: dict[str, Any] = field(default_factory=dict)
     missing: list[Parameter] = field(default_factory=list)
     used: list[Span] = field(default_factory=list)
@@ -101,7 +96,7 @@ class Arguments:
             if each.name not in found and (text := self._piece(each)) is not None:
                 found[each.name] = text
         for each in (each for each in self.tool.parameters if each.required and each.name not in found):
-            fixed = each.schema.get("const", each.schema.get("default") if self.defaults else None)
+            fixed = each.schema.get("const", each.schema.get("default"))
             if fixed is None:
                 self.missing.append(each)
             else:
@@ -135,7 +130,7 @@ class Arguments:
         rivals = [each for each in self.tool.parameters if each.role == parameter.role and "default" not in each.schema]
         for last, each in pairwise(every if all(each.name in found for each in rivals) else ()):
             is_same = last.kind == each.kind or {last.kind, each.kind} == {"place", "name"}
-            if not is_same or not _ROW.fullmatch(self.text.command, last.end, each.start):
+            if not is_same or not ROW.fullmatch(self.text.command, last.end, each.start):
                 break
             if self._use(each) not in (found[parameter.name], *(value for _, value in self.others)):
                 self.others.append((parameter.name, each.value))
@@ -176,17 +171,11 @@ class Arguments:
         units = [unit for word in parameter.words.split() for unit in (word, *UNITS.get(stem(word), ()))]
         units += [word for word in re.findall("[a-z]+", parameter.about) if stem(word) in UNITS]
         unit = "|".join(map(re.escape, sorted(units, key=len, reverse=True))) or "(?!)"
-        behind = re.compile(
-            rf"(?:{'|'.join(map(re.escape, words)) or '(?!)'})[\s:=#]*(?:(?:\b(?:is|to|of|at|as|for|than)|[为是])[\s:=#]*)?$"
-        )
-        before = re.compile(rf"[ -]?(?:{unit})s?(?![a-z])")
-        found = []
-        for each in free:
-            if match := before.match(self.text.command, each.end):
-                found.append(replace(each, end=match.end()))
-            elif behind.search(each.before):
-                found.append(each)
-        return found
+        name = "|".join(map(re.escape, words)) or "(?!)"
+        lead = re.compile(rf"(?:{name})[\s:=#]*(?:(?:\b(?:is|to|of|at|as|for|than)|[为是])[\s:=#]*)?$")
+        measure = re.compile(rf"(?:[ -]?(?:{unit})s?(?![a-z]))?")
+        ends = [(each, match.end()) for each in free if (match := measure.match(self.text.command, each.end))]
+        return [replace(each, end=end) for each, end in ends if end > each.end or lead.search(each.before)]
 
     def _choices(self, parameter: Parameter) -> list[Literal]:
         """The values of an enumeration in the command, as whole words, and by their other names; the longest first."""
@@ -194,12 +183,11 @@ class Arguments:
         for choice in parameter.choices:
             written = str(choice).lower()[:60]
             for name in filter(None, {written, written.replace("_", " "), *SYNONYMS.get(written, ())}):
-                # A single letter is one only as a capital: "C", and not "a".
-                is_letter = len(name) == 1 and name.isascii()
-                text, form = (self.text.readable, name.upper()) if is_letter else (self.text.command, name)
-                edge = "[A-Za-z0-9]" if name.isascii() else "(?!)"
-                plural = "s?" if name.isascii() and len(name) > 2 else ""
-                matches = re.finditer(rf"(?<!{edge}){re.escape(form)}{plural}(?!{edge})", text)
+                form = re.escape(name)
+                if name.isascii():
+                    form = rf"(?<![a-z0-9]){form}{'s?' if len(name) > 2 else ''}(?![a-z0-9])"
+                # A single letter may be any word: "a".
+                matches = () if re.fullmatch("[a-z]", name) else re.finditer(form, self.text.command)
                 found += [self._literal(choice, each) for each in matches]
         return sorted(found, key=lambda each: (each.start, -each.end))
 
@@ -211,7 +199,7 @@ class Arguments:
         found = re.search(
             rf"(?P<no>(?:\bwithout|\bno|不要|不用|不|无|没有)\s*)?(?<![a-z])(?:{form})", self.text.command
         )
-        is_wanted = found is not None and not found["no"] and not found[0].endswith(("off", "关"))
+        is_wanted = found is not None and not found["no"] and not (is_switch and found[0] in ("off", "关"))
         return [self._literal(is_wanted, found)] if found and found[0] else []
 
     def _literal(self, value: Any, match: re.Match[str]) -> Literal:

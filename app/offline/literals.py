@@ -13,7 +13,7 @@ from app.gazetteer.qualifiers import find_qualifier
 from app.offline.text import Text
 from app.offline.vocabulary import CURRENCIES
 
-__all__ = ["Days", "Literal", "find_literals"]
+__all__ = ["ROW", "Days", "Literal", "find_literals"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +114,12 @@ _WORD = re.compile(
 )
 _CAPITALS = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2,10}(?:\.[A-Z]{1,3})?(?![A-Za-z0-9])")
 _UNKNOWN_PLACE = re.compile(r"\b(?:in|at|for|to|from|near|about) ([A-Z][\w'’-]{0,30}(?:,? [A-Z][\w'’-]{0,30}){0,3})")
+
+
+ROW = re.compile(
+    r"\s*(?:[,、&;]|\b(?:and|or)\b|[和与跟及比]|还是|以及)(?:[\s,、]|\b(?:and|or|in|to|into|at|for|from)\b|[在从])*"
+)
+"""What stands between the values of a row."""
 
 
 def find_literals(text: Text) -> list[Literal]:

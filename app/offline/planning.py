@@ -41,12 +41,11 @@ class Plan:
 
     @property
     def calls(self) -> list[PlannedCall]:
-        """The calls, each once; none as long as a part lacks something, or there are too many."""
+        """The calls; none as long as a part lacks something, or there are too many."""
         if not all(each.is_complete for each in self.readings) or self.is_confirmed is False:
             return []
-        every = list(chain.from_iterable(map(_calls, self.readings)))
-        once = {(each.tool.name, repr(sorted(each.arguments.items()))): each for each in reversed(every)}
-        return list(reversed(once.values())) if len(once) <= _MOST_CALLS else []
+        calls = list(chain.from_iterable(map(_calls, self.readings)))
+        return calls if len(calls) <= _MOST_CALLS else []
 
     @property
     def needs_yes(self) -> bool:
@@ -61,9 +60,8 @@ def _calls(reading: Reading) -> Iterator[PlannedCall]:
     places = [each.text for each in reading.literals if each.kind in ("place", "name", "zone")]
     given = reading.arguments
     variants = [given.values, *({**given.values, name: value} for name, value in given.others)]
-    places = places if len(places) == len(variants) else (places if len(places) == 1 else [""]) * len(variants)
-    for values, place in zip(variants, places, strict=True):
-        yield PlannedCall(reading.tool, values, days, place)
+    for n, values in enumerate(variants):
+        yield PlannedCall(reading.tool, values, days, places[n] if len(places) == len(variants) else "")
 
 
 def plan(text: Text, tools: Sequence[OfferedTool]) -> Plan:
@@ -108,9 +106,9 @@ def _best(text: Text, literals: Sequence[Literal], tools: Sequence[OfferedTool])
 
 def _borrowing(reading: Reading, others: Sequence[Reading]) -> Reading:
     """The reading with what it lacks from another part: "the weather and the time in Rome"."""
-    own = {each.kind for each in reading.literals}
-    every = [each for other in others for each in other.literals if each.kind not in own]
-    lent = [replace(each, before="") for each in every if each.kind in ("place", "zone", "name", "days")]
+    takes_days = any(each.role == "days" for each in reading.tool.parameters)
+    kinds = {"place", "zone", "name", *(["days"] if takes_days else [])} - {each.kind for each in reading.literals}
+    lent = (replace(each, before="") for other in others for each in other.literals if each.kind in kinds)
     literals = (*lent, *reading.literals)
     given = reading.arguments
     arguments = Arguments(reading.tool, reading.text, literals, given.pieces, given.named).fill()

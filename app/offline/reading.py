@@ -24,8 +24,8 @@ _ORDER = re.compile(
     r"|(?:can|could|would|will) you(?: please)?|i(?: would|'d)? (?:want|need|like) to)[\s,]+)*"
 )
 _NO_ORDER = re.compile(
-    r"^\W*(?:how|why|what|which|when|where|who|should|did|does|do|is|are|was|has|have|suppose)\b|\b(?:if|would)\b"
-    r"(?! you)|^(?!.*\byou\b).*[?？]\W*$|怎么|如何|为什么|如果|假如|要是|多少|吗|了|过|能不能|可不可以|是否|谁"
+    r"\b(?:if|would)\b(?! you)|^(?!.*\byou\b).*[?？]\W*$"
+    r"|怎么|如何|为什么|如果|假如|要是|多少|吗|了|过|能不能|可不可以|是否|谁"
 )
 # What stands around a text and is no part of it; what stands in its place.
 _AROUND = (

@@ -16,7 +16,7 @@ from app.offline.tools import words_of
 
 __all__ = ["Result"]
 
-_LONGEST, _LONGEST_VALUE, _MOST_ENTRIES, _DEEPEST = 2000, 600, 50, 5
+_LONGEST, _LONGEST_VALUE, _DEEPEST = 2000, 600, 5
 _REMINDER = re.compile(r"\s*<reminder>.*?</reminder>", re.DOTALL)
 _CLOCK = frozenset(("date", "time", "time_zone", "weekday", "utc_offset", "description"))
 # Kinds of errors that are no breakdown.
@@ -105,16 +105,13 @@ class Result:
 
     def _lines(self, value: Mapping[str, Any] | list[Any], depth: int = 0) -> Iterator[str]:
         """One line of what is simple, each with its name and unit; then what is nested, behind its name."""
-        entries = list(value.items() if isinstance(value, Mapping) else (("", each) for each in value))
-        shown = entries[:_MOST_ENTRIES]
+        shown = list(value.items() if isinstance(value, Mapping) else (("", each) for each in value))
         simple = [self._field(key, each) for key, each in shown if not isinstance(each, dict | list)]
         yield from filter(None, [self._say("comma").join(filter(None, simple))])
         nested = [(key, each) for key, each in shown if isinstance(each, dict | list)]
         for key, each in nested if depth < _DEEPEST else ():
             label = f"{self._label(key)}{self._say('colon')}" if key else ""
             yield from (f"{'' if n else label}{line}" for n, line in enumerate(self._lines(each, depth + 1)))
-        if len(entries) > len(shown):
-            yield self._say("in_all", count=len(entries))
 
     def _field(self, key: str, value: Any) -> str:
         described = str(self.fields.get(key, {}).get("description", "")) if isinstance(value, int | float) else ""

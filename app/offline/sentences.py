@@ -42,7 +42,6 @@ or | 或者 |~or~
 and | 、 | ,~
 yes | 是 | yes
 no | 否 | no
-in_all | …… 共 {count} 项 | … {count} in all
 """
 _ROWS = (row.split(" |") for row in _TABLE.strip().splitlines())
 _SENTENCES = {key: (chinese.strip(), english.strip().replace("~", " ")) for key, chinese, english in _ROWS}

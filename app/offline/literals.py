@@ -1,13 +1,13 @@
 """Literals: the values that a question holds word for word, each with its kind and position."""
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from typing import Any
 
-from app.gazetteer.gazetteer import Place, find_place, lesser_places, mentions, zone_ids
+from app.gazetteer.gazetteer import find_place, lesser_places, mentions, zone_ids
 from app.gazetteer.languages import Language, language_of, languages
 from app.gazetteer.qualifiers import find_qualifier
 from app.offline.text import Text
@@ -83,11 +83,11 @@ _DAYS = re.compile("|".join(f"(?P<_{kind}>{form})" for kind, form in _DAY_FORMS.
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = rf"(?P<m>{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?"
 _DAY, _YEAR = r"(?P<d>3[01]|[12][0-9]|0?[1-9])", "(?P<y>[0-9]{4})"
-_DATES = (
-    rf"(?<![0-9]){_YEAR}\s*[-/年]\s*(?P<m>1[0-2]|0?[1-9])\s*[-/月]\s*{_DAY}(?![0-9])[日号]?",
-    rf"\b{_MONTH} {_DAY},? {_YEAR}\b",
-    rf"\b{_DAY} {_MONTH} {_YEAR}\b",
-)
+_DATES = [
+    re.compile(rf"(?<![0-9]){_YEAR}\s*[-/年]\s*(?P<m>1[0-2]|0?[1-9])\s*[-/月]\s*{_DAY}(?![0-9])[日号]?"),
+    re.compile(rf"\b{_MONTH} {_DAY},? {_YEAR}\b"),
+    re.compile(rf"\b{_DAY} {_MONTH} {_YEAR}\b"),
+]
 _TIME = re.compile(
     r"(?P<p>下午|晚上)?\s?(?<![0-9:.])(?P<h>[01]?[0-9]|2[0-3])(?:(?::|点[钟整]?)(?P<n>[0-5][0-9]|半)?(?:\s?(?P<q>[ap])\.?m\b)?"
     r"|\s?(?P<r>[ap])\.?m\b)(?![0-9:])"
@@ -120,54 +120,76 @@ ROW = re.compile(
     r"\s*(?:[,、&;]|\b(?:and|or)\b|[和与跟及比]|还是|以及)(?:[\s,、]|\b(?:and|or|in|to|into|at|for|from)\b|[在从])*"
 )
 """What stands between the values of a row."""
+_Value = tuple[str, Any, int, int]
 
 
 def find_literals(text: Text) -> list[Literal]:
     """Find the values of a text in their order; where two overlap, the kind that is more certain counts."""
-    flat, readable = text.command, text.readable
-    is_shouted = readable.isupper() and len(re.findall("[A-Z]+", readable)) > 2
-    finders: tuple[tuple[str, Iterable[tuple[Any, int, int]]], ...] = (
-        ("quoted", ((text.raw[start:end], start, end) for start, end in text.quotes)),
-        ("zone", _zones(readable)),
-        ("word", ((match[0].lstrip("#"), *match.span()) for match in _WORD.finditer(readable))),
-        ("date", _dates(flat)),
-        ("duration", _durations(flat)),
-        ("time", _times(flat)),
-        ("days", _find_days(flat)),
-        ("currency", _named(flat, "currency")),
-        ("language", _named(flat, "language")),
-        ("place", _places(readable)),
-        ("name", _unknown_places(readable)),
-        ("word", ((match[0], *match.span()) for match in _CAPITALS.finditer(readable) if not is_shouted)),
-        ("number", ((_read_number(match[0]), *match.span()) for match in _NUMBER.finditer(flat))),
-    )
     found: list[Literal] = []
-    taken = bytearray(len(flat))
-    for kind, (value, start, end) in ((kind, each) for kind, finder in finders for each in finder):
+    taken = bytearray(len(text.flat))
+    for kind, value, start, end in _values(text):
         if not any(taken[start:end]) and len(found) < 60:
             taken[start:end] = b"\1" * (end - start)
-            kind = "name" if kind == "place" and value is None else kind
             written = text.raw[start:end].strip()
-            found.append(Literal(kind, value, start, end, written, flat[max(start - 12, 0) : start]))
+            found.append(Literal(kind, value, start, end, written, text.command[max(start - 12, 0) : start]))
     return sorted(found, key=lambda each: each.start)
 
 
-def _find_days(text: str) -> Iterator[tuple[Days, int, int]]:
-    """Find the phrases for days in a folded text, each with its position."""
-    for match in _DAYS.finditer(text):
-        kind = next(each for each in _DAY_FORMS if match[f"_{each}"])
-        yield replace(_days(kind, match), phrase=match[0]), *match.span()
+def _values(text: Text) -> Iterator[_Value]:
+    """Each value with its kind and position, the more certain kinds first."""
+    flat, readable = text.command, text.readable
+    yield from (("quoted", text.raw[start:end], start, end) for start, end in text.quotes)
+    yield from _read("zone", _ZONE, readable, _zone)
+    yield from _read("word", _WORD, readable, lambda match: match[0].lstrip("#"))
+    for form in _DATES:
+        yield from _read("date", form, flat, _date)
+    yield from _read("duration", _DURATION, flat, _duration)
+    yield from _read("time", _TIME, flat, _time)
+    yield from _read("days", _DAYS, flat, _days)
+    yield from _read("currency", _names("currency"), flat, lambda match: CURRENCIES.get(match["name"] or match[0]))
+    yield from _read("language", _names("language"), flat, lambda match: _languages().get(match["name"] or match[0]))
+    yield from _places(readable)
+    if not readable.isupper() or len(re.findall("[A-Z]+", readable)) < 3:
+        yield from _read("word", _CAPITALS, readable, lambda match: match[0])
+    yield from _read("number", _NUMBER, flat, lambda match: _read_number(match[0]))
 
 
-def _days(kind: str, match: re.Match[str]) -> Days:
-    if kind.isdecimal():
-        return Days(int(kind), int(kind))
-    if kind in ("end", "weekday"):
-        day = _HAN.index(match["w"]) if match["w"] else _NAMES.index(match["e"]) if match["e"] else None
-        return Days(0, 6, (5, 6) if day is None else (day,))
+def _read(kind: str, form: re.Pattern[str], text: str, reader: Callable[[re.Match[str]], Any]) -> Iterator[_Value]:
+    found = ((match, reader(match)) for match in form.finditer(text))
+    yield from ((kind, value, *match.span()) for match, value in found if value is not None)
+
+
+def _date(match: re.Match[str]) -> str:
+    """A date as ``yyyy-mm-dd``; one without its year is none."""
+    month = int(match["m"]) if match["m"].isdecimal() else _MONTHS.index(match["m"]) + 1
+    return f"{match['y']}-{month:02}-{int(match['d']):02}"
+
+
+def _time(match: re.Match[str]) -> str:
+    """A time of day as ``HH:mm``."""
+    part, hour = match["p"] or match["q"] or match["r"], int(match["h"])
+    hour = hour % 12 + 12 * (part != "a") if part and hour < 13 else hour
+    return f"{hour:02}:{30 if match['n'] == '半' else int(match['n'] or 0):02}"
+
+
+def _duration(match: re.Match[str]) -> str | None:
+    """A span of one unit, counted from now, as an ISO-8601 duration."""
+    is_half, unit = match["n"].startswith(("半", "half")), _UNITS[match["u"][0]]
+    if not (match["l"] or match[0].startswith("in ")) or (is_half and unit != "H"):
+        return None
+    return "PT30M" if is_half else f"PT{_read_number(match['n'])}{unit}"
+
+
+def _days(match: re.Match[str]) -> Days:
+    kind = next(each for each in _DAY_FORMS if match[f"_{each}"])
+    if kind == "weekday":
+        day = _HAN.index(match["w"]) if match["w"] else _NAMES.index(match["e"])
+        return Days(0, 6, (day,), match[0])
+    if kind == "end":
+        return Days(0, 6, (5, 6), match[0])
     numeral = re.search(_NUMERAL, match[0])
-    count = int(_read_number(numeral[0])) if numeral else 1
-    return Days(count, count) if kind == "later" else Days(0, count - 1)
+    count = int(kind) if kind.isdecimal() else int(_read_number(numeral[0])) if numeral else 1
+    return Days(0 if kind == "span" else count, count - (kind == "span"), (), match[0])
 
 
 def _read_number(text: str) -> float:
@@ -179,67 +201,40 @@ def _read_number(text: str) -> float:
     return 10 * (_DIGITS[tens] or 1) * bool(ten) + _DIGITS[ones]
 
 
-def _dates(flat: str) -> Iterator[tuple[str, int, int]]:
-    """Dates as ``yyyy-mm-dd``; one without its year is none."""
-    for match in (match for form in _DATES for match in re.finditer(form, flat)):
-        month = int(match["m"]) if match["m"].isdecimal() else _MONTHS.index(match["m"]) + 1
-        yield f"{match['y']}-{month:02}-{int(match['d']):02}", *match.span()
-
-
-def _times(flat: str) -> Iterator[tuple[str, int, int]]:
-    """Times of day as ``HH:mm``."""
-    for match in _TIME.finditer(flat):
-        part, hour = match["p"] or match["q"] or match["r"], int(match["h"])
-        hour = hour % 12 + 12 * (part != "a") if part and hour < 13 else hour
-        yield f"{hour:02}:{30 if match['n'] == '半' else int(match['n'] or 0):02}", *match.span()
-
-
-def _durations(flat: str) -> Iterator[tuple[str, int, int]]:
-    """Spans of one unit, counted from now, as ISO-8601 durations."""
-    for match in _DURATION.finditer(flat):
-        is_half, unit = match["n"].startswith(("半", "half")), _UNITS[match["u"][0]]
-        if (match["l"] or match[0].startswith("in ")) and (unit == "H" or not is_half):
-            yield "PT30M" if is_half else f"PT{_read_number(match['n'])}{unit}", *match.span()
+@cache
+def _languages() -> dict[str, Language]:
+    return {name: each for each in languages() for name in each.names}
 
 
 @cache
-def _names(kind: str) -> tuple[re.Pattern[str], dict[str, Any]]:
-    """The names of all languages or currencies as one pattern, and what they mean."""
-    spoken = {name: each for each in languages() for name in each.names}
-    by_name: dict[str, Any] = dict(CURRENCIES if kind == "currency" else spoken)
+def _names(kind: str) -> re.Pattern[str]:
+    """The names of all languages or currencies as one pattern."""
+    by_name = CURRENCIES if kind == "currency" else _languages()
     names = [re.escape(each) for each in sorted(by_name, key=len, reverse=True) if each[0].isalpha()]
     latin, others = ("|".join(each for each in names if each.isascii() == flag) for flag in (True, False))
-    return re.compile(rf"(?<![a-z])(?P<name>{latin})s?(?![a-z])|{others}|[$€£]"), by_name
+    return re.compile(rf"(?<![a-z])(?P<name>{latin})s?(?![a-z])|{others}|[$€£]")
 
 
-def _named(flat: str, kind: str) -> Iterator[tuple[Language | str, int, int]]:
-    pattern, by_name = _names(kind)
-    found = ((match, by_name.get(match["name"] or match[0])) for match in pattern.finditer(flat))
-    yield from ((value, *match.span()) for match, value in found if value)
+@cache
+def _zones() -> dict[str, str]:
+    return {zone.lower(): zone for zone in zone_ids()}
 
 
-def _zones(readable: str) -> Iterator[tuple[str, int, int]]:
-    """Time zones: UTC+8, Asia/Tokyo."""
-    known = {zone.lower(): zone for zone in zone_ids()} if "/" in readable else {}
-    for match in _ZONE.finditer(readable):
-        name = match[0].replace(" ", "")
-        if zone := known.get(name.lower()) or ("" if "/" in name else name):
-            yield zone, *match.span()
+def _zone(match: re.Match[str]) -> str | None:
+    """A time zone: UTC+8, Asia/Tokyo."""
+    name = match[0].replace(" ", "")
+    return _zones().get(name.lower()) if "/" in name else name
 
 
-def _places(readable: str) -> Iterator[tuple[Place | None, int, int]]:
-    """Known places, each with the country or state beside it; ``None`` if that belongs to another of the name."""
+def _places(readable: str) -> Iterator[_Value]:
+    """Known places, each with the country or state beside it, and names at the position of a place: in Blorptown."""
     known = [(find_qualifier(readable, each.start, each.end, each.place), each) for each in mentions(readable)]
     for wider, each in sorted(known, key=lambda each: each[0] is None):
         start, end, is_own = wider or (each.start, each.end, True)
-        yield each.place if is_own else None, start, end
+        yield ("place", each.place, start, end) if is_own else ("name", None, start, end)
     for place in lesser_places():
         for match in re.finditer(rf"(?:{'|'.join(place.names[1:])})(?=[和与、的天今明后]|未来|现在|$)", readable):
-            yield place, *match.span()
-
-
-def _unknown_places(readable: str) -> Iterator[tuple[None, int, int]]:
-    """Names at the position of a place: in Blorptown."""
+            yield "place", place, *match.span()
     for match in _UNKNOWN_PLACE.finditer(readable):
         if not (language_of(match[1]) or find_place(match[1]) or match[1].lower().startswith(_MONTHS)):
-            yield None, *match.span(1)
+            yield "name", None, *match.span(1)

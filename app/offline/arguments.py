@@ -9,11 +9,11 @@ from typing import Any
 from app.gazetteer.gazetteer import Place
 from app.gazetteer.languages import Language
 from app.offline.literals import ROW, Days, Literal
-from app.offline.text import Span, Text
+from app.offline.text import Span, Text, marked
 from app.offline.tools import OfferedTool, Parameter
 from app.offline.vocabulary import FUNCTION_WORDS, SYNONYMS, UNITS, stem
 
-__all__ = ["Arguments", "named_arguments"]
+__all__ = ["Arguments"]
 
 _ACCEPTED = {
     "id": ("word", "number", "quoted"),
@@ -27,34 +27,24 @@ _ACCEPTED = {
     "date_time": ("duration", "quoted"),
     "text": ("quoted",),
 }
+_SPOKEN = ("other", "id", "word", "choice", "number")
 _VAGUE = ("other", "word", "id", "pattern", "number")
 _BEFORE = {
     "source": r"(?:\bfrom|从|由|自|[0-9]) ?$",
     "target": r"(?:\bto|\binto|\bin|\bhow many|多少|到|去|成|为|换|往|至) ?$",
 }
-
-
-def named_arguments(tool: OfferedTool, text: Text) -> dict[str, tuple[Any, Span]]:
-    """The arguments that a question writes as ``name: value`` or ``the name is value``, each with its position.
-
-    A value ends at the next name; one that is no list and no longer text also at a comma.
-    """
-    by_name = {each.name.lower(): each for each in tool.parameters if each.name and each.type != "object"}
-    names = "|".join(map(re.escape, sorted(by_name, key=len, reverse=True))) or r"(?!)"
-    form = rf"(?<![\w-])(?P<name>{names})(?![\w-])\s*(?:[:=]|(?P<is>\bis\b|[是为]))\s*"
-    spoken = ("other", "id", "word", "choice", "number")
-    starts = [each for each in re.finditer(form, text.flat) if not each["is"] or by_name[each["name"]].role in spoken]
-    found: dict[str, tuple[Any, Span]] = {}
-    for match, end in zip(starts, [*(each.start() for each in starts[1:]), len(text.raw)], strict=False):
-        parameter, start = by_name[match["name"]], match.end()
-        quoted = next((span for span in text.quotes if 0 <= span[0] - start <= 1), None)
-        written = text.raw[slice(*quoted)] if quoted else text.raw[start:end]
-        if not quoted and parameter.type != "array" and parameter.role != "text":
-            written = re.split(r"[,;，；\n。?？!]|\.(?=\s|$)| and ", written, maxsplit=1)[0]
-        if (value := parameter.read(written)) is not None and parameter.name not in found:
-            stop = quoted[1] if quoted else start + len(written.rstrip(" ,;，；\n"))
-            found[parameter.name] = value, (match.start(), stop)
-    return found
+# What stands around a text and is no part of it; what stands in its place.
+_AROUND = (
+    r"(?:[\s\0,.:?!、。&\"“”]|\b(?:and|please|pls|for me|called|named|about|for|is)\b"
+    r"|请问|请|帮我|麻烦|一下|分别|这个词|这句话|[把将和与及跟吗呢的是])*"
+)
+_PRONOUN = re.compile(
+    r"(?:the )?(?:th[ie]s|that|it|these|those|them|my|your|last|following|above|previous|text|sentence|question|answer"
+    r"|result)\b|这|那|它|[以上下]面|以[上下]|刚才|结果|回答|内容|最后"
+    r"|(?:(?:the|an?|some|in|to|into|of|i|me|name)\b\W*)+$"
+)
+_NOTHING = re.compile(f"(?:{'|'.join(each for each in FUNCTION_WORDS if not each.isascii())})+")
+_TO_LANGUAGE = re.compile(r"(?:\b(?:from|into|to|in)\s+(?:the )?|[译翻]?[成为到作]\s*|[用从]\s*)$")
 
 
 @dataclass(slots=True)
@@ -63,8 +53,8 @@ class Arguments:
 
     Args:
         literals: The values of the question, in their order; each is used once.
-        pieces: The unexplained parts of the question, of which one can be a text.
-        named: The arguments that are written with their names.
+        topic: The positions of the words that name the tool.
+        named: The positions of the arguments that are written with their names.
         used, unfit: The positions that arguments explain, and the literals that none holds.
         others: Further values for one of the arguments, each for a call of its own.
         is_loose: Whether a value was recognised by its position alone.
@@ -73,8 +63,8 @@ class Arguments:
     tool: OfferedTool
     text: Text
     literals: Sequence[Literal]
-    pieces: Sequence[Span] = ()
-    named: Mapping[str, tuple[Any, Span]] = field(default_factory=dict)
+    topic: Sequence[Span]
+    named: list[Span] = field(default_factory=list)
     values: dict[str, Any] = field(default_factory=dict)
     missing: list[Parameter] = field(default_factory=list)
     used: list[Span] = field(default_factory=list)
@@ -84,8 +74,8 @@ class Arguments:
 
     def fill(self) -> "Arguments":
         """Fill every parameter that the question has a value for."""
-        found: dict[str, Any] = {name: value for name, (value, _) in self.named.items()}
-        self.used += [span for _, span in self.named.values()]
+        found = self._named()
+        self.used += self.named
         parameters = sorted(self.tool.parameters, key=lambda each: (each.role != "text", not each.required))
         # A number with its unit is no other parameter's, and a text is what all others leave.
         for each in (each for each in parameters if each.role == "number"):
@@ -104,6 +94,29 @@ class Arguments:
         self.values = {each.name: found[each.name] for each in self.tool.parameters if each.name in found}
         self.unfit = [each.text for each in self.literals if self._is_free(each) and not self._is_harmless(each)]
         return self
+
+    def _named(self) -> dict[str, Any]:
+        """The arguments that are written as ``name: value`` or ``the name is value``.
+
+        A value ends at the next name; one that is no list and no longer text also at a comma.
+        """
+        text = self.text
+        by_name = {each.name.lower(): each for each in self.tool.parameters if each.name and each.type != "object"}
+        names = "|".join(map(re.escape, sorted(by_name, key=len, reverse=True))) or r"(?!)"
+        form = rf"(?<![\w-])(?P<name>{names})(?![\w-])\s*(?:[:=]|(?P<is>\bis\b|[是为]))\s*"
+        every = re.finditer(form, text.flat)
+        starts = [each for each in every if not each["is"] or by_name[each["name"]].role in _SPOKEN]
+        found: dict[str, Any] = {}
+        for match, end in zip(starts, [*(each.start() for each in starts[1:]), len(text.raw)], strict=False):
+            parameter, start = by_name[match["name"]], match.end()
+            quoted = next((span for span in text.quotes if 0 <= span[0] - start <= 1), None)
+            written = text.raw[slice(*quoted)] if quoted else text.raw[start:end]
+            if not quoted and parameter.type != "array" and parameter.role != "text":
+                written = re.split(r"[,;，；\n。?？!]|\.(?=\s|$)| and ", written, maxsplit=1)[0]
+            if (value := parameter.read(written)) is not None and parameter.name not in found:
+                found[parameter.name] = value
+                self.named.append((match.start(), quoted[1] if quoted else start + len(written.rstrip(" ,;，；\n"))))
+        return found
 
     def _free(self, parameter: Parameter, found: Mapping[str, Any]) -> Sequence[Literal]:
         """The values for a parameter; if any word or number may be one, those beside its name, or if it is required."""
@@ -207,9 +220,8 @@ class Arguments:
 
     def _piece(self, parameter: Parameter) -> str | None:
         """The one part of the question that nothing else explains: a text, or a name of a few words."""
-        if len(self.pieces) != 1:
-            return None
-        ((start, end),) = self.pieces
+        pieces = _pieces(self.text, self.topic, self.literals, self.named)
+        start, end = pieces[0] if len(pieces) == 1 else (0, 0)
         for first, last in self.used:  # what other arguments hold at an end is no part of it
             start = max(start, last) if first <= start else start
             end = min(end, first) if last >= end else end
@@ -230,6 +242,29 @@ class Arguments:
         is_calendar = "#date" in self.tool.vocabulary and not self.tool.parameters
         is_day = literal.kind == "days" and literal.value.first == literal.value.last
         return is_day and (is_calendar or literal.value.last == 0)
+
+
+def _pieces(text: Text, spans: Sequence[Span], literals: Sequence[Literal], named: Sequence[Span]) -> list[Span]:
+    """The parts of a question between what names the tool, the languages and the quotations: one can be a text."""
+    topic = min(spans)[0] if spans else 0
+    spans = [*spans, *named]
+    for each in (each for each in literals if each.kind in ("language", "quoted")):
+        lead = _TO_LANGUAGE.search(text.command[: each.start])
+        spans.append((lead.start() if lead else each.start, each.end))
+    gaps = re.finditer(rb"\0+", marked(text, spans))
+    return [span for gap in gaps if (span := _trimmed(text, *gap.span(), is_led=topic < gap.start()))]
+
+
+def _trimmed(text: Text, start: int, end: int, *, is_led: bool) -> Span | None:
+    """A part without politeness around it; ``None`` if nothing is left, or only words that stand for a text.
+
+    Words that say nothing may be meant where the tool's verb leads to them: "translate plan".
+    """
+    part = re.compile(rf"{_AROUND}(.*?){_AROUND}", re.DOTALL).fullmatch(text.flat, start, end)
+    span = part.span(1) if part else (end, end)
+    words = [word for word, _ in text.within([span]).tokens]
+    says = is_led or any(word not in FUNCTION_WORDS and not _NOTHING.fullmatch(word) for word in words)
+    return span if words and says and not _PRONOUN.match(text.flat, *span) else None
 
 
 def _become(parameter: Parameter, literal: Literal) -> Literal:

@@ -110,6 +110,5 @@ def _borrowing(reading: Reading, others: Sequence[Reading]) -> Reading:
     kinds = {"place", "zone", "name", *(["days"] if takes_days else [])} - {each.kind for each in reading.literals}
     lent = (replace(each, before="") for other in others for each in other.literals if each.kind in kinds)
     literals = (*lent, *reading.literals)
-    given = reading.arguments
-    arguments = Arguments(reading.tool, reading.text, literals, given.pieces, given.named).fill()
+    arguments = Arguments(reading.tool, reading.text, literals, reading.arguments.topic).fill()
     return replace(reading, literals=literals, arguments=arguments)

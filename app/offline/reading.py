@@ -1,18 +1,17 @@
 """Reading: what a question, or a part of it, asks of one tool, and which of its words nothing explains."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
-from app.offline.arguments import Arguments, named_arguments
+from app.offline.arguments import Arguments
 from app.offline.literals import Literal
-from app.offline.text import Span, Text
+from app.offline.text import Span, Text, marked
 from app.offline.tools import OfferedTool, terms_of
 from app.offline.vocabulary import ACTIONS, FUNCTION_WORDS, concepts_of
 
-__all__ = ["Reading", "leftover", "read"]
+__all__ = ["Reading", "read"]
 
 _ENOUGH, _NAMED = 3, 100
 _NEGATED = re.compile(
@@ -27,18 +26,6 @@ _NO_ORDER = re.compile(
     r"\b(?:if|would)\b(?! you)|^(?!.*\byou\b).*[?？]\W*$"
     r"|怎么|如何|为什么|如果|假如|要是|多少|吗|了|过|能不能|可不可以|是否|谁"
 )
-# What stands around a text and is no part of it; what stands in its place.
-_AROUND = (
-    r"(?:[\s\0,.:?!、。&\"“”]|\b(?:and|please|pls|for me|called|named|about|for|is)\b"
-    r"|请问|请|帮我|麻烦|一下|分别|这个词|这句话|[把将和与及跟吗呢的是])*"
-)
-_PRONOUN = re.compile(
-    r"(?:the )?(?:th[ie]s|that|it|these|those|them|my|your|last|following|above|previous|text|sentence|question|answer"
-    r"|result)\b|这|那|它|[以上下]面|以[上下]|刚才|结果|回答|内容|最后"
-    r"|(?:(?:the|an?|some|in|to|into|of|i|me|name)\b\W*)+$"
-)
-_NOTHING = re.compile(f"(?:{'|'.join(each for each in FUNCTION_WORDS if not each.isascii())})+")
-_TO_LANGUAGE = re.compile(r"(?:\b(?:from|into|to|in)\s+(?:the )?|[译翻]?[成为到作]\s*|[用从]\s*)$")
 
 
 @dataclass(slots=True)
@@ -83,44 +70,37 @@ def read(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> Reading 
     units = [each.name for each in tool.parameters if each.role == "choice" and each.side]
     if not named and score < _ENOUGH and not (units and tool.metadata.is_read_only):
         return None
-    given, spans = named_arguments(tool, text), [*spans, *([named.span()] if named else [])]
-    explained = _marked(text, spans)
+    spans += [named.span()] if named else []
+    explained = marked(text, spans)
     own = [each for each in own if each.kind not in ("word", "currency") or not explained[each.start]]
-    arguments = Arguments(tool, text, own, _pieces(text, spans, own, given), given).fill()
+    arguments = Arguments(tool, text, own, spans).fill()
     # Two units to convert between name a tool as well as its words do.
     if not named and score < _ENOUGH and not (len(units) > 1 and arguments.values.keys() >= set(units)):
         return None
-    explained = _marked(text, [*spans, *arguments.used])
+    explained = marked(text, [*spans, *arguments.used])
     if any(each["no"] and not explained[each.start()] for each in _NEGATED.finditer(text.command)):
         return None
-    rest = [] if named and given else leftover(tool, text, [*spans, *arguments.used], own)
+    rest = [] if named and arguments.named else _leftover(tool, text, [*spans, *arguments.used], own)
     is_certain = named is not None or (_is_ordered(tool, text, spans) and not (arguments.is_loose or arguments.others))
     score = _NAMED if named else score
     return Reading(tool, text, score, tuple(own), arguments, rest, is_certain)
 
 
-def leftover(tool: OfferedTool, text: Text, spans: Sequence[Span], literals: Sequence[Literal]) -> list[str]:
+def _leftover(tool: OfferedTool, text: Text, spans: Sequence[Span], literals: Sequence[Literal]) -> list[str]:
     """Words that say something and that nothing explains; literals are judged with the arguments."""
     known = [(start, start + len(piece)) for piece, start, _ in _words(tool, text) if piece in FUNCTION_WORDS]
-    marks = _marked(text, [*known, *spans, *((each.start, each.end) for each in literals)])
+    marks = marked(text, [*known, *spans, *((each.start, each.end) for each in literals)])
     gaps = (
         (start, gap) for word, start in text.tokens for gap in re.finditer(rb"\0+", marks[start : start + len(word)])
     )
     return [text.flat[start + gap.start() : start + gap.end()] for start, gap in gaps]
 
 
-def _marked(text: Text, spans: Sequence[Span]) -> bytearray:
-    marks = bytearray(len(text.flat))
-    for start, end in spans:
-        marks[start:end] = b"\1" * (end - start)
-    return marks
-
-
 def _score(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> tuple[int, list[Span]]:
     """How many words of a part name the tool, and where they stand."""
     weights: dict[str, int] = {}
     spans: list[Span] = []
-    taken = _marked(text, [(each.start, each.end) for each in literals if each.kind not in ("word", "currency")])
+    taken = marked(text, [(each.start, each.end) for each in literals if each.kind not in ("word", "currency")])
     for piece, start, term in _words(tool, text):
         if term and not taken[start]:
             weights[term] = tool.vocabulary.get(term, len(piece))
@@ -153,29 +133,6 @@ def _words(tool: OfferedTool, text: Text) -> Iterator[tuple[str, int, str]]:
 def _term(tool: OfferedTool, word: str) -> str:
     matched = [each for each in terms_of(word) if each in tool.vocabulary and (each[0] == "#" or word.isascii())]
     return max(matched, key=lambda each: (each not in ACTIONS, tool.vocabulary[each], each), default="")
-
-
-def _pieces(text: Text, spans: list[Span], literals: Sequence[Literal], named: Mapping[str, Any]) -> list[Span]:
-    """The parts of a question between what names the tool, the languages and the quotations: one can be a text."""
-    topic = min(spans)[0] if spans else 0
-    spans = [*spans, *(span for _, span in named.values())]
-    for each in (each for each in literals if each.kind in ("language", "quoted")):
-        lead = _TO_LANGUAGE.search(text.command[: each.start])
-        spans.append((lead.start() if lead else each.start, each.end))
-    gaps = re.finditer(rb"\0+", _marked(text, spans))
-    return [span for gap in gaps if (span := _trimmed(text, *gap.span(), is_led=topic < gap.start()))]
-
-
-def _trimmed(text: Text, start: int, end: int, *, is_led: bool) -> Span | None:
-    """A part without politeness around it; ``None`` if nothing is left, or only words that stand for a text.
-
-    Words that say nothing may be meant where the tool's verb leads to them: "translate plan".
-    """
-    part = re.compile(rf"{_AROUND}(.*?){_AROUND}", re.DOTALL).fullmatch(text.flat, start, end)
-    span = part.span(1) if part else (end, end)
-    words = [word for word, _ in text.within([span]).tokens]
-    says = is_led or any(word not in FUNCTION_WORDS and not _NOTHING.fullmatch(word) for word in words)
-    return span if words and says and not _PRONOUN.match(text.flat, *span) else None
 
 
 def _is_ordered(tool: OfferedTool, text: Text, spans: Sequence[Span]) -> bool:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from toolchat.tool_calling.text_normalization import normalize_name
 
-__all__ = ["LONGEST", "Span", "Text", "is_chinese"]
+__all__ = ["LONGEST", "Span", "Text", "is_chinese", "marked"]
 
 Span = tuple[int, int]
 LONGEST = 32_000
@@ -91,6 +91,14 @@ def is_chinese(flat: str, *, otherwise: bool = False) -> bool:
     """Whether a text has rather Chinese characters than Latin words; ``otherwise`` if it has neither."""
     han, words = len(re.findall("[㐀-鿿]", flat)), len(re.findall("[a-z]+", flat.lower()))
     return han >= words if han or words else otherwise
+
+
+def marked(text: Text, spans: Sequence[Span]) -> bytearray:
+    """One byte for each character: 1 within the spans."""
+    marks = bytearray(len(text.flat))
+    for start, end in spans:
+        marks[start:end] = b"\1" * (end - start)
+    return marks
 
 
 def _masked(text: str, spans: Sequence[Span], by: str = "\0") -> str:

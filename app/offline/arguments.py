@@ -9,7 +9,7 @@ from typing import Any
 from app.gazetteer.gazetteer import Place
 from app.gazetteer.languages import Language
 from app.offline.literals import ROW, Days, Literal
-from app.offline.text import Span, Text, marked
+from app.offline.text import Span, Text, masked
 from app.offline.tools import OfferedTool, Parameter
 from app.offline.vocabulary import FUNCTION_WORDS, SYNONYMS, UNITS, stem
 
@@ -251,7 +251,7 @@ def _pieces(text: Text, spans: Sequence[Span], literals: Sequence[Literal], name
     for each in (each for each in literals if each.kind in ("language", "quoted")):
         lead = _TO_LANGUAGE.search(text.command[: each.start])
         spans.append((lead.start() if lead else each.start, each.end))
-    gaps = re.finditer(rb"\0+", marked(text, spans))
+    gaps = re.finditer(r"[^\0]+", masked(text.flat, spans))
     return [span for gap in gaps if (span := _trimmed(text, *gap.span(), is_led=topic < gap.start()))]
 
 
@@ -262,7 +262,7 @@ def _trimmed(text: Text, start: int, end: int, *, is_led: bool) -> Span | None:
     """
     part = re.compile(rf"{_AROUND}(.*?){_AROUND}", re.DOTALL).fullmatch(text.flat, start, end)
     span = part.span(1) if part else (end, end)
-    words = [word for word, _ in text.within([span]).tokens]
+    words = [word for word, _ in text.words([(0, span[0]), (span[1], len(text.flat))])]
     says = is_led or any(word not in FUNCTION_WORDS and not _NOTHING.fullmatch(word) for word in words)
     return span if words and says and not _PRONOUN.match(text.flat, *span) else None
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from app.offline.literals import ROW, Literal, find_literals
 from app.offline.planning import Plan, plan
 from app.offline.replies import proposal
-from app.offline.text import Text
+from app.offline.text import Text, masked
 from app.offline.tools import OfferedTool
 
 __all__ = ["read_conversation"]
@@ -52,10 +52,7 @@ def read_conversation(asked: Sequence[tuple[str, str]], tools: Sequence[OfferedT
 def _changed(before: Text, text: Text) -> Text | None:
     """The question before with the values of a follow-up instead of its own; ``None`` if that says anything else."""
     values = find_literals(text) if len(text.raw) <= _LONGEST else []
-    around = text.flat
-    for each in values:
-        around = around[: each.start] + "\0" * (each.end - each.start) + around[each.end :]
-    if not values or not _AROUND.fullmatch(around):
+    if not values or not _AROUND.fullmatch(masked(text.flat, [(each.start, each.end) for each in values])):
         return None
     raw, own = before.raw, find_literals(before)
     by_kind = {_kind(each): [one for one in own if _kind(one) == _kind(each)] for each in values}

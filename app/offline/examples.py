@@ -13,7 +13,6 @@ __all__ = ["examples_of"]
 # A phrase for a parameter of each role, in Chinese and English.
 _TABLE = """
 number | 2 | 2
-days | 3天 | for 3 days
 date | 2030-01-31 | on 2030-01-31
 time | 19:30 | at 19:30
 date_time | 10分钟后 | in 10 minutes
@@ -24,7 +23,7 @@ place target | 到罗马 | to Rome
 language | 法语 | in French
 language target | 成法语 | into French
 currency | 美元 | USD
-currency target | 换成欧元 | to EUR
+currency target | 到欧元 | to EUR
 id | A1 | A1
 name | 王伟 | Ann
 name target | 王伟 | to Ann

@@ -7,7 +7,7 @@ from itertools import chain
 
 from app.offline.arguments import Arguments
 from app.offline.literals import Literal
-from app.offline.text import Span, Text, marked
+from app.offline.text import Span, Text, masked
 from app.offline.tools import OfferedTool, terms_of
 from app.offline.vocabulary import ACTIONS, FUNCTION_WORDS, concepts_of
 
@@ -71,38 +71,34 @@ def read(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> Reading 
     if not named and score < _ENOUGH and not (units and tool.metadata.is_read_only):
         return None
     spans += [named.span()] if named else []
-    explained = marked(text, spans)
-    own = [each for each in own if each.kind not in ("word", "currency") or not explained[each.start]]
+    rest = masked(text.command, spans)
+    own = [each for each in own if each.kind not in ("word", "currency") or rest[each.start] != "\0"]
     arguments = Arguments(tool, text, own, spans).fill()
     # Two units to convert between name a tool as well as its words do.
     if not named and score < _ENOUGH and not (len(units) > 1 and arguments.values.keys() >= set(units)):
         return None
-    explained = marked(text, [*spans, *arguments.used])
-    if any(each["no"] and not explained[each.start()] for each in _NEGATED.finditer(text.command)):
+    rest = masked(text.command, [*spans, *arguments.used])
+    if any(each["no"] and rest[each.start()] != "\0" for each in _NEGATED.finditer(text.command)):
         return None
-    rest = [] if named and arguments.named else _leftover(tool, text, [*spans, *arguments.used], own)
+    leftover = [] if named and arguments.named else _leftover(tool, text, [*spans, *arguments.used], own)
     is_certain = named is not None or (_is_ordered(tool, text, spans) and not (arguments.is_loose or arguments.others))
     score = _NAMED if named else score
-    return Reading(tool, text, score, tuple(own), arguments, rest, is_certain)
+    return Reading(tool, text, score, tuple(own), arguments, leftover, is_certain)
 
 
 def _leftover(tool: OfferedTool, text: Text, spans: Sequence[Span], literals: Sequence[Literal]) -> list[str]:
     """Words that say something and that nothing explains; literals are judged with the arguments."""
     known = [(start, start + len(piece)) for piece, start, _ in _words(tool, text) if piece in FUNCTION_WORDS]
-    marks = marked(text, [*known, *spans, *((each.start, each.end) for each in literals)])
-    gaps = (
-        (start, gap) for word, start in text.tokens for gap in re.finditer(rb"\0+", marks[start : start + len(word)])
-    )
-    return [text.flat[start + gap.start() : start + gap.end()] for start, gap in gaps]
+    return [word for word, _ in text.words([*known, *spans, *((each.start, each.end) for each in literals)])]
 
 
 def _score(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> tuple[int, list[Span]]:
     """How many words of a part name the tool, and where they stand."""
     weights: dict[str, int] = {}
     spans: list[Span] = []
-    taken = marked(text, [(each.start, each.end) for each in literals if each.kind not in ("word", "currency")])
+    rest = masked(text.flat, [(each.start, each.end) for each in literals if each.kind not in ("word", "currency")])
     for piece, start, term in _words(tool, text):
-        if term and not taken[start]:
+        if term and rest[start] != "\0":
             weights[term] = tool.vocabulary.get(term, len(piece))
             spans.append((start, start + len(piece)))
     is_action = ACTIONS.issuperset(weights) and len(tool.name_words) > 1
@@ -114,7 +110,7 @@ def _words(tool: OfferedTool, text: Text) -> Iterator[tuple[str, int, str]]:
 
     Rows of Chinese characters are cut into the longest pieces that are known.
     """
-    for word, start in text.tokens:
+    for word, start in text.words():
         if not "㐀" <= word[0] <= "鿿":
             is_common = word in FUNCTION_WORDS and word not in tool.name_words
             yield word, start, "" if is_common else _term(tool, word)

@@ -54,14 +54,12 @@ def _fault(reading: Reading, tools: Sequence[OfferedTool], chinese: bool) -> str
     unclear = [*given.unfit, *reading.leftover]
     if not is_meant or len(unclear) > _MOST_UNCLEAR or _DEFINED.search(reading.text.command):
         return ""
-    if unclear and not given.missing:
-        examples = _shown(examples_of(tools, tools, chinese, 2), chinese)
-        return say("unclear", chinese, words=listed(unclear, chinese), tool=tool.name, examples=examples)
-    if unclear or not given.missing:
+    if bool(unclear) == bool(given.missing):
         return ""
-    names = listed((each.described for each in given.missing), chinese)
-    examples = _shown(examples_of([tool], tools, chinese, 1), chinese)
-    return say("missing", chinese, tool=tool.name, names=names, examples=examples)
+    shown = examples_of(tools, tools, chinese, 2) if unclear else examples_of([tool], tools, chinese, 1)
+    names = listed(unclear or (each.described for each in given.missing), chinese)
+    key = "unclear" if unclear else "missing"
+    return say(key, chinese, names=names, tool=tool.name, examples=_shown(shown, chinese))
 
 
 def report(planned: Plan, results: Iterable[tuple[str, PlannedCall | None, str]]) -> str:

@@ -8,8 +8,8 @@ __all__ = ["listed", "say"]
 _TABLE = """
 refusal | 我是离线模型，只能回答这里的工具查得到的问题，这个我帮不上忙{examples}。 |\
  I am the offline model and only answer what one of the tools here can look up, so I cannot help with this{examples}.
-unclear | 我是离线模型，不明白{words}对 {tool} 是什么意思，所以没有调用它{examples}。 |\
- I am the offline model and cannot tell what {words} means for {tool}, so I did not call it{examples}.
+unclear | 我是离线模型，不明白{names}对 {tool} 是什么意思，所以没有调用它{examples}。 |\
+ I am the offline model and cannot tell what {names} means for {tool}, so I did not call it{examples}.
 examples | ；你可以问：{examples} | ; you could ask, for example, {examples}
 no_tools | 我是离线模型，这次没有可用的工具，所以无法回答；可以换用以 /chat-tool-function 结尾的地址，\
 或者设置 DASHSCOPE_API_KEY 或 OPENAI_API_KEY 后重新启动，由真正的大模型回答。 |\

@@ -36,7 +36,7 @@ _BEFORE = {
 # What stands around a text and is no part of it; what stands in its place.
 _AROUND = (
     r"(?:[\s\0,.:?!、。&\"“”]|\b(?:and|please|pls|for me|called|named|about|for|is)\b"
-    r"|请问|请|帮我|麻烦|一下|分别|这个词|这句话|[把将和与及跟吗呢的是])*"
+    r"|请问|请|帮我|麻烦|一下|分别|这个词|这句话|[把将给和与及跟吗呢的是])*"
 )
 _PRONOUN = re.compile(
     r"(?:the )?(?:th[ie]s|that|it|these|those|them|my|your|last|following|above|previous|text|sentence|question|answer"

@@ -39,8 +39,9 @@ def reply(planned: Plan, tools: Sequence[OfferedTool]) -> str:
     if planned.is_confirmed is False or not tools:
         return say("not_run" if tools else "no_tools", chinese)
     faults = [fault for each in planned.readings if (fault := _fault(each, tools, chinese))]
-    examples = _shown(examples_of(tools, tools, chinese, 2), chinese)
-    return "\n".join(dict.fromkeys(faults)) or say("refusal", chinese, examples=examples)
+    if faults:
+        return "\n".join(dict.fromkeys(faults))
+    return say("refusal", chinese, examples=_shown(examples_of(tools, tools, chinese, 2), chinese))
 
 
 def _shown(examples: Sequence[str], chinese: bool) -> str:

@@ -18,7 +18,7 @@ __all__ = ["Result"]
 
 _LONGEST, _LONGEST_VALUE, _DEEPEST = 2000, 600, 5
 _REMINDER = re.compile(r"\s*<reminder>.*?</reminder>", re.DOTALL)
-_CLOCK = frozenset(("date", "time", "time_zone", "weekday", "utc_offset", "description"))
+_CLOCK = frozenset(("date", "time", "time_zone", "zone", "weekday", "utc_offset", "description"))
 # Kinds of errors that are no breakdown.
 _FAILURES = ("rejected", "not-found", "no-such-place", "outcome-unknown")
 _UNITS = {"degrees celsius": " °C", "per cent": "%"}
@@ -47,7 +47,7 @@ class Result:
         if isinstance(value, dict) and value.get("error"):
             shown = self._failure(value["error"])
         elif isinstance(value, dict | list):
-            shown = self._clock(value) or "\n".join(self._lines(self._focused(value)))
+            shown = self._clock(value) or _description(value) or "\n".join(self._lines(self._focused(value)))
         elif value is None or value == "Done":
             shown = self._say("done", tool=self.tool)
         else:
@@ -78,14 +78,14 @@ class Result:
 
     def _clock(self, value: Any) -> str:
         """The sentence for a date, a time and a time zone, with the date of "tomorrow" if that is asked."""
-        if not isinstance(value, dict) or not {"date", "time", "time_zone"} <= value.keys() <= _CLOCK:
+        if not isinstance(value, dict) or not {"date", "time"} <= value.keys() <= _CLOCK:
             return ""
-        if (today := _date(value["date"])) is None or today.year > date.max.year - 3:
+        today, zone = _date(value["date"]), value.get("time_zone", value.get("zone"))
+        if today is None or not zone or today.year > date.max.year - 3:
             return ""
         place = self._say("in", place=self.place) if self.place else ""
         offset = f"{self._say('comma')}UTC{value['utc_offset']}" if value.get("utc_offset") else ""
-        zone = f"{value['time_zone']}{offset}"
-        now = self._say("clock", place=place, day=self._day(today), time=value["time"], zone=zone)
+        now = self._say("clock", place=place, day=self._day(today), time=value["time"], zone=f"{zone}{offset}")
         for each in (each for each in self.days if 0 < each.first < 1000):
             now += self._say("later", phrase=each.phrase.capitalize(), day=self._day(today + timedelta(each.first)))
         return now[:1].upper() + now[1:]
@@ -138,3 +138,9 @@ def _days_of(value: Any) -> list[date]:
     entries = value if isinstance(value, list) else []
     days = [_date(next(iter(each.values()), 0)) if isinstance(each, dict) else None for each in entries]
     return [each for each in days if each] if None not in days else []
+
+
+def _description(value: Any) -> str:
+    """The description in a result, if it says all of it apart from an id."""
+    text = str(value.get("description") or "") if isinstance(value, dict) else ""
+    return text if text and all(str(each) in text for key, each in value.items() if key != "id") else ""

@@ -38,6 +38,7 @@ _AROUND = (
     r"(?:[\s\0,.:?!、。&\"“”]|\b(?:and|please|pls|for me|called|named|about|for|is)\b"
     r"|请问|请|帮我|麻烦|一下|分别|这个词|这句话|[把将给和与及跟吗呢的是])*"
 )
+_ASKED = r"(?:\s|\b(?:what|how|do|does|is|can|could|would|you|i|ok|okay|then|so|now)\b)*"
 _PRONOUN = re.compile(
     r"(?:the )?(?:th[ie]s|that|it|these|those|them|my|your|last|following|above|previous|text|sentence|question|answer"
     r"|result)\b|这|那|它|[以上下]面|以[上下]|刚才|结果|回答|内容|最后"
@@ -260,7 +261,8 @@ def _trimmed(text: Text, start: int, end: int, *, is_led: bool) -> Span | None:
 
     Words that say nothing may be meant where the tool's verb leads to them: "translate plan".
     """
-    part = re.compile(rf"{_AROUND}(.*?){_AROUND}", re.DOTALL).fullmatch(text.flat, start, end)
+    asked = "" if is_led else _ASKED
+    part = re.compile(rf"{_AROUND}{asked}(.*?){_AROUND}", re.DOTALL).fullmatch(text.flat, start, end)
     span = part.span(1) if part else (end, end)
     words = [word for word, _ in text.words([(0, span[0]), (span[1], len(text.flat))])]
     says = is_led or any(word not in FUNCTION_WORDS and not _NOTHING.fullmatch(word) for word in words)

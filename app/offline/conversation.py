@@ -1,15 +1,14 @@
-"""Conversations: a question that goes on with the one before, and the answer to a proposed call."""
+"""Conversations: a question that only changes values of the one before, and the answer to a proposed call."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
-from app.offline.arguments import Arguments
-from app.offline.literals import Literal, find_literals
+from app.offline.literals import ROW, Literal, find_literals
 from app.offline.planning import Plan, plan
-from app.offline.reading import Reading, leftover
 from app.offline.replies import proposal
-from app.offline.text import Text, is_chinese
+from app.offline.text import Text, masked
 from app.offline.tools import OfferedTool
 
 __all__ = ["read_conversation"]
@@ -18,10 +17,12 @@ _YES = re.compile(
     r"\s*(?:yes|yes,? please|y|yeah|sure|ok|okay|do it|go ahead|confirm|是的?|好的?|确认|可以|执行|对|行)[\s.!。]*"
 )
 _NO = re.compile(r"\s*(?:no|no,? thanks|n|don'?t|cancel|不是?|不要|不用|取消|算了)[\s.!。]*")
+# What stands around the values of a follow-up; those have become zeros.
 _AROUND = re.compile(
-    r"(?:[\s,?!.。]|\b(?:and|but|or|ok|okay|thanks|then|so|now|what about|how about|too|please|instead)\b|那么?|还有"
-    r"|换成|改成|好的?|谢谢|再|呢|怎么样|如何)+"
+    r"(?:[\s,?!.。\0\"“”]|\b(?:and|but|or|ok|okay|thanks|then|so|now|what about|how about|too|please|instead|in"
+    r"|to|into|at|for|on|of)\b|那么?|还有|换成|改成|好的?|谢谢|再|呢|怎么样|如何|[和与])+"
 )
+_LONGEST = 300
 
 
 def read_conversation(asked: Sequence[tuple[str, str]], tools: Sequence[OfferedTool]) -> Plan:
@@ -37,40 +38,33 @@ def read_conversation(asked: Sequence[tuple[str, str]], tools: Sequence[OfferedT
         answers_proposal = planned.needs_yes and planned.calls and answer == proposal(planned)
         if answers_proposal and (_YES.fullmatch(text.flat) or _NO.fullmatch(text.flat)):
             planned = replace(planned, is_confirmed=_YES.fullmatch(text.flat) is not None)
-        else:
-            planned = _going_on(plan(text, tools), before)
+            continue
+        planned = plan(text, tools)
+        if not planned.calls and (changed := _changed(before.text, text)):
+            found = plan(changed, tools)
+            # Nobody has ordered the call with the other values.
+            readings = tuple(replace(each, is_certain=False) for each in found.readings)
+            planned = replace(found, readings=readings) if found.calls else planned
         before = planned if any(not each.leftover for each in planned.readings) else before
     return planned
 
 
-def _going_on(planned: Plan, before: Plan) -> Plan:
-    """The plan of the question before with the values of this one, if it has nothing but values."""
-    text = planned.text
-    if planned.calls or len(text.raw) > 300:
-        return planned
-    found = tuple(each for one in before.readings if (each := _continued(one, text)))
-    if not found:
-        return planned
-    has_words = is_chinese(text.flat) or re.match(r"\s*[a-z]{2}", text.flat)
-    return Plan(replace(text, chinese=text.chinese if has_words else before.text.chinese), found)
-
-
-def _continued(reading: Reading, text: Text) -> Reading | None:
-    """The question before with the values of a follow-up; ``None`` if that says anything else."""
-    literals = [_aimed(each) for each in find_literals(text)]
-    around = [each.span() for each in _AROUND.finditer(text.flat)]
-    new = Arguments(reading.tool, text, literals, defaults=False).fill()
-    if not new.values or new.unfit or leftover(reading.tool, text, new.used + around, literals):
+def _changed(before: Text, text: Text) -> Text | None:
+    """The question before with the values of a follow-up instead of its own; ``None`` if that says anything else."""
+    values = find_literals(text) if len(text.raw) <= _LONGEST else []
+    if not values or not _AROUND.fullmatch(masked(text.flat, [(each.start, each.end) for each in values])):
         return None
-    kinds = {each.kind for each in literals}
-    kept = [replace(each, start=0, end=0) for each in reading.literals if each.kind not in kinds]
-    new.missing = [each for each in reading.arguments.missing if each.name not in new.values]
-    new.values = {**reading.arguments.values, **new.values}
-    new.others = new.others or ([] if kinds & {each.kind for each in reading.literals} else reading.arguments.others)
-    return Reading(reading.tool, text, reading.score, (*kept, *literals), new)
+    raw, own = before.raw, find_literals(before)
+    by_kind = {_kind(each): [one for one in own if _kind(one) == _kind(each)] for each in values}
+    # From the end to the start, so that a change moves no other; what the question has not follows it.
+    for kind, old in sorted(by_kind.items(), key=lambda each: each[1][0].start if each[1] else len(raw), reverse=True):
+        if not all(ROW.fullmatch(before.command, one.end, other.start) for one, other in pairwise(old)):
+            return None
+        new = [each for each in values if _kind(each) == kind]
+        start, end = (old[0].start, old[-1].end) if old else (len(raw), len(raw))
+        raw = f"{raw[:start]}{'' if old else ' '}{text.raw[new[0].start : new[-1].end]}{raw[end:]}"
+    return replace(Text.of(raw), chinese=text.chinese)
 
 
-def _aimed(literal: Literal) -> Literal:
-    """A value without a preposition replaces the target."""
-    is_aimed = re.search(r"\b(?:from|to|into)\s*$|[从到]\s*$", literal.before)
-    return literal if is_aimed else replace(literal, before="to ")
+def _kind(literal: Literal) -> str:
+    return "place" if literal.kind in ("name", "zone") else literal.kind

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from pydantic_core import PydanticSerializationError, to_json
 
@@ -58,10 +59,10 @@ def _answer(prompt: Prompt) -> Sequence[PlannedCall] | str:
     if not made:
         return reply(planned, tools)
     texts = {one.id: one.text for each in turn if isinstance(each, ToolResponseMessage) for one in each.responses}
-    known = {n: each for n, each in enumerate(planned.calls) if made[n : n + 1] and made[n].name == each.tool.name}
     by_name = {each.name: PlannedCall(each, {}) for each in tools}
-    shown = [(n, each) for n, each in enumerate(made) if each.id in texts]
-    return report(planned, [(each.name, known.get(n) or by_name.get(each.name), texts[each.id]) for n, each in shown])
+    pairs = zip_longest(made, planned.calls[: len(made)])
+    known = [(call, each if each and each.tool.name == call.name else by_name.get(call.name)) for call, each in pairs]
+    return report(planned, [(call.name, each, texts[call.id]) for call, each in known if call.id in texts])
 
 
 def _asked(messages: Sequence[Message]) -> list[tuple[str, str]]:

@@ -1,14 +1,12 @@
 """Planning: which calls answer a question, and what it lacks."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import Any
 
 from app.offline.arguments import Arguments
-from app.offline.days import Days
-from app.offline.literals import Literal, find_literals
+from app.offline.literals import Days, Literal, find_literals
 from app.offline.reading import Reading, read
 from app.offline.text import Span, Text
 from app.offline.tools import OfferedTool
@@ -16,7 +14,6 @@ from app.offline.tools import OfferedTool
 __all__ = ["Plan", "PlannedCall", "plan"]
 
 _MOST_CALLS, _LONGEST = 5, 1000
-_INTO_LANGUAGE = re.compile(r"\binto [a-z]+\W*$|成\s*[㐀-鿿]{1,4}\W*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +41,11 @@ class Plan:
 
     @property
     def calls(self) -> list[PlannedCall]:
-        """The calls, each once; none as long as a part lacks something, or there are too many."""
+        """The calls; none as long as a part lacks something, or there are too many."""
         if not all(each.is_complete for each in self.readings) or self.is_confirmed is False:
             return []
-        every = list(chain.from_iterable(map(_calls, self.readings)))
-        once = {(each.tool.name, repr(sorted(each.arguments.items()))): each for each in reversed(every)}
-        return list(reversed(once.values())) if len(once) <= _MOST_CALLS else []
+        calls = list(chain.from_iterable(map(_calls, self.readings)))
+        return calls if len(calls) <= _MOST_CALLS else []
 
     @property
     def needs_yes(self) -> bool:
@@ -61,12 +57,11 @@ class Plan:
 def _calls(reading: Reading) -> Iterator[PlannedCall]:
     """The calls of a reading: one, and one for each further value of an argument."""
     days = tuple(each.value for each in reading.literals if each.kind == "days")
-    places = [each.value.name for each in reading.literals if each.kind == "place"]
+    places = [each.text for each in reading.literals if each.kind in ("place", "name", "zone")]
     given = reading.arguments
     variants = [given.values, *({**given.values, name: value} for name, value in given.others)]
-    places = places if len(places) == len(variants) else (places if len(places) == 1 else [""]) * len(variants)
-    for values, place in zip(variants, places, strict=True):
-        yield PlannedCall(reading.tool, values, days, place)
+    for n, values in enumerate(variants):
+        yield PlannedCall(reading.tool, values, days, places[n] if len(places) == len(variants) else "")
 
 
 def plan(text: Text, tools: Sequence[OfferedTool]) -> Plan:
@@ -76,15 +71,8 @@ def plan(text: Text, tools: Sequence[OfferedTool]) -> Plan:
         # All behind a colon is one text, if a tool takes it there.
         planned, tail = _planned(payload, tools), payload.raw[slice(*payload.quotes[-1])]
         if any(tail in each.arguments.values.values() for each in planned.readings if not each.leftover):
-            # "Translate: good morning into French": its language stands behind the text.
-            is_led = not planned.calls and _INTO_LANGUAGE.search(tail.lower())
-            whole = _planned(text, tools) if is_led else planned
-            return whole if whole.calls and _tools(whole) == _tools(planned) else planned
+            return planned
     return _planned(text, tools)
-
-
-def _tools(planned: Plan) -> list[OfferedTool]:
-    return [each.tool for each in planned.readings]
 
 
 def _planned(text: Text, tools: Sequence[OfferedTool]) -> Plan:
@@ -118,11 +106,9 @@ def _best(text: Text, literals: Sequence[Literal], tools: Sequence[OfferedTool])
 
 def _borrowing(reading: Reading, others: Sequence[Reading]) -> Reading:
     """The reading with what it lacks from another part: "the weather and the time in Rome"."""
-    own = {each.kind for each in reading.literals}
-    lent = [
-        each for other in others for each in other.literals if each.kind not in own and each.kind in ("place", "days")
-    ]
-    literals = (*(replace(each, start=0, end=0, before="") for each in lent), *reading.literals)
-    given = reading.arguments
-    arguments = Arguments(reading.tool, reading.text, literals, given.pieces, given.named).fill()
+    takes_days = any(each.role == "days" for each in reading.tool.parameters)
+    kinds = {"place", "zone", "name", *(["days"] if takes_days else [])} - {each.kind for each in reading.literals}
+    lent = (replace(each, before="") for other in others for each in other.literals if each.kind in kinds)
+    literals = (*lent, *reading.literals)
+    arguments = Arguments(reading.tool, reading.text, literals, reading.arguments.topic).fill()
     return replace(reading, literals=literals, arguments=arguments)

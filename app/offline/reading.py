@@ -1,18 +1,17 @@
 """Reading: what a question, or a part of it, asks of one tool, and which of its words nothing explains."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
-from app.offline.arguments import Arguments, named_arguments
+from app.offline.arguments import Arguments
 from app.offline.literals import Literal
-from app.offline.text import Span, Text
-from app.offline.tools import SUCH_AS, OfferedTool, terms_of
+from app.offline.text import Span, Text, masked
+from app.offline.tools import OfferedTool, terms_of
 from app.offline.vocabulary import ACTIONS, FUNCTION_WORDS, concepts_of
 
-__all__ = ["Reading", "leftover", "read"]
+__all__ = ["Reading", "read"]
 
 _ENOUGH, _NAMED = 3, 100
 _NEGATED = re.compile(
@@ -24,23 +23,9 @@ _ORDER = re.compile(
     r"|(?:can|could|would|will) you(?: please)?|i(?: would|'d)? (?:want|need|like) to)[\s,]+)*"
 )
 _NO_ORDER = re.compile(
-    r"^\W*(?:how|why|what|which|when|where|who|should|did|does|do|is|are|was|has|have|suppose)\b|\b(?:if|would)\b"
-    r"(?! you)|^(?!.*\byou\b).*[?？]\W*$|怎么|如何|为什么|如果|假如|要是|多少|吗|了|过|能不能|可不可以|是否|谁"
+    r"\b(?:if|would)\b(?! you)|^(?!.*\byou\b).*[?？]\W*$"
+    r"|怎么|如何|为什么|如果|假如|要是|多少|吗|了|过|能不能|可不可以|是否|谁"
 )
-# What stands around a text and is no part of it; what stands in its place.
-_GAP = r"[\s\0,.:?!、。&\"“”]"
-_OPENING = re.compile(
-    rf"(?:{_GAP}|\b(?:and|ok|okay|then|so|well|now|please|pls|can|could|would|you|do|how|what|does|is|i|me|for"
-    rf"|called|named|about)\b|请问|请|帮我|麻烦|最后|把|将|一下|分别|能|可以|是|怎么|[和与及跟])+"
-)
-_LED = re.compile(rf"(?:{_GAP}|\b(?:please|for me|called|named|about|for)\b|一下|[把将和与])+")
-_CLOSING = re.compile(rf"(?:{_GAP}|\b(?:please|pls|for me|and|is)\b|分别|[吗呢的是和与及跟]|这个词|这句话)+")
-_PRONOUN = re.compile(
-    rf"(?:{_GAP}|\b(?:th[ie]s|that|it|these|those|them|the|following|above|text|sentence|previous|question|answer|result|for|into|to|in|my"
-    r"|your|name|last|an?|some|i|need|want|me|please)\b|这个?|那个?|它|[以下上]面?|刚才|内容|结果|回答|句子|句话|文字|的)+"
-)
-_NOTHING = re.compile(f"(?:{'|'.join(each for each in FUNCTION_WORDS if not each.isascii())})+")
-_TO_LANGUAGE = re.compile(r"(?:\b(?:from|into|to|in)\s+(?:the )?|[译翻]?[成为到作]\s*|[用从]\s*)$")
 
 
 @dataclass(slots=True)
@@ -79,77 +64,43 @@ class Reading:
 def read(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> Reading | None:
     """Read a part of a question as a call of one tool; ``None`` if it does not name it, or forbids it."""
     takes_places = any(each.role in ("place", "zone") for each in tool.parameters)
-    own = [each for each in literals if takes_places or each.kind != "place" or each.value.zone]
+    own = [each for each in literals if takes_places or each.kind != "name"]
     score, spans = _score(tool, text, own)
     named = tool.find_name(text.readable)
-    if not named and score < _ENOUGH and not _takes_evidence(tool):
+    units = [each.name for each in tool.parameters if each.role == "choice" and each.side]
+    if not named and score < _ENOUGH and not (units and tool.metadata.is_read_only):
         return None
-    given, spans = named_arguments(tool, text), [*spans, *([named.span()] if named else [])]
-    explained = _marked(text, spans)
-    own = [each for each in own if each.kind not in ("word", "currency") or not explained[each.start]]
-    arguments = Arguments(tool, text, own, _pieces(text, spans, own, given), given).fill()
-    if not named and score + _evidence(arguments) < _ENOUGH:
+    spans += [named.span()] if named else []
+    rest = masked(text.command, spans)
+    own = [each for each in own if each.kind not in ("word", "currency") or rest[each.start] != "\0"]
+    arguments = Arguments(tool, text, own, spans).fill()
+    # Two units to convert between name a tool as well as its words do.
+    if not named and score < _ENOUGH and not (len(units) > 1 and arguments.values.keys() >= set(units)):
         return None
-    explained = _marked(text, [*spans, *arguments.used])
-    if any(each["no"] and not explained[each.start()] for each in _NEGATED.finditer(text.command)):
+    rest = masked(text.command, [*spans, *arguments.used])
+    if any(each["no"] and rest[each.start()] != "\0" for each in _NEGATED.finditer(text.command)):
         return None
-    rest = [] if named and given else leftover(tool, text, [*spans, *arguments.used], own)
+    leftover = [] if named and arguments.named else _leftover(tool, text, [*spans, *arguments.used], own)
     is_certain = named is not None or (_is_ordered(tool, text, spans) and not (arguments.is_loose or arguments.others))
-    score = _NAMED if named else max(score, _evidence(arguments))
-    return Reading(tool, text, score, tuple(own), arguments, rest, is_certain)
+    score = _NAMED if named else score
+    return Reading(tool, text, score, tuple(own), arguments, leftover, is_certain)
 
 
-def _takes_evidence(tool: OfferedTool) -> bool:
-    """Whether values alone may name a tool; never one that may change something."""
-    return tool.metadata.is_read_only and any(
-        each.side if each.role == "choice" else SUCH_AS.search(str(each.schema.get("description", "")))
-        for each in tool.parameters
-    )
-
-
-def _evidence(arguments: Arguments) -> int:
-    """What the values alone say for a tool: two units to convert between, an id in the form of the declared example."""
-    given = [each for each in arguments.tool.parameters if each.name in arguments.values]
-    units = sum(each.role == "choice" and bool(each.side) for each in given)
-    for each in given:
-        example, value = SUCH_AS.search(str(each.schema.get("description", ""))), str(arguments.values[each.name])
-        if example and re.search("[0-9]", value) and _form(example[1]) == _form(value):
-            return _ENOUGH + (example[1][0].upper() == value[0].upper())
-    return _ENOUGH if units > 1 else 0
-
-
-def _form(written: str) -> str:
-    return re.sub("[0-9]+", "9", re.sub("[A-Za-z]", "A", written))
-
-
-def leftover(tool: OfferedTool, text: Text, spans: Sequence[Span], literals: Sequence[Literal]) -> list[str]:
+def _leftover(tool: OfferedTool, text: Text, spans: Sequence[Span], literals: Sequence[Literal]) -> list[str]:
     """Words that say something and that nothing explains; literals are judged with the arguments."""
-    marks = _marked(text, [*spans, *((each.start, each.end) for each in literals)])
-    said = ((piece, start) for piece, start, _ in _words(tool, text) if piece not in FUNCTION_WORDS)
-    return [piece for piece, start in said if not any(marks[start : start + len(piece)])]
-
-
-def _marked(text: Text, spans: Sequence[Span]) -> bytearray:
-    marks = bytearray(len(text.flat))
-    for start, end in spans:
-        marks[start:end] = b"\1" * (end - start)
-    return marks
+    known = [(start, start + len(piece)) for piece, start, _ in _words(tool, text) if piece in FUNCTION_WORDS]
+    return [word for word, _ in text.words([*known, *spans, *((each.start, each.end) for each in literals)])]
 
 
 def _score(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> tuple[int, list[Span]]:
-    """How many words of a part name the tool, and where they stand.
-
-    Two currencies also speak for the tools that are about them.
-    """
+    """How many words of a part name the tool, and where they stand."""
     weights: dict[str, int] = {}
     spans: list[Span] = []
-    taken = _marked(text, [(each.start, each.end) for each in literals if each.kind not in ("word", "currency")])
+    rest = masked(text.flat, [(each.start, each.end) for each in literals if each.kind not in ("word", "currency")])
     for piece, start, term in _words(tool, text):
-        if term and not taken[start]:
+        if term and rest[start] != "\0":
             weights[term] = tool.vocabulary.get(term, len(piece))
             spans.append((start, start + len(piece)))
-    if "#exchange" in tool.vocabulary and sum(each.kind == "currency" for each in literals) > 1:
-        weights["#exchange"] = tool.vocabulary["#exchange"]
     is_action = ACTIONS.issuperset(weights) and len(tool.name_words) > 1
     return 0 if is_action else sum(weights.values()), spans
 
@@ -159,7 +110,7 @@ def _words(tool: OfferedTool, text: Text) -> Iterator[tuple[str, int, str]]:
 
     Rows of Chinese characters are cut into the longest pieces that are known.
     """
-    for word, start in text.tokens:
+    for word, start in text.words():
         if not "㐀" <= word[0] <= "鿿":
             is_common = word in FUNCTION_WORDS and word not in tool.name_words
             yield word, start, "" if is_common else _term(tool, word)
@@ -178,30 +129,6 @@ def _words(tool: OfferedTool, text: Text) -> Iterator[tuple[str, int, str]]:
 def _term(tool: OfferedTool, word: str) -> str:
     matched = [each for each in terms_of(word) if each in tool.vocabulary and (each[0] == "#" or word.isascii())]
     return max(matched, key=lambda each: (each not in ACTIONS, tool.vocabulary[each], each), default="")
-
-
-def _pieces(text: Text, spans: list[Span], literals: Sequence[Literal], named: Mapping[str, Any]) -> list[Span]:
-    """The parts of a question between what names the tool, the languages and the quotations: one can be a text."""
-    topic = min(spans)[0] if spans else 0
-    spans = [*spans, *(span for _, span in named.values())]
-    for each in (each for each in literals if each.kind in ("language", "quoted")):
-        lead = _TO_LANGUAGE.search(text.command[: each.start])
-        spans.append((lead.start() if lead else each.start, each.end))
-    gaps = re.finditer(rb"\0+", _marked(text, spans))
-    return [span for gap in gaps if (span := _trimmed(text, *gap.span(), is_led=topic < gap.start()))]
-
-
-def _trimmed(text: Text, start: int, end: int, *, is_led: bool) -> Span | None:
-    """A part without politeness around it; ``None`` if nothing is left, or only words that stand for a text.
-
-    Words that say nothing may be meant where the tool's verb leads to them: "translate plan".
-    """
-    opening = (_LED if is_led else _OPENING).match(text.flat, start, end)
-    start = opening.end() if opening else start
-    end = next((each.start() for each in _CLOSING.finditer(text.flat, start, end) if each.end() == end), end)
-    words = [word for word, _ in text.within([(start, end)]).tokens] if start < end else []
-    says = is_led or any(word not in FUNCTION_WORDS and not _NOTHING.fullmatch(word) for word in words)
-    return (start, end) if words and says and not _PRONOUN.fullmatch(text.flat, start, end) else None
 
 
 def _is_ordered(tool: OfferedTool, text: Text, spans: Sequence[Span]) -> bool:

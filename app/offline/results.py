@@ -10,24 +10,17 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from app.offline.days import Days
+from app.offline.literals import Days
 from app.offline.sentences import say
 from app.offline.tools import words_of
 
 __all__ = ["Result"]
 
-_LONGEST, _LONGEST_VALUE, _MOST_ENTRIES, _DEEPEST = 2000, 600, 50, 5
+_LONGEST, _LONGEST_VALUE, _DEEPEST = 2000, 600, 5
 _REMINDER = re.compile(r"\s*<reminder>.*?</reminder>", re.DOTALL)
-# How the engine ends a list that it shortened.
-_LEFT_OUT = re.compile(r"\[([0-9]+) (?:entries|fields) left out\]")
 _CLOCK = frozenset(("date", "time", "time_zone", "zone", "weekday", "utc_offset", "description"))
-# The sentences of kinds of errors that are no breakdown.
-_FAILURES = {
-    "rejected": "rejected",
-    "not-found": "not_found",
-    "no-such-place": "not_found",
-    "outcome-unknown": "outcome_unknown",
-}
+# Kinds of errors that are no breakdown.
+_FAILURES = ("rejected", "not-found", "no-such-place", "outcome-unknown")
 _UNITS = {"degrees celsius": " °C", "per cent": "%"}
 
 
@@ -53,14 +46,14 @@ class Result:
         value = _read(text)
         if isinstance(value, dict) and value.get("error"):
             shown = self._failure(value["error"])
-        elif isinstance(value, dict):
+        elif isinstance(value, dict | list):
             shown = self._clock(value) or _description(value) or "\n".join(self._lines(self._focused(value)))
         elif value is None or value == "Done":
             shown = self._say("done", tool=self.tool)
-        elif isinstance(value, list | str):
-            shown = "\n".join(self._lines(value)) if isinstance(value, list) else value
         else:
-            shown = self._say("returned", tool=self.tool, value=self._scalar(value))
+            shown = (
+                value if isinstance(value, str) else self._say("returned", tool=self.tool, value=self._scalar(value))
+            )
         shown = shown.strip() or self._say("nothing", tool=self.tool)
         return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
 
@@ -81,50 +74,44 @@ class Result:
         kind = str(details.get("kind") or "?")
         # A hint is an instruction to a model.
         reason = str(details.get("message") or "")[:_LONGEST_VALUE].rstrip(" .。") or kind
-        return self._say(_FAILURES.get(kind, "failed"), tool=self.tool, reason=reason)
+        return self._say(kind if kind in _FAILURES else "failed", tool=self.tool, reason=reason)
 
-    def _clock(self, value: Mapping[str, Any]) -> str | None:
+    def _clock(self, value: Any) -> str:
         """The sentence for a date, a time and a time zone, with the date of "tomorrow" if that is asked."""
-        today, time = _date(value.get("date")), value.get("time")
-        zone = value.get("time_zone", value.get("zone"))
-        if today is None or not time or not zone or not _CLOCK.issuperset(value):
-            return None
-        offset = value.get("utc_offset")
-        named = f"{zone}{self._say('comma')}UTC{offset}" if offset else str(zone)
-        key = "clock_in" if self.place else "clock"
-        now = self._say(key, place=self.place, day=self._day(today), time=time, zone=named)
-        for each in (each for each in self.days if 0 < each.first < 1000 and today.year < date.max.year - 2):
+        if not isinstance(value, dict) or not {"date", "time"} <= value.keys() <= _CLOCK:
+            return ""
+        today, zone = _date(value["date"]), value.get("time_zone", value.get("zone"))
+        if today is None or not zone or today.year > date.max.year - 3:
+            return ""
+        place = self._say("in", place=self.place) if self.place else ""
+        offset = f"{self._say('comma')}UTC{value['utc_offset']}" if value.get("utc_offset") else ""
+        now = self._say("clock", place=place, day=self._day(today), time=value["time"], zone=f"{zone}{offset}")
+        for each in (each for each in self.days if 0 < each.first < 1000):
             now += self._say("later", phrase=each.phrase.capitalize(), day=self._day(today + timedelta(each.first)))
-        return now
+        return now[:1].upper() + now[1:]
 
     def _day(self, day: date) -> str:
-        weekday = self._say("weekdays").split()[day.weekday()]
-        return self._say("day", weekday=weekday, date=day.day, month=day.month, name=f"{day:%B}", year=day.year)
+        return self._say("day", day=day, weekday="一二三四五六日"[day.weekday()])
 
-    def _focused(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _focused(self, value: Any) -> Any:
         """Keep, of a list of days, those that the question names, or say that there are none of them."""
-        listed = next((key for key, each in value.items() if _days_of(each)), "")
-        days = _days_of(value.get(listed))
-        if not days or not any(each.is_part for each in self.days):
+        listed = next((key for key, each in value.items() if _days_of(each)), "") if isinstance(value, dict) else ""
+        if not listed or not any(each.is_part for each in self.days):
             return value
+        days = _days_of(value[listed])
         meant = [any(each.include(day, days[0]) for each in self.days) for day in days]
         note = [] if any(meant) else [self._say("no_such_day", first=days[0], last=days[-1])]
         return {"": note, **value, listed: list(compress(value[listed], meant))}
 
     def _lines(self, value: Mapping[str, Any] | list[Any], depth: int = 0) -> Iterator[str]:
         """One line of what is simple, each with its name and unit; then what is nested, behind its name."""
-        entries = list(value.items() if isinstance(value, Mapping) else (("", each) for each in value))
-        left_out = _LEFT_OUT.fullmatch(str(entries[-1][1])) if entries else None
-        entries, others = (entries[:-1], int(left_out[1])) if left_out else (entries, 0)
-        shown = entries[:_MOST_ENTRIES]
+        shown = list(value.items() if isinstance(value, Mapping) else (("", each) for each in value))
         simple = [self._field(key, each) for key, each in shown if not isinstance(each, dict | list)]
         yield from filter(None, [self._say("comma").join(filter(None, simple))])
         nested = [(key, each) for key, each in shown if isinstance(each, dict | list)]
         for key, each in nested if depth < _DEEPEST else ():
             label = f"{self._label(key)}{self._say('colon')}" if key else ""
             yield from (f"{'' if n else label}{line}" for n, line in enumerate(self._lines(each, depth + 1)))
-        if (count := len(entries) + others) > len(shown):
-            yield self._say("in_all", count=count)
 
     def _field(self, key: str, value: Any) -> str:
         described = str(self.fields.get(key, {}).get("description", "")) if isinstance(value, int | float) else ""
@@ -153,7 +140,7 @@ def _days_of(value: Any) -> list[date]:
     return [each for each in days if each] if None not in days else []
 
 
-def _description(value: Mapping[str, Any]) -> str:
+def _description(value: Any) -> str:
     """The description in a result, if it says all of it apart from an id."""
-    text = str(value.get("description") or "")
-    return text if all(str(each) in text for key, each in value.items() if key != "id") else ""
+    text = str(value.get("description") or "") if isinstance(value, dict) else ""
+    return text if text and all(str(each) in text for key, each in value.items() if key != "id") else ""

@@ -8,15 +8,14 @@ __all__ = ["listed", "say"]
 _TABLE = """
 refusal | 我是离线模型，只能回答这里的工具查得到的问题，这个我帮不上忙{examples}。 |\
  I am the offline model and only answer what one of the tools here can look up, so I cannot help with this{examples}.
-unclear | 我是离线模型，看不懂{words}，所以没有用 {tool} 去查，这个我帮不上忙{examples}。 |\
- I am the offline model and do not understand {words}, so I did not call {tool} and cannot help with this{examples}.
+unclear | 我是离线模型，不明白{names}对 {tool} 是什么意思，所以没有调用它{examples}。 |\
+ I am the offline model and cannot tell what {names} means for {tool}, so I did not call it{examples}.
 examples | ；你可以问：{examples} | ; you could ask, for example, {examples}
 no_tools | 我是离线模型，这次没有可用的工具，所以无法回答；可以换用以 /chat-tool-function 结尾的地址，\
 或者设置 DASHSCOPE_API_KEY 或 OPENAI_API_KEY 后重新启动，由真正的大模型回答。 |\
  I am the offline model and was given no tools, so I cannot answer this; use an address that ends in\
  /chat-tool-function, or set DASHSCOPE_API_KEY or OPENAI_API_KEY and restart, so that a real model answers.
 missing | 要用 {tool} 回答，还缺少{names}{examples}。 | To answer with {tool} I still need {names}{examples}.
-unfit | {tool} 不能按{names}来查，所以我没有查。 | {tool} cannot take {names} into account, so I did not call it.
 proposal | 这会改动数据，请先确认：{calls}。要执行请回答“是”。 |\
  This may change something, so please confirm: {calls}. Answer "yes" to run it.
 not_run | 好的，什么都没有执行。 | All right, nothing was run.
@@ -26,25 +25,23 @@ done | {tool} 已完成。 | {tool} is done.
 returned | {tool} 的结果是 {value}。 | {tool} returned {value}.
 nothing | {tool} 没有返回任何内容。 | {tool} returned nothing.
 failed | 没有查到结果，{tool} 报告说：{reason}。 | The look-up failed: {tool} reported: {reason}.
-not_found | 没有找到：{reason}。 | Nothing was found: {reason}.
+not-found | 没有找到：{reason}。 | Nothing was found: {reason}.
+no-such-place | 没有找到：{reason}。 | Nothing was found: {reason}.
 rejected | {tool} 被拒绝，没有执行：{reason}。 | {tool} was rejected and was not run: {reason}.
-outcome_unknown | {tool} 运行到一半，服务就中断了：它可能已经生效，也可能没有。为避免重复，没有再次运行。 |\
+outcome-unknown | {tool} 运行到一半，服务就中断了：它可能已经生效，也可能没有。为避免重复，没有再次运行。 |\
  The service stopped while {tool} was running, so it may or may not have taken effect. It was not run again.
-clock_in | {place}现在是 {day} {time}（时区 {zone}）。 | In {place} it is {time} on {day} ({zone}).
-clock | 现在是 {day} {time}（时区 {zone}）。 | It is {time} on {day} ({zone}).
-day | {year}年{month}月{date}日 {weekday} | {weekday}, {date} {name} {year}
+clock | {place}现在是 {day} {time}（时区 {zone}）。 | {place}it is {time} on {day} ({zone}).
+in | {place} | In {place}~
+day | {day.year}年{day.month}月{day.day}日 星期{weekday} | {day:%A}, {day.day} {day:%B} {day.year}
 later | {phrase}是{day}。 |~{phrase} is {day}.
-weekdays | 星期一 星期二 星期三 星期四 星期五 星期六 星期日 | Monday Tuesday Wednesday Thursday Friday Saturday Sunday
 no_such_day | 没有取得所问那一天的数据，取得的是 {first} 到 {last} 的。 |\
  There is no data for that very day; there is for {first} to {last}.
-inside | {name}（{inside}） | {name} ({inside})
 colon | ： | :~
 comma | ， | ,~
 or | 或者 |~or~
 and | 、 | ,~
 yes | 是 | yes
 no | 否 | no
-in_all | …… 共 {count} 项 | … {count} in all
 """
 _ROWS = (row.split(" |") for row in _TABLE.strip().splitlines())
 _SENTENCES = {key: (chinese.strip(), english.strip().replace("~", " ")) for key, chinese, english in _ROWS}

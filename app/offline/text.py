@@ -1,13 +1,13 @@
 """A question as text: folded, with its quotations set apart, and cut into clauses."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from toolchat.tool_calling.text_normalization import normalize_name
 
-__all__ = ["LONGEST", "Span", "Text", "is_chinese"]
+__all__ = ["LONGEST", "Span", "Text", "is_chinese", "masked"]
 
 Span = tuple[int, int]
 LONGEST = 32_000
@@ -46,28 +46,27 @@ class Text:
         if len(_MARKER.findall(flat)) > 1:
             flat = _MARKER.sub(lambda match: ";" * len(match[0]), flat)
         quotes = tuple((match.start() + 1, match.end() - 1) for match in _QUOTED.finditer(flat))[:20]
-        return cls(raw, flat, quotes, is_chinese(_masked(flat, quotes), otherwise=is_chinese(flat)))
+        return cls(raw, flat, quotes, is_chinese(masked(flat, quotes), otherwise=is_chinese(flat)))
 
     @cached_property
     def command(self) -> str:
         """The request itself: ``flat`` with the quotations masked."""
-        return _masked(self.flat, self.quotes)
+        return masked(self.flat, self.quotes)
 
     @cached_property
     def readable(self) -> str:
         """The command as it was written, capitals and accents included."""
-        return _masked(self.raw, self.quotes)
+        return masked(self.raw, self.quotes)
 
-    @cached_property
-    def tokens(self) -> list[tuple[str, int]]:
-        """The words of the command with their positions; Chinese characters in a row count as one."""
-        return [(match[0], match.start()) for match in _TOKEN.finditer(self.command)]
+    def words(self, without: Iterable[Span] = ()) -> list[tuple[str, int]]:
+        """The words of the command outside some spans, with their positions; Chinese characters in a row are one."""
+        return [(match[0], match.start()) for match in _TOKEN.finditer(masked(self.command, without))]
 
     def within(self, parts: Sequence[Span]) -> "Text":
         """Copy that is blank outside some parts, whose positions stay the same."""
         bounds = [0, *(position for part in parts for position in part), len(self.raw)]
         outside = list(zip(bounds[::2], bounds[1::2], strict=True))
-        return replace(self, raw=_masked(self.raw, outside, " "), flat=_masked(self.flat, outside, " "))
+        return replace(self, raw=masked(self.raw, outside, " "), flat=masked(self.flat, outside, " "))
 
     def with_payload(self) -> "Text | None":
         """Copy in which all behind the first colon or line break is one quotation; ``None`` if there is nothing."""
@@ -82,7 +81,7 @@ class Text:
 
     def clauses(self, kept: Sequence[Span]) -> list[Span]:
         """Cut the request where it may go on to something else, but within none of the spans that are kept."""
-        cuts = [match.span() for match in _BREAK.finditer(_masked(self.command, kept))][:40]
+        cuts = [match.span() for match in _BREAK.finditer(masked(self.command, kept))][:40]
         spans = zip([0, *(end for _, end in cuts)], [*(start for start, _ in cuts), len(self.flat)], strict=True)
         return [(start, end) for start, end in spans if self.flat[start:end].strip()]
 
@@ -93,7 +92,9 @@ def is_chinese(flat: str, *, otherwise: bool = False) -> bool:
     return han >= words if han or words else otherwise
 
 
-def _masked(text: str, spans: Sequence[Span], by: str = "\0") -> str:
+def masked(text: str, spans: Iterable[Span], by: str = "\0") -> str:
+    """A text of the same length, with zeros within some spans."""
+    characters = list(text)
     for start, end in spans:
-        text = text[:start] + by * (end - start) + text[end:]
-    return text
+        characters[start:end] = by * (end - start)
+    return "".join(characters)

@@ -1,7 +1,7 @@
 """Offered tools: the words by which a question names them, and their parameters as their schemas declare them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,8 +18,7 @@ __all__ = ["SOMEBODY", "SUCH_AS", "OfferedTool", "Parameter", "terms_of", "words
 
 _TYPES = ("string", "integer", "number", "boolean", "array", "object")
 _SEAM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9㐀-鿿]+")
-_BY_FORMAT = {"date-time": "date_time", "duration": "date_time", "uuid": "id", "uri": "word", "email": "word"}
-_FORMATS = ("time", "date", *_BY_FORMAT)
+_FORMATS = {"date-time": "date_time", "duration": "date_time", "uuid": "id", "uri": "word", "email": "word"}
 # The role of a text by its name, else for the first ones by its description.
 _ROLES = {
     "zone": r"\btime ?zone|\btz\b|时区",
@@ -69,6 +68,12 @@ class Parameter:
         """The values of an enumeration."""
         values = [self.schema["const"]] if "const" in self.schema else self.schema.get("enum")
         return values[:100] if isinstance(values, list) else []
+
+    @property
+    def described(self) -> str:
+        """Its name with its description."""
+        about = str(self.schema.get("description", ""))[:100].rstrip(" .。")
+        return f"{self.name} ({about})" if about else self.name
 
     @property
     def side(self) -> str:
@@ -127,7 +132,7 @@ class OfferedTool:
 
     def __init__(self, definition: ToolDefinition, metadata: ToolMetadata | None = None) -> None:
         self.definition, self.name, self.metadata = definition, definition.name, metadata or ToolMetadata()
-        self.parameters = _properties(definition.input_schema)
+        self.parameters = tuple(_properties(definition.input_schema))
         words = words_of(self.name).split()
         self.name_words = [each for each in words if each not in FUNCTION_WORDS] or words
         description = normalize_name(definition.description[:1000])
@@ -144,10 +149,6 @@ class OfferedTool:
     def changes_something(self) -> bool:
         """Whether a call may change something and the service itself does not ask for approval."""
         return not (self.metadata.is_read_only or self.metadata.requires_approval)
-
-    def is_about(self, word: str) -> bool:
-        """Whether the name or the description says this word."""
-        return any(self.vocabulary.get(each, 0) > 1 for each in terms_of(word))
 
     def find_name(self, text: str) -> re.Match[str] | None:
         """Find its exact name, if that is one that no sentence holds by chance."""
@@ -166,35 +167,33 @@ class OfferedTool:
         return {name: each for name, each in found.items() if isinstance(each, Mapping)}
 
 
-def _properties(schema: Mapping[str, Any]) -> tuple[Parameter, ...]:
+def _properties(schema: Mapping[str, Any]) -> Iterator[Parameter]:
     properties, required = schema.get("properties"), schema.get("required")
-    names = [each for each in properties if isinstance(each, str)][:50] if isinstance(properties, Mapping) else []
-    listed = required if isinstance(required, list) else []
-    return tuple(_parameter(each, schema["properties"][each], each in listed, schema) for each in names)
+    for name in list(properties)[:50] if isinstance(properties, Mapping) else ():
+        is_required = isinstance(required, list) and name in required
+        yield _parameter(name, schema["properties"][name], is_required, schema)
 
 
 def _parameter(name: str, given: Any, required: bool, root: Mapping[str, Any], is_item: bool = False) -> Parameter:
     options = [each for each in alternatives(given, root) if each.get("type") != "null"]
     schema = {**(options[0] if options else {}), **(given if isinstance(given, Mapping) else {})}
-    words, description = words_of(name[:100]), schema.get("description")
-    about = f"{words} {normalize_name(description[:1000]) if isinstance(description, str) else ''}"
+    words, about = words_of(name[:100]), normalize_name(str(schema.get("description", ""))[:1000])
     kinds = schema["type"] if isinstance(schema.get("type"), list) else [schema.get("type")]
-    kinds = [each for each in kinds if isinstance(each, str) and each in _TYPES]
-    kind = str(kinds[0]) if kinds else "object" if isinstance(schema.get("properties"), Mapping) else "string"
+    kind = next((each for each in _TYPES if each in kinds), "object" if "properties" in schema else "string")
     item = _parameter(name, schema.get("items"), True, root, is_item=True) if kind == "array" and not is_item else None
+    about = f"{words} {about}"
     return Parameter(name, schema, required, kind, _role(kind, schema, words, about), words, about, item)
 
 
 def _role(kind: str, schema: Mapping[str, Any], words: str, about: str) -> str:
     if isinstance(schema.get("enum"), list) or "const" in schema:
         return "choice"
-    if kind in ("integer", "number"):
+    if kind in _NUMBERS:
         return "days" if re.search(r"\bdays\b(?! (?:ahead|from))|天数|几天", about) else "number"
     if kind != "string":
         return kind
-    given = schema.get("format")
-    if isinstance(given, str) and given in _FORMATS:
-        return _BY_FORMAT.get(given, given)
+    if (given := str(schema.get("format"))) in ("date", "time", *_FORMATS):
+        return _FORMATS.get(given, given)
     if isinstance(schema.get("pattern"), str):
         return "pattern"
     role = next((role for role, form in _ROLES.items() if re.search(form, words)), "")

@@ -24,9 +24,9 @@ make add new 创建 新建 添加; update: change modify edit 修改 更新 更�
 体重 重量; height: tall 身高 高度; amount: sum 金额; add: plus sum 加 求和; set: wake 设 设置 设定 调到 叫醒; status:
 state 状态; free: available 有空 空闲; alarm: wake 闹钟 叫醒
 """
-_ACTIONS = """
-#search #list #create #update #delete #cancel #send #book #compute #switch #track #status #set #add get show
-"""
+_ACTIONS = (
+    "#search #list #create #update #delete #cancel #send #book #compute #switch #track #status #set #add get show"
+)
 ACTIONS = frozenset(_ACTIONS.split())
 """What many tools do: such a word alone does not say which one is meant."""
 _FUNCTION_WORDS = """

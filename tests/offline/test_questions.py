@@ -113,3 +113,15 @@ async def test_every_question_that_the_product_shows_is_in_the_list(toolchat: ht
     others = {*shown_by_pages(), *shown_by_the_page()}
     assert (len(by_openapi) >= 20, len(others) >= 10) == (True, True)
     assert sorted({*by_openapi, *others} - {each.ask for each in QUESTIONS}) == []
+
+
+@pytest.mark.parametrize("question", ["hello", "你好"])
+@pytest.mark.parametrize("tools", SETS)
+async def test_a_refusal_proposes_sentences_that_call_a_tool(tools: str, question: str) -> None:
+    _, refusal = await played(question, SETS[tools])
+    proposed = [first or second for first, second in re.findall('"([^"]+)"|“([^”]+)”', refusal)]
+    parameters = {name for each in SETS[tools] for name in each.definition.input_schema.get("properties", {})}
+    for each in proposed:
+        calls, answer = await played(each, SETS[tools])
+        assert calls or re.search("please confirm|请先确认", answer), each
+        assert not any(f"{name}: " in each for name in parameters), each

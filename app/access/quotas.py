@@ -71,13 +71,16 @@ class LocalQuotas:
 
     async def settle(self, limits: Sequence[Limits], question: int, tokens: int) -> None:
         """See :meth:`QuotaStore.settle`."""
+        name = str(question)
         for used, each in zip(self._used(limits), limits, strict=True):
-            used.settle(each, str(question), tokens)
+            used.settle(each, name, tokens)
 
     def _used(self, limits: Sequence[Limits]) -> list[NameUsage]:
-        today, found = self._today(), [self._usage(each.name) for each in limits]
-        for used in found:
+        today, found = self._today(), []
+        for each in limits:
+            used = self._usage(each.name)
             used.start_day(today)
+            found.append(used)
         return found
 
 

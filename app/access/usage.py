@@ -116,7 +116,8 @@ class NameUsage:
         if (most := limits.tokens_per_day) is not None and self.tokens >= most:
             return "day"
         # The whole limit fits into the minute; rounding errors of the sum must not exclude the last question.
-        return "minute" if self.even > now + MINUTE - limits.interval * (1 - 1e-6) else None
+        latest = now + MINUTE - limits.interval * (1 - 1e-6)
+        return "minute" if limits.interval and self.even > latest else None
 
     def left(self, limits: Limits, now: float) -> list[QuotaUsage]:
         """The state of each limit if one more question was counted."""

@@ -74,6 +74,12 @@ def test_the_whole_limit_may_come_at_once_and_one_more_an_interval_later(pace: P
     assert [pace.accepts() for _ in range(2)] == [True, False]
 
 
+def test_a_clock_that_was_set_back_refuses_nobody_without_a_limit_per_minute() -> None:
+    used, limits = NameUsage(), Limits("alice", concurrent=5)
+    for now in (1000.0, 10.0):
+        assert reserve([used], [limits], "1", now=now, longest=60)[2] is None
+
+
 async def test_names_are_forgotten_before_they_fill_the_memory() -> None:
     counted = Quotas(LocalQuotas(), NOBODY)
     for number in range(10_001):

@@ -4,6 +4,7 @@ from fastapi import APIRouter, Request, Response
 
 from app.access.hosts import header
 from app.api.body_limits import body_of
+from app.api.dependencies import reject_prefetch
 from app.api.parameters import require_json
 from app.api.responses import answer_prompt
 from app.api.responses.active_request import IN_CHAT_PAGE
@@ -79,6 +80,7 @@ async def chat_completions(request: Request) -> Response:
     conversation and reads only the last user message and what follows it; without the header the messages of the
     request are the conversation.
     """
+    reject_prefetch(request)
     require_json(request)
     service, sent = service_state(request), read_request(ChatCompletionRequest, await body_of(request))
     conversation_id = conversation_by_header(request)
@@ -87,7 +89,7 @@ async def chat_completions(request: Request) -> Response:
     request.scope["state"][IN_CHAT_PAGE] = True
     context = ResponseContext(
         sent.model,
-        frozenset([each.function.name for each in sent.tools or ()]),
+        frozenset([name for name, _, _ in sent.functions_of_client()]),
         in_session=bool(conversation_id),
         include_usage=bool(sent.stream_options and sent.stream_options.include_usage),
         reports_progress=bool(sent.stream)

@@ -143,8 +143,8 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
          "a-rate-limit-of-two-replicas"),
     ],
     "app/access/usage.py": [
-        ("requests per minute", "int(room), wait, room < 0)", "int(room), wait, False)", "a-rate-limit-is-kept"),
-        ("tokens per day", "_until_tomorrow(), left <= 0)", "_until_tomorrow(), False)", "a-token-limit-is-kept"),
+        ("requests per minute", "if limits.interval and self.even > latest", "if False", "a-rate-limit-is-kept"),
+        ("tokens per day", "and self.tokens >= most:", "and False:", "a-token-limit-is-kept"),
     ],
     "app/server/runner.py": [
         ("drain on SIGTERM", "if running and now < self._drain_deadline and not self.force_exit:", "if False:",

@@ -13,8 +13,7 @@ from pydantic_core import from_json, to_json
 
 from app.access.principals import Principal
 from app.access.sqlite_quotas import SqliteQuotas
-from app.access.usage import MINUTE, Kind, Limits, NameUsage, QuotaUsage, refusing, reserve, today
-from toolchat import instruments
+from app.access.usage import MINUTE, Decision, Kind, Limits, NameUsage, QuotaUsage, observed_wait, reserve, today
 from toolchat.errors import QuotaExceeded, StoreUnavailable
 from toolchat.state.base import StateStore
 from toolchat.state.sqlite import SqliteStateStore
@@ -39,15 +38,12 @@ _MEANING = {"minute": "questions per minute", "concurrent": "questions at once",
 class QuotaStore(Protocol):
     """Counts usage."""
 
-    async def reserve(self, limits: Sequence[Limits], question: int) -> Sequence[Sequence[QuotaUsage]]:
+    async def reserve(self, limits: Sequence[Limits], question: int) -> Decision:
         """Count a question under every name, or under none if any limit refuses it.
 
         Args:
             limits: the limits to check.
             question: a number that is unique within this process.
-
-        Returns:
-            For each of ``limits`` the usage of the limits that are set, in the order of :data:`Kind`.
         """
         ...
 
@@ -69,19 +65,22 @@ class LocalQuotas:
         self._clock = clock
         self._today = today
 
-    async def reserve(self, limits: Sequence[Limits], question: int) -> Sequence[Sequence[QuotaUsage]]:
+    async def reserve(self, limits: Sequence[Limits], question: int) -> Decision:
         """See :meth:`QuotaStore.reserve`."""
         return reserve(self._used(limits), limits, str(question), now=self._clock(), longest=math.inf)
 
     async def settle(self, limits: Sequence[Limits], question: int, tokens: int) -> None:
         """See :meth:`QuotaStore.settle`."""
+        name = str(question)
         for used, each in zip(self._used(limits), limits, strict=True):
-            used.settle(each, str(question), tokens)
+            used.settle(each, name, tokens)
 
     def _used(self, limits: Sequence[Limits]) -> list[NameUsage]:
-        today, found = self._today(), [self._usage(each.name) for each in limits]
-        for used in found:
+        today, found = self._today(), []
+        for each in limits:
+            used = self._usage(each.name)
             used.start_day(today)
+            found.append(used)
         return found
 
 
@@ -132,20 +131,15 @@ class Quotas:
         if not limits:
             return QuotaReservation()
         reservation = QuotaReservation(limits, question=next(self._numbers))
-        began = time.perf_counter()
         try:
-            found = await self._store.reserve(limits, reservation.question)
+            decisive, reservation.usage, refused = await self._store.reserve(limits, reservation.question)
             self.alone, reservation.store = False, self._store
         except StoreUnavailable:
             # Availability comes first: while Redis is down each process applies the whole limit by itself.
-            found = await self._local.reserve(limits, reservation.question)
+            decisive, reservation.usage, refused = await self._local.reserve(limits, reservation.question)
             self.alone, reservation.store = True, self._local
-        if self._store is not self._local:  # usage in this process is counted without a wait
-            instruments.observer.record_wait("place", time.perf_counter() - began)
-        for each, usage in zip(limits, found, strict=True):
-            if (refused := refusing(usage)) is not None:
-                raise _exceeded(each, usage, refused)
-        reservation.usage = found[0]
+        if refused:
+            raise _exceeded(decisive, reservation.usage, refused)
         return reservation
 
     def _limits_of(self, name: str, *bounds: int | None) -> Sequence[Limits]:
@@ -167,10 +161,11 @@ class Quotas:
             self.alone = True
 
 
-def _exceeded(limits: Limits, usage: Sequence[QuotaUsage], refused: QuotaUsage) -> QuotaExceeded:
-    detail = f"{refused.limit} {_MEANING[refused.kind]} are used up"
+def _exceeded(limits: Limits, usage: Sequence[QuotaUsage], kind: Kind) -> QuotaExceeded:
+    refused = next(each for each in usage if each.kind == kind)
+    detail = f"{refused.limit} {_MEANING[kind]} are used up"
     headers = rate_limit_headers(limits, usage)
-    return QuotaExceeded(detail, refused.kind, retry_after=refused.wait, headers=headers, usage=usage)
+    return QuotaExceeded(detail, kind, retry_after=refused.wait, headers=headers, usage=usage)
 
 
 def rate_limit_headers(limits: Limits, usage: Sequence[QuotaUsage]) -> dict[str, str]:
@@ -261,7 +256,7 @@ class RedisQuotas:
         self._longest = round(longest * 1000)
         self._process = secrets.token_hex(8)
 
-    async def reserve(self, limits: Sequence[Limits], question: int) -> Sequence[Sequence[QuotaUsage]]:
+    async def reserve(self, limits: Sequence[Limits], question: int) -> Decision:
         """See :meth:`QuotaStore.reserve`."""
         keys = [f"quota:{{q}}:{each.name}:{part}" for each in limits for part in ("pace", "running", "tokens:")]
         request = {
@@ -269,8 +264,13 @@ class RedisQuotas:
             "longest": self._longest,
             "limits": [each.bounds for each in limits],
         }
-        found = from_json(await self._reserve(keys, [to_json(request)]))
-        return [_usage_of(each, usage) for each, usage in zip(limits, found, strict=True)]
+        with observed_wait():
+            found = from_json(await self._reserve(keys, [to_json(request)]))
+        usage = [_usage_of(each, quotas) for each, quotas in zip(limits, found, strict=True)]
+        for each, quotas in zip(limits, usage, strict=True):
+            if refusing := [quota.kind for quota in quotas if quota.remaining < 0]:
+                return each, quotas, refusing[0]
+        return limits[0], usage[0], None
 
     async def settle(self, limits: Sequence[Limits], question: int, tokens: int) -> None:
         """See :meth:`QuotaStore.settle`."""
@@ -286,7 +286,7 @@ def _usage_of(limits: Limits, found: Mapping[Kind, tuple[int, float]]) -> list[Q
     usage = []
     for kind, bound in limits.bounds.items():
         remaining, wait = found[kind]
-        usage.append(QuotaUsage(kind, bound, remaining, wait / 1000, remaining < 0))
+        usage.append(QuotaUsage(kind, bound, remaining, wait / 1000))
     return usage
 
 

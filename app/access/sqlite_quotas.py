@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from pydantic import TypeAdapter
 
-from app.access.usage import DAY, Kind, Limits, NameUsage, QuotaUsage, refusing, reserve, today
+from app.access.usage import DAY, Decision, Kind, Limits, NameUsage, observed_wait, reserve, today
 from toolchat.errors import StoreUnavailable
 from toolchat.state.sqlite import SqliteStateStore
 
@@ -25,53 +25,54 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class _Unwritten:
-    """What this process has counted under a name, and not written yet."""
-
-    limits: Limits
-    questions: int = 0
-    tokens: int = 0
-    started: dict[str, float] = field(default_factory=dict)
-    """As ``NameUsage.running``."""
-    ended: list[str] = field(default_factory=list)
-
-    def count(self, question: str, until: float) -> None:
-        """Count a question."""
-        self.questions += 1
-        if self.limits.concurrent is not None:
-            self.started[question] = until
-
-    def settle(self, question: str, tokens: int) -> None:
-        """End a question, which may have been written."""
-        self.tokens += tokens
-        if self.limits.concurrent is not None and self.started.pop(question, None) is None:
-            self.ended.append(question)
-
-    def is_within(self, spare: dict[Kind, float]) -> bool:
-        """Whether one more question may be counted before this is written."""
-        running = len(self.started) - len(self.ended)
-        return running < spare["concurrent"] and self.tokens < spare["day"] and self.questions < spare["minute"]
-
-    def apply(self, used: NameUsage, now: float) -> None:
-        """Add this to what has been used."""
-        used.even = used.even_after(self.questions, self.limits, now)
-        used.running |= self.started
-        for question in self.ended:
-            used.running.pop(question, None)
-        if self.limits.tokens_per_day:
-            used.tokens += self.tokens
-
-
-@dataclass(slots=True)
 class _View:
     """What has been used under a name, as the file had it last, and what this process has counted since."""
 
     limits: Limits
     used: NameUsage
-    until: float
+    until: float = 0.0
     """When the file has to be read again, on the monotonic clock."""
-    spare: dict[Kind, float]
-    """What may be counted until then."""
+    spare: tuple[float, float, float] = (0, 0, 0)
+    """Concurrent questions, tokens and questions that may be counted until then."""
+    questions: int = 0
+    """Counted, and not written yet; so are the following."""
+    tokens: int = 0
+    started: dict[str, float] = field(default_factory=dict)
+    """As ``NameUsage.running``."""
+    ended: list[str] = field(default_factory=list)
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether anything is not written yet."""
+        return bool(self.questions or self.tokens or self.started or self.ended)
+
+    def has_room(self, now: float) -> bool:
+        """Whether one more question may be counted before this is written."""
+        concurrent, tokens, questions = self.spare
+        running = len(self.started) - len(self.ended)
+        return now <= self.until and running < concurrent and self.tokens < tokens and self.questions < questions
+
+    def count(self, question: str) -> None:
+        """Note a question that was counted."""
+        self.questions += 1
+        if self.limits.concurrent is not None:
+            self.started[question] = self.used.running[question]
+
+    def settle(self, question: str, tokens: int) -> None:
+        """End a question, which may have been written."""
+        self.used.settle(self.limits, question, tokens)
+        if self.limits.tokens_per_day:
+            self.tokens += tokens
+        if self.limits.concurrent is not None and self.started.pop(question, None) is None:
+            self.ended.append(question)
+
+    def apply(self, used: NameUsage, now: float) -> None:
+        """Add what is not written to what has been used."""
+        used.even = used.even_after(self.questions, self.limits, now)
+        used.running |= self.started
+        for question in self.ended:
+            used.running.pop(question, None)
+        used.tokens += self.tokens
 
 
 class SqliteQuotas:
@@ -90,29 +91,27 @@ class SqliteQuotas:
         self._longest = longest
         self._process = secrets.token_hex(8)
         self._views: dict[str, _View] = {}
-        self._unwritten: dict[str, _Unwritten] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._writing: asyncio.Task[None] | None = None
 
-    async def reserve(self, limits: Sequence[Limits], question: int) -> Sequence[Sequence[QuotaUsage]]:
+    async def reserve(self, limits: Sequence[Limits], question: int) -> Decision:
         """See :meth:`QuotaStore.reserve`."""
         name = f"{self._process}:{question}"
 
-        def count(used: Sequence[NameUsage]) -> list[list[QuotaUsage]]:
+        def count(used: Sequence[NameUsage]) -> Decision:
             return reserve(used, limits, name, now=time.time(), longest=self._longest)
 
         if views := self._with_room(limits):
-            usage = count(views)
-            if not any(map(refusing, usage)):
-                for each in limits:
-                    self._changes(each).count(name, time.time() + self._longest)
-                return usage
-        return await self._update(limits, count)
+            decision = count([view.used for view in views])
+            if decision[2] is None:
+                for view in views:
+                    view.count(name)
+                return decision
+        with observed_wait():
+            return await self._update(limits, count)
 
     async def settle(self, limits: Sequence[Limits], question: int, tokens: int) -> None:
         """See :meth:`QuotaStore.settle`."""
-        if all(each.concurrent is None and each.tokens_per_day is None for each in limits):
-            return
         name = f"{self._process}:{question}"
 
         def settle(used: Sequence[NameUsage]) -> None:
@@ -120,49 +119,39 @@ class SqliteQuotas:
                 usage.settle(each, name, tokens)
 
         if views := self._with_room(limits):
-            settle(views)
-            for each in limits:
-                self._changes(each).settle(name, tokens)
-        else:
+            for view in views:
+                view.settle(name, tokens)
+        elif any(each.concurrent is not None or each.tokens_per_day is not None for each in limits):
             await self._update(limits, settle)
 
     async def aclose(self) -> None:
         """Write what is counted; if the store is unavailable, it is lost."""
+        await self._write()
         if self._timer:
             self._timer.cancel()
-        await self._write()
 
-    def _with_room(self, limits: Sequence[Limits]) -> list[NameUsage]:
+    def _with_room(self, limits: Sequence[Limits]) -> list[_View]:
         """What has been used under each name, if the file need not be asked; else nothing."""
         now, found = time.monotonic(), []
         for each in limits:
-            view, changes = self._views.get(each.name), self._unwritten.get(each.name)
-            if view is None or view.limits is not each or view.until < now:
+            view = self._views.get(each.name)
+            if view is None or view.limits is not each or not view.has_room(now):
                 return []
-            if changes and not changes.is_within(view.spare):
-                return []
-            view.used.start_day(today())
-            found.append(view.used)
+            found.append(view)
         return found
-
-    def _changes(self, limits: Limits) -> _Unwritten:
-        if (changes := self._unwritten.get(limits.name)) is None:
-            changes = self._unwritten[limits.name] = _Unwritten(limits)
-        return changes
 
     async def _update(self, limits: Sequence[Limits], change: Callable[[Sequence[NameUsage]], T]) -> T:
         """Change what has been used under the names of limits, in one step, and write what is counted under them."""
-        unwritten = [self._unwritten.pop(each.name, None) for each in limits]
-        for each in limits:  # until the file is read, nothing is counted without it
-            self._views.pop(each.name, None)
+        # Until the file is read, nothing is counted without it.
+        views = [self._views.pop(each.name, None) for each in limits]
         results: list[tuple[list[NameUsage], T]] = []
 
         def update(values: list[bytes | None]) -> Sequence[bytes]:
             used = [_USAGE.validate_json(value) if value else NameUsage() for value in values]
-            for each, counted in zip(used, unwritten, strict=True):
+            for each, view in zip(used, views, strict=True):
                 each.start_day(today())
-                if counted:
-                    counted.apply(each, time.time())
+                if view:
+                    view.apply(each, time.time())
             results[:] = [(used, change(used))]
             return [_USAGE.dump_json(each) for each in used]
 
@@ -174,16 +163,23 @@ class SqliteQuotas:
 
     def _look(self, limits: Sequence[Limits], used: Sequence[NameUsage]) -> None:
         """Remember what the file has, if enough is left of every limit to count without it."""
-        until = time.monotonic() + _WRITE_SECONDS
+        now = time.time()
+        # At midnight the tokens of the day are 0 again.
+        until = time.monotonic() + min(_WRITE_SECONDS, DAY - now % DAY)
         for each, usage in zip(limits, used, strict=True):
-            if counted := self._unwritten.get(each.name):
-                counted.apply(usage, time.time())
+            # Another question may have read the file and counted meanwhile.
+            view = self._views.pop(each.name, None) or _View(each, usage)
+            view.apply(usage, now)
             spare: dict[Kind, float] = {"concurrent": math.inf, "day": math.inf, "minute": math.inf}
-            spare |= {quota.kind: quota.remaining // _SHARE for quota in usage.left(each, time.time())}
-            if min(spare.values()) > 0:
-                self._views[each.name] = _View(each, usage, until, spare)
-                if self._timer is None:
-                    self._timer = asyncio.get_running_loop().call_later(_WRITE_SECONDS, self._start_writing)
+            spare |= {quota.kind: quota.remaining // _SHARE for quota in usage.left(each, now)}
+            if min(spare.values()) > 0 or view.has_changes:
+                view.used, view.until, view.spare = usage, until, (spare["concurrent"], spare["day"], spare["minute"])
+                self._views[each.name] = view
+        self._schedule()
+
+    def _schedule(self) -> None:
+        if self._views and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_WRITE_SECONDS, self._start_writing)
 
     def _start_writing(self) -> None:
         self._timer = None
@@ -191,7 +187,8 @@ class SqliteQuotas:
 
     async def _write(self) -> None:
         now = time.monotonic()
-        self._views = {name: view for name, view in self._views.items() if view.until > now}
-        if limits := [each.limits for each in self._unwritten.values()]:
+        self._views = {name: view for name, view in self._views.items() if view.until > now or view.has_changes}
+        self._schedule()
+        if limits := [view.limits for view in self._views.values() if view.has_changes]:
             with suppress(StoreUnavailable):  # as with a question that cannot be settled
                 await self._update(limits, lambda _: None)

@@ -2,14 +2,26 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from operator import attrgetter
-from typing import Literal
+from typing import Literal, TypeAlias
 
+from toolchat import instruments
 from toolchat.messages import immutable
 
-__all__ = ["DAY", "MINUTE", "Kind", "Limits", "NameUsage", "QuotaUsage", "refusing", "reserve", "today"]
+__all__ = [
+    "DAY",
+    "MINUTE",
+    "Decision",
+    "Kind",
+    "Limits",
+    "NameUsage",
+    "QuotaUsage",
+    "observed_wait",
+    "reserve",
+    "today",
+]
 
 DAY = 86_400
 MINUTE = 60
@@ -57,7 +69,6 @@ class QuotaUsage:
     remaining: int
     wait: float
     """Seconds until the quota grows again; for a refused question, until the next one is accepted."""
-    refused: bool = False
 
     @property
     def item(self) -> str:
@@ -66,16 +77,13 @@ class QuotaUsage:
         return f'"{self.kind}";r={remaining};t={math.ceil(self.wait)}'
 
 
-_REFUSED = attrgetter("refused")
+Decision: TypeAlias = tuple[Limits, Sequence[QuotaUsage], Kind | None]
+"""The limits that refuse a question, with their usage and the kind that refuses it; of an accepted one the first."""
 
 
 def today() -> int:
     """The number of the current day, in UTC since 1970."""
     return int(time.time()) // DAY
-
-
-def _until_tomorrow() -> float:
-    return DAY - time.time() % DAY
 
 
 @dataclass(slots=True)
@@ -99,21 +107,29 @@ class NameUsage:
         if self.day != today:
             self.day, self.tokens = today, 0
 
+    def refusing(self, limits: Limits, now: float) -> Kind | None:
+        """The limit that refuses one more question, if any does."""
+        if (most := limits.concurrent) is not None:
+            self._forget_ended(now)
+            if len(self.running) >= most:
+                return "concurrent"
+        if (most := limits.tokens_per_day) is not None and self.tokens >= most:
+            return "day"
+        # The whole limit fits into the minute; rounding errors of the sum must not exclude the last question.
+        latest = now + MINUTE - limits.interval * (1 - 1e-6)
+        return "minute" if limits.interval and self.even > latest else None
+
     def left(self, limits: Limits, now: float) -> list[QuotaUsage]:
         """The state of each limit if one more question was counted."""
         usage: list[QuotaUsage] = []
         if (most := limits.concurrent) is not None:
-            self._forget_ended(now)
-            left = most - len(self.running) - 1
-            usage.append(QuotaUsage("concurrent", most, left, 1, left < 0))
+            usage.append(QuotaUsage("concurrent", most, most - len(self.running) - 1, 1))
         if (most := limits.tokens_per_day) is not None:
-            left = most - self.tokens
-            usage.append(QuotaUsage("day", most, left, _until_tomorrow(), left <= 0))
+            usage.append(QuotaUsage("day", most, most - self.tokens, DAY - time.time() % DAY))
         if (most := limits.requests_per_minute) is not None:
-            # The whole limit fits into the minute; rounding errors of the sum must not exclude the last question.
             room = (now + MINUTE - self.even_after(1, limits, now)) / limits.interval + 1e-6
             wait = (-room if room < 0 else 0.0 if room >= 1 else 1 - room) * limits.interval
-            usage.append(QuotaUsage("minute", most, int(room), wait, room < 0))
+            usage.append(QuotaUsage("minute", most, int(room), wait))
         return usage
 
     def even_after(self, questions: int, limits: Limits, now: float) -> float:
@@ -141,16 +157,23 @@ class NameUsage:
 
 def reserve(
     used: Sequence[NameUsage], limits: Sequence[Limits], question: str, *, now: float, longest: float
-) -> list[list[QuotaUsage]]:
+) -> Decision:
     """Count a question under every name, or under none if any limit refuses it."""
     # Look first and count afterwards: a question that one limit refuses must not be charged to the others.
-    left = [usage.left(each, now) for usage, each in zip(used, limits, strict=True)]
-    if not any(map(refusing, left)):
-        for usage, each in zip(used, limits, strict=True):
-            usage.count(each, question, now, longest)
-    return left
+    for usage, each in zip(used, limits, strict=True):
+        if refusing := usage.refusing(each, now):
+            return each, usage.left(each, now), refusing
+    left = used[0].left(limits[0], now)
+    for usage, each in zip(used, limits, strict=True):
+        usage.count(each, question, now, longest)
+    return limits[0], left, None
 
 
-def refusing(usage: Sequence[QuotaUsage]) -> QuotaUsage | None:
-    """The limit that refuses a question, if any does."""
-    return next(filter(_REFUSED, usage), None)
+@contextmanager
+def observed_wait() -> Generator[None, None, None]:
+    """Record the duration of the block, which waits for a shared store."""
+    began = time.perf_counter()
+    try:
+        yield
+    finally:
+        instruments.observer.record_wait("place", time.perf_counter() - began)

@@ -27,10 +27,12 @@ class Pace:
 
     def __init__(self, limit: int) -> None:
         self.limits, self.used, self.now = Limits("alice", limit), NameUsage(), 1000.0
+        self.usage: QuotaUsage
 
-    def ask(self) -> QuotaUsage:
-        [[usage]] = reserve([self.used], [self.limits], "1", now=self.now, longest=60)
-        return usage
+    def accepts(self) -> bool:
+        """Ask once more, and keep the usage after that."""
+        _, [self.usage], refused = reserve([self.used], [self.limits], "1", now=self.now, longest=60)
+        return refused is None
 
 
 paces = st.builds(Pace, st.integers(1, 50))
@@ -42,7 +44,7 @@ def test_no_window_allows_more_than_the_limit_plus_the_refill(pace: Pace, waits:
     allowed: list[float] = []
     for wait in waits:
         pace.now += wait
-        if not pace.ask().refused:
+        if pace.accepts():
             allowed.append(pace.now)
     limit, interval = pace.limits.requests_per_minute or 0, pace.limits.interval
     for (first, start), (last, end) in itertools.combinations(enumerate(allowed), 2):
@@ -53,22 +55,29 @@ def test_no_window_allows_more_than_the_limit_plus_the_refill(pace: Pace, waits:
 def test_a_client_that_waits_for_retry_after_is_accepted_and_not_before(pace: Pace, waits: list[float]) -> None:
     for wait in waits:
         pace.now += wait
-        usage = pace.ask()
-        if usage.refused:
-            assert pace.ask().wait == usage.wait  # a refused one is as if it had not come
-            pace.now += usage.wait + 2e-6 * pace.limits.interval
-            assert not pace.ask().refused
+        if not pace.accepts():
+            wait = pace.usage.wait
+            assert not pace.accepts()
+            assert pace.usage.wait == wait  # a refused one is as if it had not come
+            pace.now += wait + 2e-6 * pace.limits.interval
+            assert pace.accepts()
 
 
 @given(paces)
 def test_the_whole_limit_may_come_at_once_and_one_more_an_interval_later(pace: Pace) -> None:
     limit = pace.limits.requests_per_minute or 0
-    assert [pace.ask().remaining for _ in range(limit)] == list(range(limit - 1, -1, -1))
-    refused = pace.ask()
-    pace.now += refused.wait - 1e-6 * pace.limits.interval - 2e-6
-    assert pace.ask().refused
+    assert [(pace.accepts(), pace.usage.remaining) for _ in range(limit)] == [(True, n) for n in reversed(range(limit))]
+    assert not pace.accepts()
+    pace.now += pace.usage.wait - 1e-6 * pace.limits.interval - 2e-6
+    assert not pace.accepts()
     pace.now += 2e-6 * pace.limits.interval + 4e-6
-    assert [pace.ask().refused for _ in range(2)] == [False, True]
+    assert [pace.accepts() for _ in range(2)] == [True, False]
+
+
+def test_a_clock_that_was_set_back_refuses_nobody_without_a_limit_per_minute() -> None:
+    used, limits = NameUsage(), Limits("alice", concurrent=5)
+    for now in (1000.0, 10.0):
+        assert reserve([used], [limits], "1", now=now, longest=60)[2] is None
 
 
 async def test_names_are_forgotten_before_they_fill_the_memory() -> None:

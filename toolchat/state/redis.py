@@ -216,8 +216,8 @@ class RedisStateStore(RedisConnection):
                     return
 
     def _name(self, key: str, suffix: str = "") -> str:
-        group, colon, name = key.partition(":") if ":" in key else ("", "", key)
-        return f"{self._prefix}{group}{colon}{{{name}}}{suffix}"
+        tagged = key.replace(":", ":{", 1) if ":" in key else f"{{{key}"
+        return f"{self._prefix}{tagged}}}{suffix}"
 
     def _fence(self, key: str) -> str:
         return self._name(key, ":fence")

@@ -199,11 +199,11 @@ class RedisConnection(StateStore):
 
 def _packed(command: Sequence[bytes | str | float]) -> bytes:
     """A command in Redis's protocol (RESP)."""
-    parts = [b"*%d\r\n" % len(command)]
+    parts: list[int | bytes] = [len(command)]
     for each in command:
         text = each if isinstance(each, bytes) else str(each).encode(errors="surrogatepass")
-        parts.append(b"$%d\r\n%b\r\n" % (len(text), text))
-    return b"".join(parts)
+        parts += len(text), text
+    return (b"*%d\r\n" + b"$%d\r\n%b\r\n" * len(command)) % tuple(parts)
 
 
 class _Deadline:

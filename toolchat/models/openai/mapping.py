@@ -85,7 +85,8 @@ class ChatCompletionsWire:
 def write_messages(messages: Sequence[Message], tools: Sequence[ToolDefinition] = ()) -> bytes:
     """Write a conversation as JSON; reasoning is sent back within the current turn only, as DeepSeek requires."""
     turn = turn_start(messages)
-    written = [each.json or _write(each, tools, replay=place >= turn) for place, each in enumerate(messages)]
+    written = [each.json or _write(each, tools, replay=False) for each in messages[:turn]]
+    written += [each.json or _write(each, tools, replay=True) for each in messages[turn:]]
     return b"[%b]" % b",".join(written)
 
 

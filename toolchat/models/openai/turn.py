@@ -215,8 +215,6 @@ def fault_in(body: object) -> Fault | None:
     if isinstance(response := body.get("response"), dict):
         body = response  # of an event of the Responses API
     error = body.get("error")
-    if not error and "base_resp" not in body and body.get("choices"):
-        return None
     if isinstance(error, dict) and error:
         return _fault(error, "code", "type", "status")
     if isinstance(error, str) and error:

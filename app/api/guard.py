@@ -177,7 +177,8 @@ class _Answer:
             message["headers"] = with_security_headers(headers)
             await self._begin(message)
             return
-        self.observed.first_byte = self.observed.first_byte or perf_counter()
+        if not self.observed.first_byte:
+            self.observed.first_byte = perf_counter()
         if len(message.get("body", b"")) > PIECE_BYTES and self._connection is not None:
             await self._send_pieces(message, self._connection)
         else:

@@ -158,7 +158,8 @@ class ServiceModelCall(ModelCall):
 
     def record_chunk(self, event: ModelEvent) -> None:
         """Measure the time to the first chunk, and count the chunk as at least one token."""
-        self.first_chunk = self.first_chunk or perf_counter() - self._began
+        if not self.first_chunk:
+            self.first_chunk = perf_counter() - self._began
         text = event.text if isinstance(event, TextDelta) else event.reasoning
         self._received += estimate_tokens(text) or 1
 

@@ -137,7 +137,7 @@ async def test_a_slow_reader_pauses_the_upstream() -> None:
     async with playing(play) as upstream, outbound() as http:
         async with http.request("GET", upstream.url, upstream="Shop") as response:
             size = len(await response.readany())
-            await until(lambda: response._connection._is_held)
+            await until(lambda: response._connection.is_held)
             while piece := await response.readany():
                 size += len(piece)
                 assert sent - size < 32 * 2**20

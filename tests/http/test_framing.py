@@ -1,5 +1,6 @@
 """Where an answer ends, and whether its connection can carry the next one."""
 
+import asyncio
 import gzip
 import zlib
 
@@ -101,3 +102,26 @@ async def test_headers_are_found_in_any_case() -> None:
         headers = (await asked(http, upstream.url)).headers
     assert (headers["x-one"], headers["X-One"], headers.get("Content-LENGTH")) == ("1, 2", "1, 2", "3")
     assert (dict(headers), headers.get("none")) == ({"x-one": "1, 2", "content-length": "3"}, None)
+
+
+async def test_all_that_arrived_of_a_compressed_body_is_read_before_more_is_awaited() -> None:
+    size = 2**20  # several of the pieces in which a body is decompressed
+    packer = zlib.compressobj()
+    packed = packer.compress(bytes(size)) + packer.flush(zlib.Z_SYNC_FLUSH)
+
+    async def play(peer: Peer) -> None:
+        await peer.asked()
+        await peer.send(CHUNKED.replace(b"OK\r\n", b"OK\r\nContent-Encoding: deflate\r\n"))
+        await peer.send(b"%x\r\n%b\r\n" % (len(packed), packed))
+        await peer.left()
+
+    received = 0
+    async with (
+        playing(play) as upstream,
+        outbound() as http,
+        asyncio.timeout(5),
+        http.request("GET", upstream.url, upstream="Shop") as response,
+    ):
+        while received < size:
+            received += len(await response.readany())
+    assert received == size

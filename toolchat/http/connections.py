@@ -50,7 +50,8 @@ class Connection(asyncio.BufferedProtocol):
         """When the connection became idle, by the event loop's clock."""
         self._when_free, self._when_lost = when_free, when_lost
         self._response: Response | None = None
-        self._is_held = False
+        self.is_held = False
+        """Whether reading is paused."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See :meth:`asyncio.BaseProtocol.connection_made`."""
@@ -70,8 +71,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def hold(self, held: bool) -> None:
         """Pause or resume reading: a pause makes the upstream wait, by TCP flow control."""
-        if held != self._is_held:
-            self._is_held = held
+        if held != self.is_held:
+            self.is_held = held
             (self._transport.pause_reading if held else self._transport.resume_reading)()
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002

@@ -253,7 +253,7 @@ class Response:
         """Return a future that is done when more has arrived; raises the response's error."""
         if self._error is not None:
             raise self._error
-        if not self.is_settled:
+        if self._connection.is_held and not self.is_settled:
             self._connection.hold(False)  # only now: a slow client may still hold back the last piece
         self._waiter = asyncio.get_running_loop().create_future()
         return self._waiter
@@ -264,6 +264,8 @@ class Response:
 
     def _arrived(self) -> bytes | None:
         """The next piece of the body: empty at its end, ``None`` if more is to come."""
+        if not (self._pieces or self.is_settled or self._decoder):
+            return None
         data = b"".join(self._pieces)
         self._pieces.clear()
         self._buffered = 0

@@ -37,17 +37,18 @@ class SnapshotMerger:
         self._pieces: list[str] = []
         self._evidence = 0
         self._shown = 0
-        self._mode = "open"
+        self.mode = "open"
+        """``append`` if the stream has turned out to consist of deltas, ``snapshot``, or ``open``: undecided."""
 
     def add(self, piece: str) -> str:
         """Add a piece and return the text that is certainly new."""
-        if not piece or self._mode == "append":
+        if not piece or self.mode == "append":
             return piece
         if not self._pieces:
             self._pieces.append(piece)
             self._shown = len(piece)
             return piece
-        if self._mode == "snapshot":
+        if self.mode == "snapshot":
             return self._grow(piece)
         if not piece.startswith(self._pieces[-1]):
             self._pieces.append(piece)
@@ -60,7 +61,7 @@ class SnapshotMerger:
 
     def finish(self) -> str:
         """Decide, and return the text that was held back."""
-        if self._mode != "open" or len(self._pieces) < 2:
+        if self.mode != "open" or len(self._pieces) < 2:
             return ""
         return self._decide("snapshot" if self._evidence >= _PLAUSIBLE else "append")
 
@@ -71,7 +72,7 @@ class SnapshotMerger:
         return self._show(_common_prefix("".join(self._pieces), self._pieces[-1]))
 
     def _decide(self, mode: str) -> str:
-        self._mode = mode
+        self.mode = mode
         text = "".join(self._pieces if mode == "append" else self._pieces[-1:])
         self._pieces = [text] if mode == "snapshot" else []  # deltas need no comparison
         return self._show(text)
@@ -89,7 +90,7 @@ class SnapshotMerger:
         # A snapshot shorter than the one before: text that the client has cannot be taken back.
         if text.startswith(piece):
             return ""
-        self._mode = "append"
+        self.mode = "append"
         return piece
 
 
@@ -114,6 +115,9 @@ class TextMerger:
 
     def add(self, content: object) -> str:
         """Add the content of one delta or message and return the text to show now, possibly empty."""
+        if self._state == "answer" and self._snapshots.mode == "append" and isinstance(content, str):
+            self._parts.append(content)  # nothing is held back any more
+            return content
         return self._take(self._snapshots.add(_content_text(content)))
 
     def finish(self) -> str:

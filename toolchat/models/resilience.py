@@ -225,7 +225,8 @@ class _Listener:
         """Whether text was emitted, which rules out a retry."""
 
     async def emit(self, event: ModelEvent) -> None:
-        self.has_text = self.has_text or not isinstance(event, Progress)
+        if not self.has_text:
+            self.has_text = not isinstance(event, Progress)
         self._call.record_chunk(event)
         self._timeouts.pause()
         try:

@@ -7,7 +7,7 @@ Event types: ``tool_call_started``, ``tool_call_progress``, ``tool_call_finished
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, ClassVar
 
 from fastapi import Request, Response
@@ -20,7 +20,13 @@ from app.api.responses.formats import AnswerFormat
 from toolchat.chat.request import ChatEvent, Notice
 from toolchat.errors import CLIENT_GONE, ToolchatError
 from toolchat.models.base import ChatResponse, TextDelta
-from toolchat.tool_calling.events import ToolCallFinished, ToolCallProgress, ToolCallStarted, parse_arguments
+from toolchat.tool_calling.events import (
+    ToolCallFinished,
+    ToolCallProgress,
+    ToolCallStarted,
+    discard_event,
+    parse_arguments,
+)
 
 __all__ = [
     "EVENT_SCHEMA",
@@ -276,10 +282,10 @@ class StreamedAnswer(EventStream):
         """See :meth:`EventStream.answer_headers`."""
         return self._form.headers(self._active)
 
-    async def _emit(self, event: ChatEvent) -> None:
+    def _emit(self, event: ChatEvent) -> Coroutine[Any, Any, None]:
         frame = self._writer.text_frame
         if frame is not None and isinstance(event, TextDelta):
             # Nearly every event is the next piece of a text, so it is encoded here, whatever the format.
-            await self.write(frame[0] + to_json(event.text) + frame[1])
-        elif piece := self._writer.event(event):
-            await self.write(piece)
+            return self.write(frame[0] + to_json(event.text) + frame[1])
+        piece = self._writer.event(event)
+        return self.write(piece) if piece else discard_event(event)

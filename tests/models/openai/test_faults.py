@@ -51,6 +51,7 @@ MINIMAX = {"choices": None, "base_resp": {"status_code": 1002, "status_msg": "ra
         pytest.param(whole(MINIMAX), ProviderRateLimited, id="trap 22: base_resp"),
         pytest.param(sse(delta(content="晴"), {"error": LIMIT}), ProviderRateLimited, id="trap 21: error in a stream"),
         pytest.param(sse(THROTTLED), ProviderRateLimited, id="trap 21: code and message in a stream"),
+        pytest.param(sse(delta(content="晴") | {"error": LIMIT}), ProviderRateLimited, id="error beside choices"),
         pytest.param(
             sse(b"event:error\n:HTTP_STATUS/429\ndata:" + json.dumps(THROTTLED).encode() + b"\n\n"),
             ProviderRateLimited,

@@ -149,19 +149,19 @@ class OpenAICompatibleChatModel(ChatModel):
         Raises:
             UpstreamInvalid: the stream ended without a finish reason.
         """
-        events = _EventReader(response)
+        events, stream = _EventReader(response), prompt.stream
         while not turn.ended and (batch := await events.read()) is not None:
-            for event in batch:
-                data, is_error = event.data.strip(), event.event == b"error"
+            for kind, content in batch:
+                data, is_error = content.strip(), kind == b"error"
                 if data == b"[DONE]":
                     turn.ended = turn.finished = True
                     break
                 if not data and not is_error:
                     continue
                 text = turn.add(_read_chunk(response, data, is_error=is_error))
-                if prompt.stream and (turn.new_reasoning or not text):
+                if stream and (turn.new_reasoning or not text):
                     await emit(Progress(turn.new_reasoning))
-                if prompt.stream and text:
+                if stream and text:
                     await emit(TextDelta(text))
         if turn.ended:
             await _read_to_end(response)
@@ -214,25 +214,25 @@ class _EventReader:
         """
         if self._ended:
             return None
-        if self._rest:
+        if piece := self._rest:
             await asyncio.sleep(0)  # a flood of tiny lines must not block the event loop
-        elif not await self._receive():
-            self._ended = True
-            return self._decoder.finish()
-        piece, self._rest = self._rest[:_SLICE_BYTES], self._rest[_SLICE_BYTES:]
+        else:
+            try:
+                piece = await self._response.readany()
+            except UpstreamError:
+                return self._end([])  # the incomplete last event is dropped, since it cannot be trusted
+            self._size += len(piece)
+            if self._size > _MAX_STREAM_BYTES:
+                raise UpstreamInvalid(f"{_UPSTREAM} sent more than {_MAX_STREAM_BYTES} bytes")
+            if not piece:
+                return self._end(self._decoder.finish())
+        if len(piece) > _SLICE_BYTES or self._rest:
+            piece, self._rest = piece[:_SLICE_BYTES], piece[_SLICE_BYTES:]
         return self._decoder.feed(piece)
 
-    async def _receive(self) -> bool:
-        try:
-            self._rest = await self._response.readany()
-        except UpstreamError:
-            # The incomplete last event is dropped, since it cannot be trusted.
-            self._decoder = SseDecoder(_UPSTREAM)
-            return False
-        self._size += len(self._rest)
-        if self._size > _MAX_STREAM_BYTES:
-            raise UpstreamInvalid(f"{_UPSTREAM} sent more than {_MAX_STREAM_BYTES} bytes")
-        return bool(self._rest)
+    def _end(self, events: list[ServerSentEvent]) -> list[ServerSentEvent]:
+        self._ended = True
+        return events
 
 
 async def _read_to_end(response: Response) -> None:

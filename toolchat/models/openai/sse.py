@@ -1,7 +1,6 @@
 """An incremental decoder for server-sent events."""
 
 from toolchat.errors import UpstreamInvalid
-from toolchat.messages import immutable
 
 __all__ = ["MAX_EVENT_BYTES", "ServerSentEvent", "SseDecoder"]
 
@@ -9,14 +8,12 @@ MAX_EVENT_BYTES = 2 * 1024 * 1024
 """The size limit of an event; a complete answer in one event is far shorter."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_CR = ord("\r")
+"""As a number: for ``bytes`` as the left side, ``in`` raises and clears an exception on its way."""
 
 
-@immutable
-class ServerSentEvent:
-    """One event with data; ``id`` and ``retry`` have no meaning in a chat completion."""
-
-    data: bytes
-    event: bytes = b"message"
+ServerSentEvent = tuple[bytes, bytes]
+"""The type and the data of an event; ``id`` and ``retry`` have no meaning in a chat completion."""
 
 
 class SseDecoder:
@@ -44,13 +41,8 @@ class SseDecoder:
         Raises:
             UpstreamInvalid: an event exceeds the size limit.
         """
-        if self._after_cr and chunk.startswith(b"\n"):  # a CRLF that was split between two chunks
-            chunk, self._after_cr = chunk[1:], False
-        if not chunk:
-            return []
-        self._after_cr = chunk.endswith(b"\r")
-        if b"\r" in chunk:
-            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        if self._after_cr or _CR in chunk:
+            chunk = self._convert_line_ends(chunk)
         lines = chunk.split(b"\n")
         rest = lines.pop()
         events = self._take_lines(lines) if lines else []
@@ -64,6 +56,14 @@ class SseDecoder:
         """Return the event that the end of the stream completes, if any."""
         return self._take_lines([b"", b""])
 
+    def _convert_line_ends(self, chunk: bytes) -> bytes:
+        """Replace CR and CRLF by LF."""
+        if self._after_cr and chunk.startswith(b"\n"):  # a CRLF that was split between two chunks
+            chunk, self._after_cr = chunk[1:], False
+        if chunk:
+            self._after_cr = chunk.endswith(b"\r")
+        return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
     def _take_lines(self, lines: list[bytes]) -> list[ServerSentEvent]:
         """Take complete lines; the first one ends the line that has begun before."""
         if self._line or self._at_start:
@@ -73,15 +73,23 @@ class SseDecoder:
                 lines[0], self._at_start = lines[0].removeprefix(_BYTE_ORDER_MARK), False
         events: list[ServerSentEvent] = []
         for line in lines:
-            if line:
-                field, _, value = line.partition(b":")
-                if field == b"data":
-                    self._size += len(line)
-                    self._data.append(value.removeprefix(b" "))
-                elif field == b"event":
-                    self._event = value.removeprefix(b" ")
-            elif self._data or self._event:
-                if self._data:
-                    events.append(ServerSentEvent(b"\n".join(self._data), self._event or b"message"))
-                self._data, self._event, self._size = [], b"", 0
+            if line[:6] == b"data: ":  # nearly every line
+                self._size += len(line)
+                self._data.append(line[6:])
+            elif line:
+                self._take_field(line)
+            elif self._data:
+                events.append((self._event or b"message", b"\n".join(self._data)))
+                self._data.clear()
+                self._event, self._size = b"", 0
+            else:
+                self._event = b""
         return events
+
+    def _take_field(self, line: bytes) -> None:
+        field, _, value = line.partition(b":")
+        if field == b"data":
+            self._size += len(line)
+            self._data.append(value.removeprefix(b" "))
+        elif field == b"event":
+            self._event = value.removeprefix(b" ")

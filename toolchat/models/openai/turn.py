@@ -18,7 +18,7 @@ _FINISH_REASONS = {
 }
 _FAILED = ("error", "network_error")
 _REASONING_KEYS = frozenset(("reasoning_content", "reasoning", "reasoning_details", "extra_content"))
-_CONTENT_KEYS = ("content", "refusal", "tool_calls", *_REASONING_KEYS)
+_CONTENT_KEYS = ("tool_calls", "refusal", *_REASONING_KEYS)
 _MAX_MODEL_NAME = 200
 _NO_USAGE = Usage()
 
@@ -102,7 +102,7 @@ class OpenAITurn:
 
     def _message_of(self, choice: Mapping[str, Any]) -> Mapping[str, Any]:
         delta = choice.get("delta")
-        if isinstance(delta, dict) and any(map(delta.get, _CONTENT_KEYS)):
+        if isinstance(delta, dict) and (delta.get("content") or any(map(delta.get, _CONTENT_KEYS))):
             self._by_deltas = True
             return delta
         message = choice.get("message")
@@ -206,6 +206,8 @@ def fault_in(body: object) -> Fault | None:
     Formats: ``{"error": {..}}`` or ``{"error": ".."}`` (OpenAI, Ollama), a list around it (Gemini),
     ``{"code": .., "message": ..}`` (DashScope, vLLM) and ``{"base_resp": {"status_code": ..}}`` (MiniMax).
     """
+    if isinstance(body, dict) and body.get("choices") and _FAULT_KEYS.isdisjoint(body):
+        return None
     if isinstance(body, list) and body:
         body = body[0]
     if not isinstance(body, dict):
@@ -213,8 +215,6 @@ def fault_in(body: object) -> Fault | None:
     if isinstance(response := body.get("response"), dict):
         body = response  # of an event of the Responses API
     error = body.get("error")
-    if not error and "base_resp" not in body and body.get("choices"):
-        return None
     if isinstance(error, dict) and error:
         return _fault(error, "code", "type", "status")
     if isinstance(error, str) and error:
@@ -235,4 +235,6 @@ def _fault(error: Mapping[str, Any], *keys: str) -> Fault:
     return Fault(code, message if isinstance(message, str) else "", status)
 
 
+_FAULT_KEYS = frozenset(("error", "base_resp", "response"))
+"""Keys under which an error may stand beside an answer."""
 _STATUSES = frozenset(str(status) for status in range(400, 600))

@@ -36,7 +36,7 @@ _BEFORE = {
 # What stands around a text and is no part of it; what stands in its place.
 _AROUND = (
     r"(?:[\s\0,.:?!、。&\"“”]|\b(?:and|please|pls|for me|called|named|about|for|is)\b"
-    r"|请问|请|帮我|麻烦|一下|分别|这个词|这句话|[把将给和与及跟吗呢的是])*"
+    r"|请问|请|帮我|麻烦|一下|分别|这个词|这句话|什么意思|[把将给和与及跟吗呢的是])*"
 )
 _ASKED = r"(?:\s|\b(?:what|how|do|does|is|can|could|would|you|i|ok|okay|then|so|now)\b)*"
 _PRONOUN = re.compile(

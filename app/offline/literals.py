@@ -98,7 +98,7 @@ _DURATION = re.compile(
 )
 _UNITS = {"秒": "S", "s": "S", "分": "M", "m": "M", "小": "H", "h": "H"}
 _NUMBER = re.compile(
-    r"(?<![a-z0-9_.])[-+]?[0-9]{1,15}(?:,[0-9]{3}){0,4}(?:\.[0-9]{1,10})?(?![0-9_]|\.[0-9])"
+    r"(?<![a-z0-9_.])(?<![0-9],)[-+]?[0-9]{1,15}(?:,[0-9]{3}){0,4}(?:\.[0-9]{1,10})?(?![0-9_]|[.,][0-9])"
     rf"|[二三四五六七八九十]{{2,3}}(?![百千万])|[二两三四五六七八九十](?=[个次位人枚杯份张件公小元块])"
     rf"|\b(?!one\b)(?:{'|'.join(_NUMBER_WORDS)})\b"
 )
@@ -159,10 +159,13 @@ def _read(kind: str, form: re.Pattern[str], text: str, reader: Callable[[re.Matc
     yield from ((kind, value, *match.span()) for match, value in found if value is not None)
 
 
-def _date(match: re.Match[str]) -> str:
-    """A date as ``yyyy-mm-dd``; one without its year is none."""
+def _date(match: re.Match[str]) -> str | None:
+    """A date as ``yyyy-mm-dd``; 30 February and one without its year are none."""
     month = int(match["m"]) if match["m"].isdecimal() else _MONTHS.index(match["m"]) + 1
-    return f"{match['y']}-{month:02}-{int(match['d']):02}"
+    try:
+        return date(int(match["y"]), month, int(match["d"])).isoformat()
+    except ValueError:
+        return None
 
 
 def _time(match: re.Match[str]) -> str:

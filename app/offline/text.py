@@ -15,7 +15,7 @@ LONGEST = 32_000
 _TOKEN = re.compile(r"[a-z0-9]+(?:['’][a-z]+)?|[㐀-鿿]+|[^\W\d_]+")
 # No quotation holds its own opening mark, so that a row of these is not read again and again.
 _QUOTED = re.compile(
-    r"「[^「」]+」|『[^『』]+』|“[^“”]+”|‘[^‘’]+’|《[^《》]+》|\"[^\"]+\"|«[^«»]+»|`[^`]+`|(?<![A-Za-z0-9])'[^']+'(?![A-Za-z0-9])"
+    r"「[^「」]+」|『[^『』]+』|“[^“”]+”|‘[^‘’]+’|《[^《》]+》|\"[^\"]+\"|«[^«»]+»|`[^`]+`|(?<![A-Za-z0-9])'(?:[^']|(?<=[A-Za-z])'(?=[A-Za-z]))+'(?![A-Za-z0-9])"
 )
 _SEPARATOR = re.compile(r"(?<![0-9]):(?!//)|:(?![0-9/])|\n")
 # The numbers of a list.

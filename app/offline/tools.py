@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from typing import Any
 
@@ -95,7 +96,9 @@ class Parameter:
 
     def fit(self, value: Any) -> Any:
         """A value, also a written one, in the type and within the limits of the schema; ``None`` if it does not fit."""
-        with suppress(ValidationError, OverflowError):
+        with suppress(ValidationError, OverflowError, TypeError, ValueError):
+            if self.schema.get("format") == "date":
+                return date.fromisoformat(value).isoformat()
             fitting = self._validator.validate_python(value)
             return int(fitting) if isinstance(fitting, float) and fitting.is_integer() else fitting
         return None

@@ -18,7 +18,8 @@ change currency currencies rate 兑换 换汇 换成 汇率 货币 换算 能换
 房间 会议室; book: reserve reservation booking 预订 预定 订; event: appointment 日程 活动; message: sms 消息 短信;
 mail: email 邮件; send: 发送 发 寄; stock: stocks share shares 股票 股价; price: cost quote 价格 多少钱 报价;
 customer: client 客户; employee: staff 员工; file: 文件; delete: remove erase 删除 删掉; cancel: 取消 撤销; create:
-make add new 创建 新建 添加; update: change modify edit 修改 更新 更改 改为 改成; search: find lookup query 搜索 查找
+make add new 创建 新建 添加; update: change modify edit 修改 更新 更改 改名为 改名成 改名 改叫 改为 改成; search:
+find lookup query 搜索 查找
 检索 查询; list: 列出 列表 清单; compute: calculate calculation 计算 算; light: lamp 灯; switch: turn 开关 打开 关闭
 关掉 开 关; coin: 硬币; flip: toss 抛; air: 空气; ship: dispatch 发货; todo: todos task tasks 待办 任务; weight: weigh
 体重 重量; height: tall 身高 高度; amount: sum 金额; add: plus sum 加 求和; set: wake 设 设置 设定 调到 叫醒; status:

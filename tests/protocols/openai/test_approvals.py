@@ -33,7 +33,8 @@ async def test_the_answer_names_the_pending_call_and_how_to_approve_it(tools: li
         page = f"{client.base_url}/playground/?approval={identifier}#token="
         assert for_people.startswith(f"To approve or reject ship within 10 minutes, open {page}")
         assert for_programs == f"Waiting for approval of ship: POST /approvals/{identifier}"
-        assert (await client.get(f"/approvals/{identifier}")).json() == {"id": identifier, "calls": [SHIPPING]}
+        waiting = (await client.get(f"/approvals/{identifier}")).json()
+        assert waiting == {"id": identifier, "calls": [SHIPPING], "question": "Ship order 1"}
         assert document["approval"]["calls"] == [SHIPPING]
         assert await consent(client, identifier) == "It is on its way."
         assert (await client.get(f"/approvals/{identifier}")).status_code == 404

@@ -11,7 +11,15 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.guard import path_below_root
-from app.api.parameters import NOT_BLANK, NOT_BLANK_DESCRIPTION, Parameter, Parameters, checked_text, decoded_query
+from app.api.parameters import (
+    LONGER_BY_POST,
+    NOT_BLANK,
+    NOT_BLANK_DESCRIPTION,
+    Parameter,
+    Parameters,
+    checked_text,
+    decoded_query,
+)
 from app.api.problems import problems
 from app.api.schemas import ANSWER_RESPONSES
 from toolchat.errors import UnsupportedMediaType
@@ -77,7 +85,7 @@ class QuestionParameter:
         if request.scope["method"] == "GET" and b"&" not in raw and (not raw or raw.startswith(b"query=")):
             # Nearly every question; the guard has checked that it is UTF-8.
             text = decoded_query(request.scope).removeprefix("query=")
-            return checked_text("query", text, MAX_QUERY_CHARS) or self.default
+            return checked_text("query", text, MAX_QUERY_CHARS, LONGER_BY_POST) or self.default
         return (await self._parameters.read(request)).get("query") or self.default
 
 

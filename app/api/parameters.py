@@ -11,9 +11,11 @@ from pydantic_core import from_json
 from starlette.types import Scope
 
 from app.access.hosts import header
+from app.settings.typos import suggest
 from toolchat.errors import InvalidRequest, UnsupportedMediaType, ValidationFailed
 
 __all__ = [
+    "LONGER_BY_POST",
     "NOT_BLANK",
     "NOT_BLANK_DESCRIPTION",
     "Parameter",
@@ -34,6 +36,9 @@ It uses ``not`` because Swagger UI would show any other pattern to people; for t
 """
 NOT_BLANK_DESCRIPTION = "Not blank, without NUL"
 """The same rule for descriptions."""
+
+LONGER_BY_POST = "; send a longer text in the JSON body of a POST"
+"""What to do about a text that is too long for a URL."""
 
 _JSON = "application/json"
 
@@ -69,7 +74,7 @@ class Parameter:
             return self._number(texts[0])
         if "maxLength" not in self.schema:
             return texts[0]
-        return checked_text(self.name, texts[0], longest or self.schema["maxLength"])
+        return checked_text(self.name, texts[0], longest or self.schema["maxLength"], "" if longest else LONGER_BY_POST)
 
     def _number(self, text: str) -> int:
         most: int = self.schema["maximum"]
@@ -201,10 +206,14 @@ def percent_decode(text: bytes) -> bytes:
     return _ESCAPES.sub(lambda run: bytes.fromhex(run[0].replace(b"%", b"").decode()), text)
 
 
-def checked_text(name: str, text: str, longest: int) -> str:
-    """Check a string; raises :class:`ValidationFailed` if it is blank or too long."""
+def checked_text(name: str, text: str, longest: int, hint: str = "") -> str:
+    """Check a string.
+
+    Raises:
+        ValidationFailed: it is blank or too long; the hint is added if it is too long.
+    """
     if len(text) > longest:
-        raise ValidationFailed(f"{name}: String should have at most {longest} characters")
+        raise ValidationFailed(f"{name}: must have at most {longest} characters, and has {len(text)}{hint}")
     if text and not text.strip():
         raise ValidationFailed(f"{name}: must not be blank")
     return text
@@ -220,10 +229,8 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
     """
     for name in given:
         if name not in known:
-            import difflib  # which hardly any start needs
-
-            near = difflib.get_close_matches(name[:64].lower().replace("_", ""), known, n=1, cutoff=0.4)
-            meant = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(known) or 'none'}"
+            near = suggest(name[:64].lower().replace("_", ""), known)
+            meant = f"; did you mean {near}?" if near else f"; known: {', '.join(known) or 'none'}"
             raise ValidationFailed(f"{_shown(name)}: there is no such parameter{meant}")
 
 

@@ -108,7 +108,7 @@ MALFORMED: list[tuple[bytes, int, str]] = [
     (b'{"query": "\\u3000 "}', 422, "query: must not be blank"),
     (b'{"query": "a\\u0000"}', 422, "query: contains a NUL character"),
     (b'{"query": "\\ud800"}', 422, "query: contains a lone surrogate"),
-    (b'{"query": "' + b"a" * 32_001 + b'"}', 422, "query: String should have at most 32000 characters"),
+    (b'{"query": "' + b"a" * 32_001 + b'"}', 422, "query: must have at most 32000 characters, and has 32001"),
     (b'{"qeury": "a"}', 422, "qeury: there is no such parameter; did you mean query?"),
     (b'{"\\ud800": "a"}', 422, "?: there is no such parameter; known: "),
     (b'{"query": "' + b"a" * 400_000 + b'"}', 413, "the body is longer than 388096 bytes"),

@@ -94,7 +94,9 @@ async def test_a_long_question_is_accepted_by_post_only(client: httpx.AsyncClien
         asked = await client.post("/chat", json={"query": "字" * length}, headers=as_("bob"))
         assert asked.status_code == status
     by_get = await client.get("/chat", params={"query": "x" * 4001}, headers=as_("alice"))
-    assert by_get.json()["detail"] == "query: String should have at most 4000 characters"
+    assert by_get.json()["detail"] == (
+        "query: must have at most 4000 characters, and has 4001; send a longer text in the JSON body of a POST"
+    )
 
 
 async def test_a_question_can_replace_the_newest_turns(client: httpx.AsyncClient) -> None:

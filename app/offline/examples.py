@@ -64,6 +64,7 @@ def _sentence(tool: OfferedTool, chinese: bool) -> str:
         lead = [each for each in words_of(tool.name).split() if each not in unsaid]
     if not lead or not all(phrases):
         return ""
+    # No space before a colon, and "2 km" instead of "2 from km".
     written = re.sub(r" (?=[:：])| from(?<=2 from)", "", " ".join((*lead, *phrases)))
     return written[0].upper() + written[1:]
 

@@ -270,7 +270,7 @@ class ApprovalStore:
 
     async def is_waiting(self, identifier: str) -> bool:
         """Whether a turn of the current principal still waits under this id."""
-        return bool(identifier) and await self._store.get(_key(identifier)) is not None
+        return await self._store.get(_key(identifier)) is not None
 
     async def waits_in(self, conversation: str) -> bool:
         """Whether a turn of this conversation waits."""

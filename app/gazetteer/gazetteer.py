@@ -25,6 +25,7 @@ __all__ = [
     "place_in",
     "place_names",
     "zone_ids",
+    "zones_in_lower_case",
 ]
 
 
@@ -98,6 +99,12 @@ def zone_ids() -> frozenset[str]:
     """The tz database's ids, from the list in the ``tzdata`` package; the file system is not searched."""
     listed = pkgutil.get_data("tzdata", "zones") or b""
     return frozenset(listed.decode("ascii").split()) - {"Factory", "localtime", "posixrules"}
+
+
+@cache
+def zones_in_lower_case() -> dict[str, str]:
+    """The tz database's ids by what they are in lower case: ``asia/tokyo`` is ``Asia/Tokyo``."""
+    return {zone.lower(): zone for zone in zone_ids()}
 
 
 def known_places() -> Iterator[Place]:

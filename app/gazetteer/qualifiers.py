@@ -1,14 +1,15 @@
 """Qualifiers of place names, which tell places of the same name apart: Paris, Texas and 德克萨斯州的巴黎."""
 
 import re
+from collections.abc import Iterator
 
-from app.gazetteer.gazetteer import Place, find_place
+from app.gazetteer.gazetteer import Place, find_place, lesser_places, mentions
 from app.gazetteer.regions import belongs, is_country, is_region
 from toolchat.tool_calling.text_normalization import normalize_name
 
-__all__ = ["Qualified", "find_qualifier"]
+__all__ = ["places_in"]
 
-Qualified = tuple[int, int, bool]
+_Qualified = tuple[int, int, bool]
 """Start and end of a name with its qualifier, and whether the qualifier belongs to the place."""
 
 _WORD = r"[A-Za-zÀ-ɏ][\w'’-]*|[A-Z](?:\.[A-Z])+\.?"
@@ -27,15 +28,27 @@ _NO_QUALIFIER = re.compile(
 )
 
 
-def find_qualifier(text: str, start: int, end: int, place: Place) -> Qualified | None:
-    """Find the qualifier of the place at ``text[start:end]``; ``None`` if it has none.
+def places_in(text: str) -> Iterator[tuple[Place | None, tuple[int, int]]]:
+    """Find the places in a text, each with the position of its name and its qualifier, and qualified ones first.
 
-    A known place may be the next one of a list instead, as in ``Paris, London and Tokyo``.
+    A known place behind another may be the next one of a list, as in ``Paris, London and Tokyo``. With a qualifier that
+    no known place of the name has (``Paris, Narnia``), the place is ``None``. Lesser places count where the text goes
+    on as it does after a place: ``漯河的天气``.
     """
+    found = [(_find_qualifier(text, each.start, each.end, each.place), each) for each in mentions(text)]
+    for qualified, each in sorted(found, key=lambda each: each[0] is None):
+        start, end, is_own = qualified or (each.start, each.end, True)
+        yield each.place if is_own else None, (start, end)
+    for place in lesser_places():
+        for match in re.finditer(rf"(?:{'|'.join(place.names[1:])})(?=[和与、的天今明后]|未来|现在|$)", text):
+            yield place, match.span()
+
+
+def _find_qualifier(text: str, start: int, end: int, place: Place) -> _Qualified | None:
     return _behind(text, start, end, place) or _in_front(normalize_name(text), start, end, place)
 
 
-def _behind(text: str, start: int, end: int, place: Place) -> Qualified | None:
+def _behind(text: str, start: int, end: int, place: Place) -> _Qualified | None:
     """The longest known qualifier after the name, or an unknown capitalised name."""
     match = _BEHIND.match(text, end)
     if match is None:
@@ -62,7 +75,7 @@ def _is_other_qualifier(name: str, first: str, rest: str, place: Place) -> bool:
     return is_country(name) and not _GOES_ON.match(rest) and bool(place.country)
 
 
-def _in_front(flat: str, start: int, end: int, place: Place) -> Qualified | None:
+def _in_front(flat: str, start: int, end: int, place: Place) -> _Qualified | None:
     """A Chinese qualifier: the name of a country or region directly before the place's name."""
     before = flat[max(start - 12, 0) : start]
     for size in range(len(before), 1, -1):

@@ -1,50 +1,48 @@
 """Arguments: fills the parameters of a tool from the literals of a question, and invents none."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
 from app.gazetteer.gazetteer import Place
-from app.gazetteer.languages import Language
-from app.offline.literals import ROW, Days, Literal
+from app.offline.literals import ROW, Literal
 from app.offline.text import Span, Text, masked
 from app.offline.tools import OfferedTool, Parameter
-from app.offline.vocabulary import FUNCTION_WORDS, SYNONYMS, UNITS, stem
+from app.offline.vocabulary import FUNCTION_WORDS, SYNONYMS
 
 __all__ = ["Arguments"]
 
 _ACCEPTED = {
     "id": ("word", "number", "quoted"),
     "word": ("word", "quoted"),
-    "other": ("quoted", "word", "number"),
-    "pattern": ("currency", "word", "number", "quoted", "date", "time"),
+    "currency": ("word", "quoted"),
+    "other": ("quoted", "word", "number", "name"),
+    "pattern": ("word", "number", "quoted", "date", "time"),
     "place": ("place", "name", "quoted"),
     "zone": ("zone", "place"),
     "date": ("date", "quoted"),
-    "days": ("days", "number"),
+    "days": ("day", "days", "number"),
     "date_time": ("duration", "quoted"),
     "text": ("quoted",),
 }
-_SPOKEN = ("other", "id", "word", "choice", "number")
 _VAGUE = ("other", "word", "id", "pattern", "number")
 _BEFORE = {
-    "source": r"(?:\bfrom|从|由|自|[0-9]) ?$",
-    "target": r"(?:\bto|\binto|\bin|\bhow many|多少|到|去|成|为|换|往|至) ?$",
+    "source": r"(?:\bfrom|从|由|自|[0-9])[ :=]*$",
+    "target": r"(?:\bto|\binto|\bin|\bhow many|多少|到|去|成|为|换|往|至)[ :=]*$",
 }
 # What stands around a text and is no part of it; what stands in its place.
 _AROUND = (
     r"(?:[\s\0,.:?!、。&\"“”]|\b(?:and|please|pls|for me|called|named|about|for|is)\b"
     r"|请问|请|帮我|麻烦|一下|分别|这个词|这句话|什么意思|[把将给和与及跟吗呢的是])*"
 )
-_ASKED = r"(?:\s|\b(?:what|how|do|does|is|can|could|would|you|i|ok|okay|then|so|now)\b)*"
+_LEAD = re.compile(r".*[把将]|(?:\s|\b(?:what|how|do|does|is|can|could|would|you|i|ok|okay|then|so|now)\b)*", re.DOTALL)
 _PRONOUN = re.compile(
     r"(?:the )?(?:th[ie]s|that|it|these|those|them|my|your|last|following|above|previous|text|sentence|question|answer"
     r"|result)\b|这|那|它|[以上下]面|以[上下]|刚才|结果|回答|内容|最后"
     r"|(?:(?:the|an?|some|in|to|into|of|i|me|name)\b\W*)+$"
 )
-_NOTHING = re.compile(f"(?:{'|'.join(each for each in FUNCTION_WORDS if not each.isascii())})+")
 _TO_LANGUAGE = re.compile(r"(?:\b(?:from|into|to|in)\s+(?:the )?|[译翻]?[成为到作]\s*|[用从]\s*)$")
 
 
@@ -55,7 +53,7 @@ class Arguments:
     Args:
         literals: The values of the question, in their order; each is used once.
         topic: The positions of the words that name the tool.
-        named: The positions of the arguments that are written with their names.
+        values: The arguments.
         used, unfit: The positions that arguments explain, and the literals that none holds.
         others: Further values for one of the arguments, each for a call of its own.
         is_loose: Whether a value was recognised by its position alone.
@@ -65,88 +63,64 @@ class Arguments:
     text: Text
     literals: Sequence[Literal]
     topic: Sequence[Span]
-    named: list[Span] = field(default_factory=list)
     values: dict[str, Any] = field(default_factory=dict)
-    missing: list[Parameter] = field(default_factory=list)
     used: list[Span] = field(default_factory=list)
-    unfit: list[str] = field(default_factory=list)
     others: list[tuple[str, Any]] = field(default_factory=list)
     is_loose: bool = False
 
+    @property
+    def missing(self) -> list[Parameter]:
+        """The required parameters without a value."""
+        return [each for each in self.tool.parameters if each.required and each.name not in self.values]
+
+    @property
+    def unfit(self) -> list[str]:
+        """The values of the question that no parameter holds, but for today, and a day that a calendar tells."""
+        is_calendar = "#date" in self.tool.vocabulary and not self.tool.parameters
+        free = [each for each in self.literals if self._is_free(each)]
+        return [each.text for each in free if each.kind != "day" or (each.value > 1 and not is_calendar)]
+
     def fill(self) -> "Arguments":
         """Fill every parameter that the question has a value for."""
-        found = self._named()
-        self.used += self.named
         parameters = sorted(self.tool.parameters, key=lambda each: (each.role != "text", not each.required))
         # A number with its unit is no other parameter's, and a text is what all others leave.
         for each in (each for each in parameters if each.role == "number"):
-            self._take(each, self._beside(each, self._candidates(each)), found)
+            self._take(each, self._beside(each, self._candidates(each)))
         for each in parameters:
-            self._take(each, self._free(each, found), found)
-        for each in (each for each in parameters if each.required and each.role in ("text", "other")):
-            if each.name not in found and (text := self._piece(each)) is not None:
-                found[each.name] = text
-        for each in (each for each in self.tool.parameters if each.required and each.name not in found):
-            fixed = each.schema.get("const", each.schema.get("default"))
-            if fixed is None:
-                self.missing.append(each)
-            else:
-                found[each.name] = fixed
-        self.values = {each.name: found[each.name] for each in self.tool.parameters if each.name in found}
-        self.unfit = [each.text for each in self.literals if self._is_free(each) and not self._is_harmless(each)]
+            self._take(each, self._free(each))
+        for each in self.missing:
+            rest = self._rest(each) if each.role in ("text", "other") else None
+            fixed = each.schema.get("const", each.schema.get("default")) if rest is None else rest
+            self.values |= {} if fixed is None else {each.name: fixed}
+        self.values = {each.name: self.values[each.name] for each in self.tool.parameters if each.name in self.values}
         return self
 
-    def _named(self) -> dict[str, Any]:
-        """The arguments that are written as ``name: value`` or ``the name is value``.
-
-        A value ends at the next name; one that is no list and no longer text also at a comma.
-        """
-        text = self.text
-        by_name = {each.name.lower(): each for each in self.tool.parameters if each.name and each.type != "object"}
-        names = "|".join(map(re.escape, sorted(by_name, key=len, reverse=True))) or r"(?!)"
-        form = rf"(?<![\w-])(?P<name>{names})(?![\w-])\s*(?:[:=]|(?P<is>\bis\b|[是为]))\s*"
-        every = re.finditer(form, text.flat)
-        starts = [each for each in every if not each["is"] or by_name[each["name"]].role in _SPOKEN]
-        found: dict[str, Any] = {}
-        for match, end in zip(starts, [*(each.start() for each in starts[1:]), len(text.raw)], strict=False):
-            parameter, start = by_name[match["name"]], match.end()
-            quoted = next((span for span in text.quotes if 0 <= span[0] - start <= 1), None)
-            written = text.raw[slice(*quoted)] if quoted else text.raw[start:end]
-            if not quoted and parameter.type != "array" and parameter.role != "text":
-                written = re.split(r"[,;，；\n。?？!]|\.(?=\s|$)| and ", written, maxsplit=1)[0]
-            if (value := parameter.read(written)) is not None and parameter.name not in found:
-                found[parameter.name] = value
-                self.named.append((match.start(), quoted[1] if quoted else start + len(written.rstrip(" ,;，；\n"))))
-        return found
-
-    def _free(self, parameter: Parameter, found: Mapping[str, Any]) -> Sequence[Literal]:
+    def _free(self, parameter: Parameter) -> Sequence[Literal]:
         """The values for a parameter; if any word or number may be one, those beside its name, or if it is required."""
         kind = parameter.item or parameter
         free = self._on_side(parameter, self._candidates(kind))
         if kind.role not in _VAGUE:
             return free
-        numbers = [each for each in self.tool.parameters if each.required and each.role == "number"]
-        rivals = [each for each in numbers if each is not parameter and each.name not in found]
-        return self._beside(parameter, free) or (
-            free if parameter.required and not (rivals and kind.role == "number") else []
-        )
+        rivals = [each for each in self.missing if each.role == "number" and each is not parameter]
+        is_only = parameter.required and not (rivals and kind.role == "number")
+        return self._beside(parameter, free) or (free if is_only else [])
 
-    def _take(self, parameter: Parameter, free: Sequence[Literal], found: dict[str, Any]) -> None:
+    def _take(self, parameter: Parameter, free: Sequence[Literal]) -> None:
         """Hold the first value, and those of a row with it for calls of their own; a list holds all."""
-        if not free or parameter.name in found:
+        if not free or parameter.name in self.values:
             return
         if parameter.role in ("array", "days"):
             values = [self._use(each) for each in free]
-            found[parameter.name] = max(values) if parameter.role == "days" else values
+            self.values[parameter.name] = max(values) if parameter.role == "days" else values
             return
-        found[parameter.name] = self._use(free[0])
-        every = [free[0], *(each for each in self._candidates(parameter) if each.start > free[0].start)]
-        rivals = [each for each in self.tool.parameters if each.role == parameter.role and "default" not in each.schema]
-        for last, each in pairwise(every if all(each.name in found for each in rivals) else ()):
+        self.values[parameter.name] = self._use(free[0])
+        if any(each.role == parameter.role and "default" not in each.schema for each in self.missing):
+            return
+        for last, each in pairwise([free[0], *(one for one in self._candidates(parameter) if one.start > free[0].end)]):
             is_same = last.kind == each.kind or {last.kind, each.kind} == {"place", "name"}
             if not is_same or not ROW.fullmatch(self.text.command, last.end, each.start):
                 break
-            if self._use(each) not in (found[parameter.name], *(value for _, value in self.others)):
+            if self._use(each) not in (self.values[parameter.name], *(value for _, value in self.others)):
                 self.others.append((parameter.name, each.value))
 
     def _use(self, literal: Literal) -> Any:
@@ -160,10 +134,8 @@ class Arguments:
 
     def _candidates(self, parameter: Parameter) -> list[Literal]:
         """What a parameter can take, with its values in the form of its schema."""
-        if parameter.role == "choice":
-            found = self._choices(parameter)
-        elif parameter.role == "boolean":
-            found = self._switches(parameter)
+        if parameter.role in ("choice", "boolean"):
+            found = sorted(self._choices(parameter), key=lambda each: (each.start, -each.end))
         else:
             kinds = _ACCEPTED.get(parameter.role, (parameter.role,))
             found = [_become(parameter, each) for each in self.literals if each.kind in kinds]
@@ -181,79 +153,55 @@ class Arguments:
 
     def _beside(self, parameter: Parameter, free: Sequence[Literal]) -> list[Literal]:
         """The values directly behind the words of a parameter, or before a unit that it counts in."""
-        words = [*parameter.words.split(), *re.findall("[㐀-鿿]{2,4}", parameter.about)]
-        units = [unit for word in parameter.words.split() for unit in (word, *UNITS.get(stem(word), ()))]
-        units += [word for word in re.findall("[a-z]+", parameter.about) if stem(word) in UNITS]
-        unit = "|".join(map(re.escape, sorted(units, key=len, reverse=True))) or "(?!)"
-        name = "|".join(map(re.escape, words)) or "(?!)"
+        words = [*parameter.words.split(), *re.findall("[a-z]{4,}|[㐀-鿿]{2,4}", parameter.about)]
+        name = "|".join(map(re.escape, sorted(words, key=len, reverse=True))) or "(?!)"
         lead = re.compile(rf"(?:{name})[\s:=#]*(?:(?:\b(?:is|to|of|at|as|for|than)|[为是])[\s:=#]*)?$")
-        measure = re.compile(rf"(?:[ -]?(?:{unit})s?(?![a-z]))?")
+        measure = re.compile(rf"(?:[ -]?(?:{name})s?(?![a-z]))?")
         ends = [(each, match.end()) for each in free if (match := measure.match(self.text.command, each.end))]
         return [replace(each, end=end) for each, end in ends if end > each.end or lead.search(each.before)]
 
-    def _choices(self, parameter: Parameter) -> list[Literal]:
-        """The values of an enumeration in the command, as whole words, and by their other names; the longest first."""
-        found: list[Literal] = []
-        for choice in parameter.choices:
-            written = str(choice).lower()[:60]
-            for name in filter(None, {written, written.replace("_", " "), *SYNONYMS.get(written, ())}):
-                form = re.escape(name)
-                if name.isascii():
-                    form = rf"(?<![a-z0-9]){form}{'s?' if len(name) > 2 else ''}(?![a-z0-9])"
-                # A single letter may be any word: "a".
-                matches = () if re.fullmatch("[a-z]", name) else re.finditer(form, self.text.command)
-                found += [self._literal(choice, each) for each in matches]
-        return sorted(found, key=lambda each: (each.start, -each.end))
+    def _choices(self, parameter: Parameter) -> Iterator[Literal]:
+        """The values of an enumeration or a switch that the command names, as whole words."""
+        for choice, name in _names_of(parameter):
+            form = re.escape(name)
+            if name.isascii():
+                form = rf"(?<![a-z0-9]){form}{'s?' if len(name) > 2 else ''}(?![a-z0-9])"
+            # A single letter may be any word: "a".
+            for match in () if re.fullmatch("[a-z]", name) else re.finditer(form, self.text.command):
+                yield Literal("choice", choice, *match.span(), match[0], self.text.flat[: match.start()][-12:])
 
-    def _switches(self, parameter: Parameter) -> list[Literal]:
-        """Whether the name of a boolean is wanted or not; a switch is on or off."""
-        is_switch = re.search(r"\b(?:on|enabled?|power|state)\b|开关", parameter.words)
-        names = [parameter.words, *re.findall(r"[a-z]{4,}|[㐀-鿿]{2,}", parameter.words)]
-        form = r"\bo(?:n|ff)\b|[开关]" if is_switch else "|".join(map(re.escape, names))
-        found = re.search(
-            rf"(?P<no>(?:\bwithout|\bno|不要|不用|不|无|没有)\s*)?(?<![a-z])(?:{form})", self.text.command
-        )
-        is_wanted = found is not None and not found["no"] and not (is_switch and found[0] in ("off", "关"))
-        return [self._literal(is_wanted, found)] if found and found[0] else []
-
-    def _literal(self, value: Any, match: re.Match[str]) -> Literal:
-        return Literal("choice", value, *match.span(), match[0], self.text.flat[: match.start()][-12:])
-
-    def _piece(self, parameter: Parameter) -> str | None:
-        """The one part of the question that nothing else explains: a text, or a name of a few words."""
-        pieces = _pieces(self.text, self.topic, self.literals, self.named)
-        start, end = pieces[0] if len(pieces) == 1 else (0, 0)
-        for first, last in self.used:  # what other arguments hold at an end is no part of it
-            start = max(start, last) if first <= start else start
-            end = min(end, first) if last >= end else end
-        written = self.text.raw[start:end].strip()
+    def _rest(self, parameter: Parameter) -> str | None:
+        """The one part of the question that nothing else explains: a text, or a name of one or two words."""
+        spans = [*self.topic, *self.used]
+        for each in (each for each in self.literals if each.kind in ("language", "quoted")):
+            lead = _TO_LANGUAGE.search(self.text.command[: each.start])
+            spans.append((lead.start() if lead else each.start, each.end))
+        gaps = (gap.span() for gap in re.finditer(r"[^\0]+", masked(self.text.flat, spans)))
+        first = min(self.topic, default=(0, 0))[0]
+        found = [span for gap in gaps if (span := _trimmed(self.text, *gap, is_led=first < gap[0]))]
+        start, end = found[0] if len(found) == 1 else (0, 0)
         if parameter.role == "other":
-            written = re.sub(r"(?i)^(?:(?:of|the|an?|to|for)\s+)+", "", written)
-            says_nothing = FUNCTION_WORDS.issuperset(written.lower().split())
-            if says_nothing or len(written.split()) > (4 if written.istitle() else 2):
-                return None
-        if not written or parameter.fit(written) is None or any(a < end and start < b for a, b in self.used):
+            start = end - len(re.sub(r"^(?:(?:of|the|an?|to|for)\s+|叫|名叫)+", "", self.text.flat[start:end]))
+        written = self.text.raw[start:end]
+        is_name = len(written.split()) < 3 and not FUNCTION_WORDS.issuperset(written.lower().split())
+        if not written or (parameter.role == "other" and not is_name) or parameter.fit(written) is None:
             return None
         self.used.append((start, end))
         self.is_loose = True
         return written
 
-    def _is_harmless(self, literal: Literal) -> bool:
-        """Whether a literal needs no parameter: today, or a day that the result of a calendar tells."""
-        is_calendar = "#date" in self.tool.vocabulary and not self.tool.parameters
-        is_day = literal.kind == "days" and literal.value.first == literal.value.last
-        return is_day and (is_calendar or literal.value.last == 0)
 
-
-def _pieces(text: Text, spans: Sequence[Span], literals: Sequence[Literal], named: Sequence[Span]) -> list[Span]:
-    """The parts of a question between what names the tool, the languages and the quotations: one can be a text."""
-    topic = min(spans)[0] if spans else 0
-    spans = [*spans, *named]
-    for each in (each for each in literals if each.kind in ("language", "quoted")):
-        lead = _TO_LANGUAGE.search(text.command[: each.start])
-        spans.append((lead.start() if lead else each.start, each.end))
-    gaps = re.finditer(r"[^\0]+", masked(text.flat, spans))
-    return [span for gap in gaps if (span := _trimmed(text, *gap.span(), is_led=topic < gap.start()))]
+def _names_of(parameter: Parameter) -> Iterator[tuple[Any, str]]:
+    """The values of an enumeration or a switch, each with a name for it."""
+    for choice in parameter.choices:
+        written = str(choice).lower()[:60]
+        yield from ((choice, name) for name in {written, written.replace("_", " "), *SYNONYMS.get(written, ())} if name)
+    if parameter.role == "boolean" and re.search(r"\b(?:on|enabled?|power|state)\b|开关", parameter.words):
+        yield from ((True, "on"), (True, "开"), (False, "off"), (False, "关"))
+    elif parameter.role == "boolean":
+        for name in (parameter.words, *re.findall(r"[a-z]{4,}|[㐀-鿿]{2,}", parameter.words)):
+            yield True, name
+            yield from ((False, f"{no}{name}") for no in ("without ", "no ", "不要", "不用", "不", "无", "没有"))
 
 
 def _trimmed(text: Text, start: int, end: int, *, is_led: bool) -> Span | None:
@@ -261,11 +209,11 @@ def _trimmed(text: Text, start: int, end: int, *, is_led: bool) -> Span | None:
 
     Words that say nothing may be meant where the tool's verb leads to them: "translate plan".
     """
-    asked = "" if is_led else _ASKED
-    part = re.compile(rf"{_AROUND}{asked}(.*?){_AROUND}", re.DOTALL).fullmatch(text.flat, start, end)
+    lead = None if is_led else _LEAD.match(text.flat, start, end)
+    part = re.compile(rf"{_AROUND}(.*?){_AROUND}", re.DOTALL).fullmatch(text.flat, lead.end() if lead else start, end)
     span = part.span(1) if part else (end, end)
     words = [word for word, _ in text.words([(0, span[0]), (span[1], len(text.flat))])]
-    says = is_led or any(word not in FUNCTION_WORDS and not _NOTHING.fullmatch(word) for word in words)
+    says = is_led or not FUNCTION_WORDS.issuperset(words)
     return span if words and says and not _PRONOUN.match(text.flat, *span) else None
 
 
@@ -276,12 +224,9 @@ def _become(parameter: Parameter, literal: Literal) -> Literal:
         in_english = re.search(r"\bin english\b|english name|英文名", parameter.about)
         value = value.zone if role == "zone" else value.english if in_english else literal.text
     elif literal.kind == "name":
-        value = literal.text
-    elif isinstance(value, Language):
-        value = value.code
-    elif isinstance(value, Days):
-        value = value.last + 1
-    if role == "date" and not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", str(value)):
+        is_lost = role == "place" and not re.search(r"\b(?:in|at|for|to|from|near|about) $", literal.before)
+        value = None if is_lost else literal.text
+    if value is None or (role == "date" and not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", str(value))):
         return replace(literal, value=None)
     # The digits of an id are taken as they are written: 007.
     written = [literal.text if literal.kind == "number" else str(value), literal.text, literal.text.upper()]

@@ -13,16 +13,13 @@ from app.offline.tools import OfferedTool
 
 __all__ = ["read_conversation"]
 
-_YES = re.compile(
-    r"\s*(?:yes|yes,? please|y|yeah|sure|ok|okay|do it|go ahead|confirm|是的?|好的?|确认|可以|执行|对|行)[\s.!。]*"
-)
-_NO = re.compile(r"\s*(?:no|no,? thanks|n|don'?t|cancel|不是?|不要|不用|取消|算了)[\s.!。]*")
+_YES = re.compile(r"\s*(?:y|yes(?:,? please)?|yeah|sure|ok|okay|do it|go ahead|是的?|好的?|确认|可以|执行)[\s.!。]*")
+_NO = re.compile(r"\s*(?:(?:no|nope|n|don['’]?t|cancel|stop|never ?mind|forget)\b|[不别]|取消|算了)")
 # What stands around the values of a follow-up; those have become zeros.
 _AROUND = re.compile(
     r"(?:[\s,?!.。\0\"“”]|\b(?:and|but|or|ok|okay|thanks|then|so|now|what about|how about|too|please|instead|in"
     r"|to|into|at|for|on|of)\b|那么?|还有|换成|改成|好的?|谢谢|再|呢|怎么样|如何|[和与])+"
 )
-_LONGEST = 300
 
 
 def read_conversation(asked: Sequence[tuple[str, str]], tools: Sequence[OfferedTool]) -> Plan:
@@ -35,15 +32,17 @@ def read_conversation(asked: Sequence[tuple[str, str]], tools: Sequence[OfferedT
     before = planned = Plan(Text.of(""))
     for answer, written in asked:
         text = Text.of(written)
-        answers_proposal = planned.needs_yes and planned.calls and answer == proposal(planned)
-        if answers_proposal and (_YES.fullmatch(text.flat) or _NO.fullmatch(text.flat)):
-            planned = replace(planned, is_confirmed=_YES.fullmatch(text.flat) is not None)
-            continue
-        planned = plan(text, tools)
+        found = plan(text, tools)
+        if planned.needs_yes and planned.calls and answer == proposal(planned):
+            is_yes, is_no = _YES.fullmatch(text.flat), _NO.match(text.flat) and not found.calls
+            if is_yes or is_no:
+                planned = replace(planned, is_confirmed=bool(is_yes))
+                continue
+        planned = found
         if not planned.calls and (changed := _changed(before.text, text)):
             found = plan(changed, tools)
             # Nobody has ordered the call with the other values.
-            readings = tuple(replace(each, is_certain=False) for each in found.readings)
+            readings = tuple(replace(each, is_order=False) for each in found.readings)
             planned = replace(found, readings=readings) if found.calls else planned
         before = planned if any(not each.leftover for each in planned.readings) else before
     return planned
@@ -51,7 +50,7 @@ def read_conversation(asked: Sequence[tuple[str, str]], tools: Sequence[OfferedT
 
 def _changed(before: Text, text: Text) -> Text | None:
     """The question before with the values of a follow-up instead of its own; ``None`` if that says anything else."""
-    values = find_literals(text) if len(text.raw) <= _LONGEST else []
+    values = find_literals(text) if len(text.raw) <= 300 else []
     if not values or not _AROUND.fullmatch(masked(text.flat, [(each.start, each.end) for each in values])):
         return None
     raw, own = before.raw, find_literals(before)
@@ -67,4 +66,4 @@ def _changed(before: Text, text: Text) -> Text | None:
 
 
 def _kind(literal: Literal) -> str:
-    return "place" if literal.kind in ("name", "zone") else literal.kind
+    return {"name": "place", "zone": "place", "day": "days"}.get(literal.kind, literal.kind)

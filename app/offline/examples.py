@@ -22,20 +22,18 @@ place source | 从巴黎 | from Paris
 place target | 到罗马 | to Rome
 language | 法语 | in French
 language target | 成法语 | into French
-currency | 美元 | USD
-currency target | 到欧元 | to EUR
+currency | USD | USD
+currency target | 到EUR | to EUR
 id | A1 | A1
 name | 王伟 | Ann
 name target | 王伟 | to Ann
 text | ：你好 | : hello
-choice source | {} | from {}
 choice target | 到 {} | to {}
 choice | {} | {}
 """
 _ROWS = (row.split(" | ") for row in _TABLE.strip().splitlines())
+_TECHNICAL = ("get", "function", "method", "tool")
 _PHRASES = {key: (chinese, english) for key, chinese, english in _ROWS}
-
-_TECHNICAL = {"get", "function", "method", "tool"}
 
 
 def examples_of(shown: Sequence[OfferedTool], tools: Sequence[OfferedTool], chinese: bool, most: int) -> list[str]:
@@ -60,12 +58,10 @@ def _sentence(tool: OfferedTool, chinese: bool) -> str:
     if chinese:
         lead = re.findall("[㐀-鿿]{2,12}", tool.definition.description)[:1]
     else:
-        unsaid = {word for each in required if each.side for word in each.words.split()} | _TECHNICAL
-        lead = [each for each in words_of(tool.name).split() if each not in unsaid]
+        lead = [each for each in words_of(tool.name).split() if each not in _TECHNICAL]
     if not lead or not all(phrases):
         return ""
-    # No space before a colon, and "2 km" instead of "2 from km".
-    written = re.sub(r" (?=[:：])| from(?<=2 from)", "", " ".join((*lead, *phrases)))
+    written = re.sub(" (?=[:：])", "", " ".join((*lead, *phrases)))
     return written[0].upper() + written[1:]
 
 

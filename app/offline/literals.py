@@ -7,38 +7,13 @@ from datetime import date
 from functools import cache
 from typing import Any
 
-from app.gazetteer.gazetteer import find_place, lesser_places, mentions, zone_ids
-from app.gazetteer.languages import Language, language_of, languages
-from app.gazetteer.qualifiers import find_qualifier
+from app.gazetteer.gazetteer import zones_in_lower_case
+from app.gazetteer.languages import languages
+from app.gazetteer.qualifiers import places_in
 from app.offline.text import Text
-from app.offline.vocabulary import CURRENCIES
+from app.offline.vocabulary import FUNCTION_WORDS
 
-__all__ = ["ROW", "Days", "Literal", "find_literals"]
-
-
-@dataclass(frozen=True, slots=True)
-class Days:
-    """The days that one phrase names.
-
-    Args:
-        first, last: Counted from the first day of a result.
-        weekdays: Only these days of the week, 0 for Monday.
-        phrase: The words for them.
-    """
-
-    first: int
-    last: int
-    weekdays: tuple[int, ...] = ()
-    phrase: str = ""
-
-    @property
-    def is_part(self) -> bool:
-        """Whether a forecast that holds the days also holds others."""
-        return bool(self.first or self.weekdays or self.last == 0)
-
-    def include(self, day: date, today: date) -> bool:
-        """Whether a day is among them, if the result begins with ``today``."""
-        return self.first <= (day - today).days <= self.last and day.weekday() in (self.weekdays or range(7))
+__all__ = ["ROW", "Literal", "find_literals"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +21,9 @@ class Literal:
     """A value in a question.
 
     Args:
-        kind: ``number``, ``date``, ``time``, ``duration``, ``days``, ``place``, ``zone``, ``language``, ``currency``,
-            ``name`` (a place that the gazetteer does not know), ``word`` (an id, a path, an address) or ``quoted``.
+        kind: ``number``, ``date``, ``time``, ``duration``, ``day``, ``days`` (both: how many days from today on hold
+            them), ``place``, ``zone``, ``language``, ``name`` (capitals that mean nothing else), ``word`` (an id, a
+            path, an address) or ``quoted``.
         before: The text before it, for words such as "from".
     """
 
@@ -67,26 +43,23 @@ _NUMERAL = (
     rf"|\b(?:an?|{'|'.join(_NUMBER_WORDS)})\b)"
 )
 """A whole number that counts something; "a" is one."""
-_NAMES, _HAN = ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun"), "一二三四五六日"
-# What is named, by its kind; the first form that fits counts.
-_DAY_FORMS = {
-    "2": r"\b(?:the )?day after tomorrow\b|(?<!大)后天",
-    "1": r"\btomorrow\b|明天",
-    "0": r"\btoday\b|\btonight\b|今[天日晚]",
-    "later": rf"\bin {_NUMERAL} days?\b|{_NUMERAL}\s*天[以之]?后",
-    "end": r"(?<![下上个])(?:这个?|本)?周末|\b(?:on )?(?:this |the )?weekend\b",
-    "weekday": rf"(?<![下上个])(?:这个?|本)?(?:周|星期)(?P<w>[{_HAN}])(?!气)"
-    rf"|\b(?:on |this )?(?P<e>{'|'.join(_NAMES)})day\b",
-    "span": rf"(?:未来|接下来)?{_NUMERAL}\s*天(?!气)|\b(?:(?:the )?next )?{_NUMERAL}[ -]days?\b",
-}
-_DAYS = re.compile("|".join(f"(?P<_{kind}>{form})" for kind, form in _DAY_FORMS.items()))
+# A group's name is the number of days from today on that hold the day; others hold a numeral.
+_DAY = re.compile(
+    r"(?P<_3>\b(?:the )?day after tomorrow\b|(?<!大)后天)|(?P<_2>\btomorrow\b|明天)"
+    rf"|(?P<_1>\btoday\b|\btonight\b|今[天日晚])|\bin (?P<n>{_NUMERAL}) days?\b|(?P<m>{_NUMERAL})\s*天[以之]?后"
+)
+_DAYS = re.compile(
+    r"(?P<_7>(?<![下上个])(?:这个?|本)?(?:周末|(?:周|星期)[一二三四五六日](?!气))"
+    r"|\b(?:on )?(?:this |the )?(?:weekend|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b)"
+    rf"|(?:未来|接下来)?(?P<n>{_NUMERAL})\s*天(?!气)|\b(?:(?:the )?next )?(?P<m>{_NUMERAL})[ -]days?\b"
+)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH = rf"(?P<m>{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?"
-_DAY, _YEAR = r"(?P<d>3[01]|[12][0-9]|0?[1-9])", "(?P<y>[0-9]{4})"
+_DAY_OF_MONTH, _YEAR = r"(?P<d>3[01]|[12][0-9]|0?[1-9])", "(?P<y>[0-9]{4})"
 _DATES = [
-    re.compile(rf"(?<![0-9]){_YEAR}\s*[-/年]\s*(?P<m>1[0-2]|0?[1-9])\s*[-/月]\s*{_DAY}(?![0-9])[日号]?"),
-    re.compile(rf"\b{_MONTH} {_DAY},? {_YEAR}\b"),
-    re.compile(rf"\b{_DAY} {_MONTH} {_YEAR}\b"),
+    re.compile(rf"(?<![0-9]){_YEAR}\s*[-/年]\s*(?P<m>1[0-2]|0?[1-9])\s*[-/月]\s*{_DAY_OF_MONTH}(?![0-9])[日号]?"),
+    re.compile(rf"\b{_MONTH} {_DAY_OF_MONTH},? {_YEAR}\b"),
+    re.compile(rf"\b{_DAY_OF_MONTH} {_MONTH} {_YEAR}\b"),
 ]
 _TIME = re.compile(
     r"(?P<p>下午|晚上)?\s?(?<![0-9:.])(?P<h>[01]?[0-9]|2[0-3])(?:(?::|点[钟整]?)(?P<n>[0-5][0-9]|半)?(?:\s?(?P<q>[ap])\.?m\b)?"
@@ -113,9 +86,11 @@ _WORD = re.compile(
     re.ASCII,
 )
 _CAPITALS = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2,10}(?:\.[A-Z]{1,3})?(?![A-Za-z0-9])")
-_UNKNOWN_PLACE = re.compile(r"\b(?:in|at|for|to|from|near|about) ([A-Z][\w'’-]{0,30}(?:,? [A-Z][\w'’-]{0,30}){0,3})")
-
-
+# Capitals within a sentence.
+_NAME = re.compile(
+    rf"(?:(?<=[a-z,:㐀-鿿] )|(?<=[㐀-鿿]))(?!I\b|(?i:{'|'.join(_MONTHS)}))"
+    r"[A-Z](?![A-Z])[\w'’-]{0,30}(?:,? [A-Z][\w'’-]{0,30}){0,3}"
+)
 ROW = re.compile(
     r"\s*(?:[,、&;]|\b(?:and|or)\b|[和与跟及比]|还是|以及)(?:[\s,、]|\b(?:and|or|in|to|into|at|for|from)\b|[在从])*"
 )
@@ -145,10 +120,11 @@ def _values(text: Text) -> Iterator[_Value]:
         yield from _read("date", form, flat, _date)
     yield from _read("duration", _DURATION, flat, _duration)
     yield from _read("time", _TIME, flat, _time)
+    yield from _read("day", _DAY, flat, _days)
     yield from _read("days", _DAYS, flat, _days)
-    yield from _read("currency", _names("currency"), flat, lambda match: CURRENCIES.get(match["name"] or match[0]))
-    yield from _read("language", _names("language"), flat, lambda match: _languages().get(match["name"] or match[0]))
-    yield from _places(readable)
+    yield from _read("language", _language_names(), flat, lambda match: _languages()[match["name"] or match[0]])
+    yield from (("place" if place else "name", place, *span) for place, span in places_in(readable))
+    yield from _read("name", _NAME, readable, _name)
     if not readable.isupper() or len(re.findall("[A-Z]+", readable)) < 3:
         yield from _read("word", _CAPITALS, readable, lambda match: match[0])
     yield from _read("number", _NUMBER, flat, lambda match: _read_number(match[0]))
@@ -183,16 +159,15 @@ def _duration(match: re.Match[str]) -> str | None:
     return "PT30M" if is_half else f"PT{_read_number(match['n'])}{unit}"
 
 
-def _days(match: re.Match[str]) -> Days:
-    kind = next(each for each in _DAY_FORMS if match[f"_{each}"])
-    if kind == "weekday":
-        day = _HAN.index(match["w"]) if match["w"] else _NAMES.index(match["e"])
-        return Days(0, 6, (day,), match[0])
-    if kind == "end":
-        return Days(0, 6, (5, 6), match[0])
-    numeral = re.search(_NUMERAL, match[0])
-    count = int(kind) if kind.isdecimal() else int(_read_number(numeral[0])) if numeral else 1
-    return Days(0 if kind == "span" else count, count - (kind == "span"), (), match[0])
+def _name(match: re.Match[str]) -> str | None:
+    """Capitals that may be a name: "What Is The Time" is none."""
+    return match[0] if FUNCTION_WORDS.isdisjoint(match[0].lower().split()) else None
+
+
+def _days(match: re.Match[str]) -> int:
+    """How many days from today on hold the day or the days: 2 for tomorrow."""
+    group = str(match.lastgroup)
+    return int(group[1]) if group[0] == "_" else int(_read_number(match[group])) + (match.re is _DAY)
 
 
 def _read_number(text: str) -> float:
@@ -205,39 +180,18 @@ def _read_number(text: str) -> float:
 
 
 @cache
-def _languages() -> dict[str, Language]:
-    return {name: each for each in languages() for name in each.names}
+def _languages() -> dict[str, str]:
+    return {name: each.code for each in languages() for name in each.names}
 
 
 @cache
-def _names(kind: str) -> re.Pattern[str]:
-    """The names of all languages or currencies as one pattern."""
-    by_name = CURRENCIES if kind == "currency" else _languages()
-    names = [re.escape(each) for each in sorted(by_name, key=len, reverse=True) if each[0].isalpha()]
+def _language_names() -> re.Pattern[str]:
+    names = [re.escape(each) for each in sorted(_languages(), key=len, reverse=True)]
     latin, others = ("|".join(each for each in names if each.isascii() == flag) for flag in (True, False))
-    return re.compile(rf"(?<![a-z])(?P<name>{latin})s?(?![a-z])|{others}|[$€£]")
-
-
-@cache
-def _zones() -> dict[str, str]:
-    return {zone.lower(): zone for zone in zone_ids()}
+    return re.compile(rf"(?<![a-z])(?P<name>{latin})s?(?![a-z])|{others}")
 
 
 def _zone(match: re.Match[str]) -> str | None:
     """A time zone: UTC+8, Asia/Tokyo."""
     name = match[0].replace(" ", "")
-    return _zones().get(name.lower()) if "/" in name else name
-
-
-def _places(readable: str) -> Iterator[_Value]:
-    """Known places, each with the country or state beside it, and names at the position of a place: in Blorptown."""
-    known = [(find_qualifier(readable, each.start, each.end, each.place), each) for each in mentions(readable)]
-    for wider, each in sorted(known, key=lambda each: each[0] is None):
-        start, end, is_own = wider or (each.start, each.end, True)
-        yield ("place", each.place, start, end) if is_own else ("name", None, start, end)
-    for place in lesser_places():
-        for match in re.finditer(rf"(?:{'|'.join(place.names[1:])})(?=[和与、的天今明后]|未来|现在|$)", readable):
-            yield "place", place, *match.span()
-    for match in _UNKNOWN_PLACE.finditer(readable):
-        if not (language_of(match[1]) or find_place(match[1]) or match[1].lower().startswith(_MONTHS)):
-            yield "name", None, *match.span(1)
+    return zones_in_lower_case().get(name.lower()) if "/" in name else name

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import to_json
 
 from app.offline.conversation import read_conversation
 from app.offline.planning import PlannedCall
@@ -39,7 +39,8 @@ class OfflineChatModel(ChatModel):
                 await emit(TextDelta(piece))
             return ChatResponse(AssistantMessage(answer), "stop", Usage(), self.name)
         earlier = sum(len(each.tool_calls) for each in prompt.messages if isinstance(each, AssistantMessage))
-        calls = tuple(_call(f"call_{earlier + n}", each) for n, each in enumerate(answer, 1))
+        numbered = enumerate(answer, 1 + earlier)
+        calls = tuple(ToolCall(f"call_{n}", each.tool.name, to_json(each.arguments).decode()) for n, each in numbered)
         return ChatResponse(AssistantMessage(tool_calls=calls), "tool_calls", Usage(), self.name)
 
 
@@ -74,11 +75,3 @@ def _asked(messages: Sequence[Message]) -> list[tuple[str, str]]:
         elif isinstance(each, UserMessage):
             asked.append((answer, each.text))
     return asked[-_MOST_BEFORE:]
-
-
-def _call(call_id: str, planned: PlannedCall) -> ToolCall:
-    try:
-        arguments = to_json(planned.arguments, inf_nan_mode="constants", fallback=str).decode()
-    except (PydanticSerializationError, ValueError, RecursionError):
-        arguments = "{}"
-    return ToolCall(call_id, planned.tool.name, arguments)

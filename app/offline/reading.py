@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from app.offline.arguments import Arguments
 from app.offline.literals import Literal
@@ -13,18 +12,17 @@ from app.offline.vocabulary import ACTIONS, FUNCTION_WORDS, concepts_of
 
 __all__ = ["Reading", "read"]
 
-_ENOUGH, _NAMED = 3, 100
+_ENOUGH = 3
+_WORDS = ("word", "name")
+"""Kinds of literals that may also name the tool."""
 _NEGATED = re.compile(
     r"(.)[不没]\1|(?P<no>\b(?:don['’]?t|(?:do|does|did) not|not|never|without|cannot|can['’]?t|won['’]?t|stop|no)\b"
     r"|(?<![特告区分级性])别(?!人|的)|勿|没(?!错)|不(?!错|同))"
 )
-_ORDER = re.compile(
-    r"[\s,.!]*(?:(?:please|pls|now|ok|okay|hey|hi|hello|just|then|and|also|help me(?: to)?"
-    r"|(?:can|could|would|will) you(?: please)?|i(?: would|'d)? (?:want|need|like) to)[\s,]+)*"
-)
+# Questions, suppositions and reports order nothing.
 _NO_ORDER = re.compile(
-    r"\b(?:if|would)\b(?! you)|^(?!.*\byou\b).*[?？]\W*$"
-    r"|怎么|如何|为什么|如果|假如|要是|多少|吗|了|过|能不能|可不可以|是否|谁"
+    r"\b(?:if|should|who|why|how|was|did|ha[sd]|have)\b|\b(?:i|we|he|she|they)\b(?!['’]d| (?:want|need|would))"
+    r"|^(?!.*\byou\b).*[?？]|怎么|如何|为什么|如果|假如|要是|多少|吗|了|过|能不能|可不可以|是否|谁|我们"
 )
 
 
@@ -35,16 +33,13 @@ class Reading:
     Args:
         score: How strongly its words name the tool.
         leftover: Words that neither the tool nor its arguments explain.
-        is_certain: Whether the part orders just this call: otherwise a tool that changes something waits for a yes.
+        is_order: Whether the part orders just this call: otherwise a tool that changes something waits for a yes.
     """
 
-    tool: OfferedTool
-    text: Text
-    score: int
-    literals: tuple[Literal, ...]
     arguments: Arguments
-    leftover: Sequence[str] = ()
-    is_certain: bool = False
+    score: int
+    leftover: Sequence[str]
+    is_order: bool
 
     @property
     def is_complete(self) -> bool:
@@ -57,33 +52,24 @@ class Reading:
         given = self.arguments
         score = self.score - 3 * len(self.leftover) - 2 * len(given.unfit)
         is_sure = self.is_complete and not given.is_loose
-        is_asked = self.tool.metadata.is_read_only or self.is_certain  # reading precedes writing that nobody ordered
+        is_asked = given.tool.metadata.is_read_only or self.is_order  # reading precedes writing that nobody ordered
         return self.is_complete, is_sure, is_asked, score, -len(given.missing), len(given.used)
 
 
 def read(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> Reading | None:
     """Read a part of a question as a call of one tool; ``None`` if it does not name it, or forbids it."""
-    takes_places = any(each.role in ("place", "zone") for each in tool.parameters)
-    own = [each for each in literals if takes_places or each.kind != "name"]
-    score, spans = _score(tool, text, own)
-    named = tool.find_name(text.readable)
-    units = [each.name for each in tool.parameters if each.role == "choice" and each.side]
-    if not named and score < _ENOUGH and not (units and tool.metadata.is_read_only):
+    score, spans = _score(tool, text, literals)
+    if score < _ENOUGH:
         return None
-    spans += [named.span()] if named else []
     rest = masked(text.command, spans)
-    own = [each for each in own if each.kind not in ("word", "currency") or rest[each.start] != "\0"]
+    own = [each for each in literals if each.kind not in _WORDS or rest[each.start] != "\0"]
     arguments = Arguments(tool, text, own, spans).fill()
-    # Two units to convert between name a tool as well as its words do.
-    if not named and score < _ENOUGH and not (len(units) > 1 and arguments.values.keys() >= set(units)):
-        return None
     rest = masked(text.command, [*spans, *arguments.used])
     if any(each["no"] and rest[each.start()] != "\0" for each in _NEGATED.finditer(text.command)):
         return None
-    leftover = [] if named and arguments.named else _leftover(tool, text, [*spans, *arguments.used], own)
-    is_certain = named is not None or (_is_ordered(tool, text, spans) and not (arguments.is_loose or arguments.others))
-    score = _NAMED if named else score
-    return Reading(tool, text, score, tuple(own), arguments, leftover, is_certain)
+    leftover = _leftover(tool, text, [*spans, *arguments.used], own)
+    is_order = _is_order(tool, text, spans) and not (arguments.is_loose or arguments.others)
+    return Reading(arguments, score, leftover, is_order)
 
 
 def _leftover(tool: OfferedTool, text: Text, spans: Sequence[Span], literals: Sequence[Literal]) -> list[str]:
@@ -96,7 +82,7 @@ def _score(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> tuple[
     """How many words of a part name the tool, and where they stand."""
     weights: dict[str, int] = {}
     spans: list[Span] = []
-    rest = masked(text.flat, [(each.start, each.end) for each in literals if each.kind not in ("word", "currency")])
+    rest = masked(text.flat, [(each.start, each.end) for each in literals if each.kind not in _WORDS])
     for piece, start, term in _words(tool, text):
         if term and rest[start] != "\0":
             weights[term] = tool.vocabulary.get(term, len(piece))
@@ -131,10 +117,10 @@ def _term(tool: OfferedTool, word: str) -> str:
     return max(matched, key=lambda each: (each not in ACTIONS, tool.vocabulary[each], each), default="")
 
 
-def _is_ordered(tool: OfferedTool, text: Text, spans: Sequence[Span]) -> bool:
+def _is_order(tool: OfferedTool, text: Text, spans: Sequence[Span]) -> bool:
     """Whether a part begins with the tool's words, has all of its name, and is no question or supposition."""
-    said = frozenset(chain.from_iterable(terms_of(piece) for piece, _, _ in _words(tool, text)))
-    opening = _ORDER.match(text.command)
-    begins = text.chinese or any(start <= (opening.end() if opening else 0) < end for start, end in spans)
-    has_name = all(not terms_of(word).isdisjoint(said) for word in tool.name_words)
-    return begins and has_name and not _NO_ORDER.search(text.command)
+    said = {term for piece, _, _ in _words(tool, text) for term in terms_of(piece)}
+    has_name = terms_of(tool.name.lower()) <= said or all(said & terms_of(word) for word in tool.name_words)
+    first = next((start for word, start in text.words() if word not in FUNCTION_WORDS), 0)
+    begins = text.chinese or any(start <= first < end for start, end in spans)
+    return has_name and begins and not _NO_ORDER.search(text.command)

@@ -17,14 +17,13 @@ __all__ = ["proposal", "reply", "report"]
 # What data alone do not answer.
 _JUDGED = re.compile(r"[更最][冷热]|比|要带|\b(?:should i|do i need|than|warmer|colder|hotter|better)\b")
 _DEFINED = re.compile(r"^\W*what(?:'s| is| are) an? [\w-]+\W*$|什么是|是什么意思")
-_MOST_UNCLEAR = 3
 
 
 def _written(value: Any) -> str:
     """Arguments as a user can write them: ``amount: 5, to: EUR``."""
     if isinstance(value, dict):
         return ", ".join(f"{name}: {_written(each)}" for name, each in value.items())
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) and len(value.split()) == 1 else json.dumps(value, ensure_ascii=False)
 
 
 def proposal(planned: Plan) -> str:
@@ -38,9 +37,11 @@ def reply(planned: Plan, tools: Sequence[OfferedTool]) -> str:
     chinese = planned.text.chinese
     if planned.is_confirmed is False or not tools:
         return say("not_run" if tools else "no_tools", chinese)
-    faults = [fault for each in planned.readings if (fault := _fault(each, tools, chinese))]
-    if faults:
-        return "\n".join(dict.fromkeys(faults))
+    for each in planned.readings:
+        if lacking := _lacking(each):
+            tool = each.arguments.tool
+            examples = _shown(examples_of([tool], tools, chinese, 1), chinese)
+            return say("missing", chinese, names=listed(lacking, chinese), tool=tool.name, examples=examples)
     return say("refusal", chinese, examples=_shown(examples_of(tools, tools, chinese, 2), chinese))
 
 
@@ -48,19 +49,12 @@ def _shown(examples: Sequence[str], chinese: bool) -> str:
     return say("examples", chinese, examples=listed(examples, chinese, "or")) if examples else ""
 
 
-def _fault(reading: Reading, tools: Sequence[OfferedTool], chinese: bool) -> str:
-    """The one fault that keeps a tool from being called; empty if there are several: the question is about another."""
-    tool, given = reading.tool, reading.arguments
-    is_meant = reading.is_certain or (given.values and not given.is_loose) or not tool.changes_something
-    unclear = [*given.unfit, *reading.leftover]
-    if not is_meant or len(unclear) > _MOST_UNCLEAR or _DEFINED.search(reading.text.command):
-        return ""
-    if bool(unclear) == bool(given.missing):
-        return ""
-    shown = examples_of(tools, tools, chinese, 2) if unclear else examples_of([tool], tools, chinese, 1)
-    names = listed(unclear or (each.described for each in given.missing), chinese)
-    key = "unclear" if unclear else "missing"
-    return say(key, chinese, names=names, tool=tool.name, examples=_shown(shown, chinese))
+def _lacking(reading: Reading) -> list[str]:
+    """The parameters that are missing, if nothing else keeps the tool from being called."""
+    given = reading.arguments
+    is_meant = (given.values and not given.is_loose) or not given.tool.changes_something
+    is_other = given.unfit or reading.leftover or _DEFINED.search(given.text.command)
+    return [each.described for each in given.missing] if is_meant and not is_other else []
 
 
 def report(planned: Plan, results: Iterable[tuple[str, PlannedCall | None, str]]) -> str:

@@ -5,12 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from itertools import compress
 from typing import Any
 
 from pydantic_core import from_json
 
-from app.offline.literals import Days
 from app.offline.sentences import say
 from app.offline.tools import words_of
 
@@ -31,14 +29,14 @@ class Result:
     Args:
         tool: The tool's name.
         place: The place of the call, as the question writes it.
-        days: The days that the question names.
+        days: The single days that the question names: the words for each, and how far away it is.
         fields: The schemas of the result's fields, at any depth, by name.
     """
 
     tool: str
     chinese: bool
     place: str = ""
-    days: Sequence[Days] = ()
+    days: Sequence[tuple[str, int]] = ()
     fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def render(self, text: str) -> str:
@@ -47,13 +45,13 @@ class Result:
         if isinstance(value, dict) and value.get("error"):
             shown = self._failure(value["error"])
         elif isinstance(value, dict | list):
-            shown = self._clock(value) or _description(value) or "\n".join(self._lines(self._focused(value)))
+            shown = self._clock(value) or _description(value) or "\n".join(self._lines(value))
         elif value is None or value == "Done":
             shown = self._say("done", tool=self.tool)
+        elif isinstance(value, str):
+            shown = value
         else:
-            shown = (
-                value if isinstance(value, str) else self._say("returned", tool=self.tool, value=self._scalar(value))
-            )
+            shown = self._say("returned", tool=self.tool, value=self._scalar(value))
         shown = shown.strip() or self._say("nothing", tool=self.tool)
         return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
 
@@ -80,28 +78,20 @@ class Result:
         """The sentence for a date, a time and a time zone, with the date of "tomorrow" if that is asked."""
         if not isinstance(value, dict) or not {"date", "time"} <= value.keys() <= _CLOCK:
             return ""
-        today, zone = _date(value["date"]), value.get("time_zone", value.get("zone"))
-        if today is None or not zone or today.year > date.max.year - 3:
+        zone = value.get("time_zone", value.get("zone"))
+        try:
+            today = date.fromisoformat(value["date"])
+            later = [(phrase, today + timedelta(count)) for phrase, count in self.days if count]
+        except (ValueError, TypeError, OverflowError):
             return ""
         place = self._say("in", place=self.place) if self.place else ""
         offset = f"{self._say('comma')}UTC{value['utc_offset']}" if value.get("utc_offset") else ""
         now = self._say("clock", place=place, day=self._day(today), time=value["time"], zone=f"{zone}{offset}")
-        for each in (each for each in self.days if 0 < each.first < 1000):
-            now += self._say("later", phrase=each.phrase.capitalize(), day=self._day(today + timedelta(each.first)))
+        now += "".join(self._say("later", phrase=phrase.capitalize(), day=self._day(day)) for phrase, day in later)
         return now[:1].upper() + now[1:]
 
     def _day(self, day: date) -> str:
         return self._say("day", day=day, weekday="一二三四五六日"[day.weekday()])
-
-    def _focused(self, value: Any) -> Any:
-        """Keep, of a list of days, those that the question names, or say that there are none of them."""
-        listed = next((key for key, each in value.items() if _days_of(each)), "") if isinstance(value, dict) else ""
-        if not listed or not any(each.is_part for each in self.days):
-            return value
-        days = _days_of(value[listed])
-        meant = [any(each.include(day, days[0]) for each in self.days) for day in days]
-        note = [] if any(meant) else [self._say("no_such_day", first=days[0], last=days[-1])]
-        return {"": note, **value, listed: list(compress(value[listed], meant))}
 
     def _lines(self, value: Mapping[str, Any] | list[Any], depth: int = 0) -> Iterator[str]:
         """One line of what is simple, each with its name and unit; then what is nested, behind its name."""
@@ -125,19 +115,6 @@ def _read(text: str) -> Any:
         with suppress(ValueError):
             return from_json(each)
     return _REMINDER.sub("", text)
-
-
-def _date(text: Any) -> date | None:
-    with suppress(ValueError, TypeError):
-        return date.fromisoformat(text if len(text) == 10 else "")
-    return None
-
-
-def _days_of(value: Any) -> list[date]:
-    """The dates of a list of objects that begin with a date; empty for anything else."""
-    entries = value if isinstance(value, list) else []
-    days = [_date(next(iter(each.values()), 0)) if isinstance(each, dict) else None for each in entries]
-    return [each for each in days if each] if None not in days else []
 
 
 def _description(value: Any) -> str:

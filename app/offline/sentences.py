@@ -6,10 +6,8 @@ __all__ = ["listed", "say"]
 
 # Key, Chinese, English; a tilde is a space at an end.
 _TABLE = """
-refusal | 我是离线模型，只能回答这里的工具查得到的问题，这个我帮不上忙{examples}。 |\
- I am the offline model and only answer what one of the tools here can look up, so I cannot help with this{examples}.
-unclear | 我是离线模型，不明白{names}对 {tool} 是什么意思，所以没有调用它{examples}。 |\
- I am the offline model and cannot tell what {names} means for {tool}, so I did not call it{examples}.
+refusal | 我是离线模型，只会使用这里的工具，这个我帮不上忙{examples}。 |\
+ I am the offline model and can only use the tools that are here, so I cannot help with this{examples}.
 examples | ；你可以问：{examples} | ; you could ask, for example, {examples}
 no_tools | 我是离线模型，这次没有可用的工具，所以无法回答；可以换用以 /chat-tool-function 结尾的地址，\
 或者设置 DASHSCOPE_API_KEY 或 OPENAI_API_KEY 后重新启动，由真正的大模型回答。 |\
@@ -34,8 +32,6 @@ clock | {place}现在是 {day} {time}（时区 {zone}）。 | {place}it is {time
 in | {place} | In {place}~
 day | {day.year}年{day.month}月{day.day}日 星期{weekday} | {day:%A}, {day.day} {day:%B} {day.year}
 later | {phrase}是{day}。 |~{phrase} is {day}.
-no_such_day | 没有取得所问那一天的数据，取得的是 {first} 到 {last} 的。 |\
- There is no data for that very day; there is for {first} to {last}.
 colon | ： | :~
 comma | ， | ,~
 or | 或者 |~or~

@@ -103,16 +103,6 @@ class Parameter:
             return int(fitting) if isinstance(fitting, float) and fitting.is_integer() else fitting
         return None
 
-    def read(self, written: str) -> Any:
-        """A value that was written as ``name: value``; ``None`` if it does not fit."""
-        text = written.strip(" \t\"“”'`,;，；\n")
-        if self.choices:
-            return next((each for each in self.choices if str(each).lower() == text.lower()), None)
-        if self.type == "array":
-            items = [self.item and self.item.read(each) for each in re.split(r"[,，、;；]", text)[:20] if each.strip()]
-            return items if items and None not in items else None
-        return self.fit(text) if text and self.type != "object" else None
-
 
 def words_of(identifier: str) -> str:
     """The words of an identifier or a text, folded: ``getCityTime`` is ``get city time``."""
@@ -128,7 +118,7 @@ class OfferedTool:
     """A tool of a prompt.
 
     Attributes:
-        vocabulary: The weight of each term: 3 in the name, 2 in the description, 1 in the parameters.
+        vocabulary: The weight of each term: 100 as the name, 3 in it, 2 in the description, 1 in the parameters.
         han: The Chinese text of the declaration, in which parts of a question are found.
         name_words: The words of the name that say what it is about.
     """
@@ -147,16 +137,12 @@ class OfferedTool:
             said = {each for each in re.findall("[a-z]{2,}", text) if weight == 3 or each not in FUNCTION_WORDS}
             han = {each for each in HAN_WORDS if each in text}
             self.vocabulary |= {term: weight for word in (*said, *han) for term in terms_of(word)}
+        self.vocabulary |= dict.fromkeys(terms_of(self.name.lower()), 100)
 
     @property
     def changes_something(self) -> bool:
         """Whether a call may change something and the service itself does not ask for approval."""
         return not (self.metadata.is_read_only or self.metadata.requires_approval)
-
-    def find_name(self, text: str) -> re.Match[str] | None:
-        """Find its exact name, if that is one that no sentence holds by chance."""
-        is_distinctive = re.search(r".[A-Z]|[_0-9-]|[㐀-鿿]", self.name)
-        return re.search(rf"(?<![\w-]){re.escape(self.name)}(?![\w-])", text) if is_distinctive else None
 
     @cached_property
     def result_fields(self) -> Mapping[str, Mapping[str, Any]]:

@@ -2,28 +2,26 @@
 
 import re
 from collections.abc import Iterator
-from functools import cache
 
-__all__ = ["ACTIONS", "CURRENCIES", "FUNCTION_WORDS", "HAN_WORDS", "SYNONYMS", "UNITS", "concepts_of", "stem"]
+__all__ = ["ACTIONS", "FUNCTION_WORDS", "HAN_WORDS", "SYNONYMS", "concepts_of", "stem"]
 
 # A concept and the words for it: a question is led to a tool that uses any other word for the same concept.
 _CONCEPTS = """
-weather: forecast temperature rain raining rainy snow snowing snowy sunny cloudy foggy wind windy storm humidity
-umbrella coat jacket cold colder hot hotter warm warmer degrees 天气 气温 气象 预报 下雨 下雪 降雨 降雪 刮风 台风 暴雨
-晴天 多云 多少度 几度 冷 热 暖和 凉快 温度 湿度 雨 雪 带伞 雨伞 外套 穿什么; time: clock oclock hour timezone night
-day date weekday 日期 几号 星期几 周几 时间 几点 几点钟 时刻 时区; date: day weekday calendar 日期 几号 星期几 周几;
-translate: translation translator say mean 翻译 译成 译为 译文 怎么说 怎么讲 怎么写 翻成; exchange: convert conversion
-change currency currencies rate 兑换 换汇 换成 汇率 货币 换算 能换 换; dice: die 骰子; roll: throw 掷; order: orders
-订单; parcel: package shipment delivery delivered arrived 快递 包裹 物流 运单; track: trace follow 追踪 跟踪; room:
-房间 会议室; book: reserve reservation booking 预订 预定 订; event: appointment 日程 活动; message: sms 消息 短信;
-mail: email 邮件; send: 发送 发 寄; stock: stocks share shares 股票 股价; price: cost quote 价格 多少钱 报价;
-customer: client 客户; employee: staff 员工; file: 文件; delete: remove erase 删除 删掉; cancel: 取消 撤销; create:
-make add new 创建 新建 添加; update: change modify edit 修改 更新 更改 改名为 改名成 改名 改叫 改为 改成; search:
-find lookup query 搜索 查找
-检索 查询; list: 列出 列表 清单; compute: calculate calculation 计算 算; light: lamp 灯; switch: turn 开关 打开 关闭
-关掉 开 关; coin: 硬币; flip: toss 抛; air: 空气; ship: dispatch 发货; todo: todos task tasks 待办 任务; weight: weigh
-体重 重量; height: tall 身高 高度; amount: sum 金额; add: plus sum 加 求和; set: wake 设 设置 设定 调到 叫醒; status:
-state 状态; free: available 有空 空闲; alarm: wake 闹钟 叫醒
+weather: forecast temperature rain rainy snow snowy sunny cloudy foggy wind windy storm humidity umbrella coat jacket
+cold colder hot hotter warm warmer degrees 天气 气温 气象 预报 下雨 下雪 降雨 降雪 刮风 台风 暴雨 晴天 多云 多少度 几度
+冷 热 暖和 凉快 温度 湿度 雨 雪 带伞 雨伞 外套 穿什么; time: clock oclock hour timezone night day date weekday 日期
+几号 星期几 周几 时间 几点 几点钟 时刻 时区; date: day weekday calendar 日期 几号 星期几 周几; translate: translation
+translator say mean 翻译 译成 译为 译文 怎么说 怎么讲 怎么写 翻成; exchange: convert conversion change currency rate
+兑换 换汇 换成 汇率 货币 换算 能换 换; dice: die 骰子; roll: throw 掷; order: 订单; parcel: package shipment delivery
+delivered arrived 快递 包裹 物流 运单; track: trace follow 追踪 跟踪; room: 房间 会议室; book: reserve reservation
+booking 预订 预定 订; event: appointment 日程 活动; message: sms 消息 短信; mail: email 邮件; send: 发送 发 寄; stock:
+share 股票 股价; price: cost quote 价格 多少钱 报价; customer: client 客户; employee: staff 员工; file: 文件; delete:
+remove erase 删除 删掉; cancel: 取消 撤销; create: make add new 创建 新建 添加; update: change modify edit 修改 更新
+更改 改名为 改名成 改名 改叫 改为 改成; search: find lookup query 搜索 查找 检索 查询; list: 列出 列表 清单; compute:
+calculate calculation 计算 算; light: lamp 灯; switch: turn 开关 打开 关闭 关掉 开 关; coin: 硬币; flip: toss 抛; air:
+空气; ship: dispatch 发货; todo: task 待办 任务; weight: weigh 体重 重量; height: tall 身高 高度; amount: sum 金额;
+add: plus sum 加 求和; set: wake 设 设置 设定 调到 叫醒; status: state 状态; free: available 有空 空闲; alarm: wake
+闹钟 叫醒
 """
 _ACTIONS = (
     "#search #list #create #update #delete #cancel #send #book #compute #switch #track #status #set #add get show"
@@ -47,29 +45,17 @@ days range ranges yet already details detail equal equals
 从 由 往 把 将 被 和 与 跟 以及 及 还有 并且 并 然后 最后 首先 先 再 也 都 又 那么 那 这 这个 那个 那边 那里 那儿 这里
 当地 外面 里 不 个 会不会 会 更 最 比较 比 谢谢 你好 您好 您 你 我们 我 他 她 它 咱们 分别 各自 各 一共 还是 或者 或 年
 为 用 出差 旅游 出门 出去 出发 玩 需要 应该 该 厚 薄 情况 信息 内容 以下 下面 下列 上面 刚才 结果 回答 句话 句子 编号
-号 位 做 来 给 让 叫 名 究竟 到底 时候 所有 全部 成 些 每 哦 嘛 哪 几 说 未来 接下来 是否 穿 带 一个 一 两 共 向 就
+号 位 做 来 给 让 叫 名 究竟 到底 谁 时候 所有 全部 成 些 每 哦 嘛 哪 几 说 未来 接下来 是否 穿 带 一个 一 两 共 向 就
 计划 资料 等于
 """
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 """Words that may stand in any question or description and say nothing about the tool."""
-_CURRENCIES = """
-USD: dollar us_dollar american_dollar 美元 美金 $; EUR: euro 欧元 €; CNY: yuan chinese_yuan rmb 人民币; JPY: yen
-japanese_yen 日元; GBP: pound british_pound pound_sterling 英镑 £; KRW: won korean_won 韩元; HKD: hong_kong_dollar 港币;
-INR: rupee indian_rupee 卢比; CHF: franc swiss_franc 瑞郎; RUB: ruble russian_ruble 卢布; AUD: australian_dollar 澳元;
-CAD: canadian_dollar 加元
-"""
-# What a number beside a word is a number of: words of a parameter, then words of a question.
-_UNITS = """
-side face: sided 面; hour: h hr hrs 个小时 小时; minute: min mins 分钟; people person guest passenger: people 个人 人
-位; count amount cup number quantity coin: times coin cup item piece 个 次 杯 份 枚 件; kg weight: kilo kilogram 公斤
-千克; cm height: centimeter 厘米; km distance: kilometer 公里; percent: %; night: 晚
-"""
 # How the values of an enumeration are said in other words.
 _SYNONYMS = """
 celsius c metric: 摄氏度 摄氏 celsius; fahrenheit f imperial: 华氏度 华氏 fahrenheit; small: 小杯 小号; medium: 中杯
-中号; large big: 大杯 大号; shipped: 已发货; cancelled canceled: 已取消; completed done: 已完成;
-kilometer km: 公里 千米 kilometers km; mile mi: 英里 mile; meter m: 米 meter; foot feet ft: 英尺 feet foot; kilogram kg:
-公斤 千克 kilogram; pound lb: 磅 pound; liter litre l: 升 liter litre; gallon gal: 加仑 gallon
+中号; large big: 大杯 大号; shipped: 已发货; cancelled canceled: 已取消; completed done: 已完成; kilometer km: 公里
+千米 kilometers km; mile mi: 英里 mile; meter m: 米 meter; foot feet ft: 英尺 feet foot; kilogram kg: 公斤 千克
+kilogram; pound lb: 磅 pound; liter litre l: 升 liter litre; gallon gal: 加仑 gallon
 """
 
 
@@ -84,17 +70,7 @@ def stem(word: str) -> str:
 
 def concepts_of(word: str) -> frozenset[str]:
     """The concepts that a word means, each behind a ``#``; none for most words."""
-    return _concepts().get(stem(word) if word.isascii() else word, frozenset())
-
-
-@cache
-def _concepts() -> dict[str, frozenset[str]]:
-    found: dict[str, frozenset[str]] = {}
-    for (name,), words in _rows(_CONCEPTS):
-        for word in (name, *words):
-            key = stem(word) if word.isascii() else word
-            found[key] = found.get(key, frozenset()) | {f"#{name}"}
-    return found
+    return _CONCEPTS_OF.get(stem(word) if word.isascii() else word, frozenset())
 
 
 def _rows(table: str) -> Iterator[tuple[list[str], list[str]]]:
@@ -103,9 +79,9 @@ def _rows(table: str) -> Iterator[tuple[list[str], list[str]]]:
         yield names.split(), words.split()
 
 
-CURRENCIES = {
-    word.replace("_", " "): names[0] for names, words in _rows(_CURRENCIES) for word in (*words, names[0].lower())
-}
-UNITS = {stem(name): (*names, *words) for names, words in _rows(_UNITS) for name in names}
+_CONCEPTS_OF: dict[str, frozenset[str]] = {}
+for (_name,), _words in _rows(_CONCEPTS):
+    for _key in (stem(each) if each.isascii() else each for each in (_name, *_words)):
+        _CONCEPTS_OF[_key] = _CONCEPTS_OF.get(_key, frozenset()) | {f"#{_name}"}
 SYNONYMS = {name: words for names, words in _rows(_SYNONYMS) for name in names}
 HAN_WORDS = [word for _, words in _rows(_CONCEPTS) for word in words if len(word) > 1 and not word.isascii()]

@@ -111,11 +111,21 @@ async def test_results_of_earlier_questions_are_looked_up_anew() -> None:
     assert (call.id, "20:53:31" in told, "01:01:01" in told) == ("call_2", True, False)
 
 
-PROPOSED = "convert 250 euros to yen"
+PROPOSED = "convert 250 EUR to JPY"
 
 
 @pytest.mark.parametrize(
-    ("answer", "calls"), [("yes", 1), ("Yes, please!", 1), ("好的", 1), ("no", 0), ("不用", 0), ("what time is it?", 0)]
+    ("answer", "calls"),
+    [
+        ("yes", 1),
+        ("Yes, please!", 1),
+        ("好的", 1),
+        ("no", 0),
+        ("不用", 0),
+        ("no, forget it", 0),
+        ("算了，不换了", 0),
+        ("what time is it?", 0),
+    ],
 )
 async def test_a_proposed_call_runs_after_a_yes_and_only_then(answer: str, calls: int) -> None:
     shown = (await response(UserMessage(PROPOSED), tools=ALL)).message

@@ -71,7 +71,7 @@ async def test_the_todo_list_is_beside_the_conversation(visit: Visit) -> None:
 
 async def test_one_of_the_questions_to_begin_with_makes_a_plan(visit: Visit) -> None:
     # It is the todo route's own; on a phone the list stays closed, between the heading and the conversation.
-    question = "帮我计划：1. 查北京时间 2. 查东京时间"
+    question = "帮我计划：查北京时间，再查东京时间"
     async with played(visit, planning_model, CONVERSATION, width=390, locale="zh-CN") as (page, _, _):
         await expect(page.locator("#plan")).not_to_be_checked()
         async with page.expect_request(re.compile("/todo/chat")) as asked:

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
-from app.gazetteer.gazetteer import find_place, place_in, place_names, zone_ids
+from app.gazetteer.gazetteer import find_place, place_in, place_names, zones_in_lower_case
 from toolchat.messages import immutable
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.text_normalization import fold
@@ -73,7 +73,7 @@ def time_zone_of(text: str) -> TimeZone:
     """
     name = unicodedata.normalize("NFKC", text[: _LONGEST_ID + 1]).replace("\N{MINUS SIGN}", "-").strip()
     # ZoneInfo opens a file of that name, so only known ids may reach it; models also write asia/shanghai.
-    known = _canonical().get(name.lower()) if len(text) <= _LONGEST_ID else None
+    known = zones_in_lower_case().get(name.lower()) if len(text) <= _LONGEST_ID else None
     if known is not None:
         return TimeZone(known, ZoneInfo(known))
     zone = _fixed(name.upper())
@@ -127,15 +127,10 @@ def _unknown(text: str) -> ToolExecutionError:
 
 
 @cache
-def _canonical() -> dict[str, str]:
-    return {zone.lower(): zone for zone in zone_ids()}
-
-
-@cache
 def _candidates() -> dict[str, str]:
     """Map ids and place names in lower case to zone ids."""
     names = {name.replace(" ", "_"): zone for name, zone in place_names().items() if name.isascii()}
-    return names | _canonical()
+    return names | zones_in_lower_case()
 
 
 @immutable

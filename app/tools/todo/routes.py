@@ -18,7 +18,7 @@ from toolchat.errors import NotConfigured, StoreUnavailable, ValidationFailed
 
 __all__ = ["router"]
 
-_DEFAULT = "帮我计划：1. 查北京时间 2. 查东京时间"
+_DEFAULT = "帮我计划：查北京时间，再查东京时间"
 _PARAMETERS = SessionParameters(
     {"默认 / default": _DEFAULT, "English": "Plan: check the time in Paris; check the time in Tokyo"},
     _DEFAULT,

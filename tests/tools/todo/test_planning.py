@@ -17,7 +17,7 @@ async def test_the_model_receives_planning_instructions_and_every_function_tool(
     assert {"todoUpdate", "todoRead", "getCityTimeFunction"} <= names
     assert system["content"].startswith(Settings().system_prompt)
     assert "todoUpdate" in system["content"]
-    assert question == {"role": "user", "content": "帮我计划：1. 查北京时间 2. 查东京时间"}
+    assert question == {"role": "user", "content": "帮我计划：查北京时间，再查东京时间"}
 
 
 async def test_several_updates_in_one_message_are_all_refused() -> None:

@@ -53,6 +53,24 @@ def test_the_bytes_mean_the_same_events_whole_and_byte_by_byte(stream: bytes, ev
     assert decode(*(stream[at : at + 1] for at in range(len(stream)))) == events
 
 
+@pytest.mark.parametrize(
+    ("before", "events"),
+    [
+        pytest.param(b"data: x\n\n", [(b"message", b"x"), (b"message", b"a")], id="after an event"),
+        pytest.param(b"data: x\n", [(b"message", b"x\na")], id="after a line of data"),
+        pytest.param(b"data\n", [(b"message", b"\na")], id="after a line of data without a value"),
+        pytest.param(b"event: x\n", [(b"x", b"a")], id="after a name"),
+        pytest.param(b": x\n: x", [], id="within a second comment"),
+    ],
+)
+def test_a_chunk_with_a_whole_event_continues_what_has_begun(before: bytes, events: list[ServerSentEvent]) -> None:
+    assert decode(before, b"data: a\n\n") == events
+
+
+def test_only_the_first_chunk_may_have_a_byte_order_mark() -> None:
+    assert decode(b"data: a\n\n", b"\xef\xbb\xbfdata: b\n\n") == [(b"message", b"a")]
+
+
 @given(st.data(), st.lists(st.lists(TEXT, min_size=1, max_size=3), max_size=4), LINE_END)
 def test_any_text_comes_through_any_cutting_and_line_end(
     data: st.DataObject, texts: list[list[str]], line_end: str

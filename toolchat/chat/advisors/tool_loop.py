@@ -1,7 +1,8 @@
 """The tool loop: call the model, run the tool calls that it requests, call it again with their results."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.request import Approval, ChatRequest, Emit, Resume
@@ -253,7 +254,7 @@ async def _guarded_calls(message: AssistantMessage, state: LoopState) -> Collect
     }
 
 
-async def _next_response(state: LoopState, chain: AdvisorChain, emit: Emit) -> ChatResponse:
+def _next_response(state: LoopState, chain: AdvisorChain, emit: Emit) -> Coroutine[Any, Any, ChatResponse]:
     """The model's response; in the first round of a resumed turn the message that paused it.
 
     That message passes the advisors inside the loop like any other, so that they wrap, add and remove tools as they do
@@ -261,11 +262,9 @@ async def _next_response(state: LoopState, chain: AdvisorChain, emit: Emit) -> C
     """
     request = state.request
     if request.resume is None:
-        return await chain.proceed(request, emit)
+        return chain.proceed(request, emit)
     response = ChatResponse(_approved_message(request.resume), "tool_calls", Usage(), "")
-    if not chain.advisors:
-        return response
-    return await replace(chain, model=_Answered(response)).proceed(request, discard_event)
+    return replace(chain, model=_Answered(response)).proceed(request, discard_event)
 
 
 class _Answered(ChatModel):

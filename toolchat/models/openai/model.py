@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -146,12 +146,18 @@ class OpenAICompatibleChatModel(ChatModel):
     ) -> None:
         """Read the events of the stream up to ``[DONE]``, the last event of a response, or the end.
 
+        A lost connection ends the stream as well: the answer may be complete.
+
         Raises:
             UpstreamInvalid: the stream ended without a finish reason.
         """
-        events, stream = _EventReader(response), prompt.stream
-        while not turn.ended and (batch := await events.read()) is not None:
-            for kind, content in batch:
+        reader, stream = _EventReader(response), prompt.stream
+        while not (turn.ended or reader.ended):
+            try:
+                piece = await reader.next_piece()
+            except UpstreamError:
+                break  # the incomplete last event is dropped, since it cannot be trusted
+            for kind, content in reader.decode(piece):
                 data, is_error = content.strip(), kind == b"error"
                 if data == b"[DONE]":
                     turn.ended = turn.finished = True
@@ -163,11 +169,7 @@ class OpenAICompatibleChatModel(ChatModel):
                     await emit(Progress(turn.new_reasoning))
                 if stream and text:
                     await emit(TextDelta(text))
-        if turn.ended:
-            await _read_to_end(response)
-        # Not every server sends [DONE], but a stream without a finish reason was cut short.
-        if not turn.finished:
-            raise UpstreamInvalid(f"{_UPSTREAM}'s answer was cut short", retryable=True)
+        await _end_stream(response, turn)
 
     def _body(self, wire: ChatCompletionsWire | ResponsesWire, prompt: Prompt) -> list[bytes]:
         """The JSON of a request in pieces, those that are stored among them: joining them would copy all tools."""
@@ -205,42 +207,42 @@ class _EventReader:
         self._decoder = SseDecoder(_UPSTREAM)
         self._rest = b""
         self._size = 0
-        self._ended = False
+        self.ended = False
+        """Whether the end of the stream was decoded."""
 
-    async def read(self) -> list[ServerSentEvent] | None:
-        """Return the next events, possibly none; ``None`` at the end.
+    def next_piece(self) -> Coroutine[Any, Any, bytes]:
+        """The next bytes to decode, empty at the end of the stream; raises what :meth:`Response.readany` raises."""
+        # The pause between slices: a flood of tiny lines must not block the event loop.
+        return asyncio.sleep(0, self._rest) if self._rest else self._response.readany()
 
-        A lost connection ends the stream as well; the caller knows whether the answer was complete.
+    def decode(self, piece: bytes) -> list[ServerSentEvent]:
+        """Decode the piece that was read, or its first slice, and return the events that it completes.
+
+        Raises:
+            UpstreamInvalid: the stream or an event is too long.
         """
-        if self._ended:
-            return None
-        if piece := self._rest:
-            await asyncio.sleep(0)  # a flood of tiny lines must not block the event loop
-        else:
-            try:
-                piece = await self._response.readany()
-            except UpstreamError:
-                return self._end([])  # the incomplete last event is dropped, since it cannot be trusted
+        if not self._rest:
             self._size += len(piece)
             if self._size > _MAX_STREAM_BYTES:
                 raise UpstreamInvalid(f"{_UPSTREAM} sent more than {_MAX_STREAM_BYTES} bytes")
-            if not piece:
-                return self._end(self._decoder.finish())
+        if not piece:
+            self.ended = True
+            return self._decoder.finish()
         if len(piece) > _SLICE_BYTES or self._rest:
             piece, self._rest = piece[:_SLICE_BYTES], piece[_SLICE_BYTES:]
         return self._decoder.feed(piece)
 
-    def _end(self, events: list[ServerSentEvent]) -> list[ServerSentEvent]:
-        self._ended = True
-        return events
 
-
-async def _read_to_end(response: Response) -> None:
+async def _end_stream(response: Response, turn: OpenAITurn | ResponsesTurn) -> None:
     """Read the body to its end, so that the connection can be reused; not all servers end it in time."""
-    with suppress(TimeoutError, UpstreamError):
-        async with asyncio.timeout(_END_OF_BODY_TIMEOUT):
-            while await response.readany():
-                pass
+    if turn.ended:
+        with suppress(TimeoutError, UpstreamError):
+            async with asyncio.timeout(_END_OF_BODY_TIMEOUT):
+                while await response.readany():
+                    pass
+    # Not every server sends [DONE], but a stream without a finish reason was cut short.
+    if not turn.finished:
+        raise UpstreamInvalid(f"{_UPSTREAM}'s answer was cut short", retryable=True)
 
 
 def _read_chunk(response: Response, data: bytes, *, is_error: bool = False) -> dict[str, Any]:

@@ -29,20 +29,22 @@ _ACCEPTED = {
 }
 _VAGUE = ("other", "word", "id", "pattern", "number")
 _BEFORE = {
-    "source": r"(?:\bfrom|从|由|自|[0-9])[ :=]*$",
-    "target": r"(?:\bto|\binto|\bin|\bhow many|多少|到|去|成|为|换|往|至)[ :=]*$",
+    "source": r"(?:\bfrom|从|由|自|[0-9])[ :=\"“'‘「]*$",
+    "target": r"(?:\bto|\binto|\bin|\bhow many|多少|到|去|给|成|为|换|往|至)[ :=\"“'‘「]*$",
 }
 # What stands around a text and is no part of it; what stands in its place.
 _AROUND = (
-    r"(?:[\s\0,.:?!、。&\"“”]|\b(?:and|please|pls|for me|called|named|about|for|is)\b"
+    r"(?:[\s\0,.:?!、。&\"“”]|\b(?:and|please|pls|for me|called|named|about|for|of|is)\b"
     r"|请问|请|帮我|麻烦|一下|分别|这个词|这句话|什么意思|[把将给和与及跟吗呢的是])*"
 )
 _LEAD = re.compile(r".*[把将]|(?:\s|\b(?:what|how|do|does|is|can|could|would|you|i|ok|okay|then|so|now)\b)*", re.DOTALL)
 _PRONOUN = re.compile(
-    r"(?:the )?(?:th[ie]s|that|it|these|those|them|my|your|last|following|above|previous|text|sentence|question|answer"
-    r"|result)\b|这|那|它|[以上下]面|以[上下]|刚才|结果|回答|内容|最后"
+    r"(?:the |an? )?(?:th[ie]s|that|it|these|those|them|my|your|last|following|above|previous|text|sentence|question"
+    r"|answer|message|note|result)\b|这|那|它|[以上下]面|以[上下]|刚才|结果|回答|内容|最后"
     r"|(?:(?:the|an?|some|in|to|into|of|i|me|name)\b\W*)+$"
 )
+_GREETING = re.compile(r"(?:[你您]好|谢谢|hello|hi|thanks|thank you)\s*(?=[\0a-z㐀-鿿])")
+_PLAIN = FUNCTION_WORDS | {"not", "without", "no", "but"}
 _TO_LANGUAGE = re.compile(r"(?:\b(?:from|into|to|in)\s+(?:the )?|[译翻]?[成为到作]\s*|[用从]\s*)$")
 
 
@@ -83,27 +85,26 @@ class Arguments:
     def fill(self) -> "Arguments":
         """Fill every parameter that the question has a value for."""
         parameters = sorted(self.tool.parameters, key=lambda each: (each.role != "text", not each.required))
-        # A number with its unit is no other parameter's, and a text is what all others leave.
-        for each in (each for each in parameters if each.role == "number"):
-            self._take(each, self._beside(each, self._candidates(each)))
+        for each in (each for each in parameters if each.role != "array"):
+            self._take(each, list(self._beside(each)))
+        texts = [each for each in self.missing if each.role in ("text", "other")]
         for each in parameters:
             self._take(each, self._free(each))
         for each in self.missing:
             rest = self._rest(each) if each.role in ("text", "other") else None
             fixed = each.schema.get("const", each.schema.get("default")) if rest is None else rest
             self.values |= {} if fixed is None else {each.name: fixed}
+        # Which of two texts is which is a guess.
+        self.is_loose |= sum(each.name in self.values for each in texts) > 1
         self.values = {each.name: self.values[each.name] for each in self.tool.parameters if each.name in self.values}
         return self
 
     def _free(self, parameter: Parameter) -> Sequence[Literal]:
-        """The values for a parameter; if any word or number may be one, those beside its name, or if it is required."""
+        """The values for a parameter; if any word or number may be one, only if it is required."""
         kind = parameter.item or parameter
-        free = self._on_side(parameter, self._candidates(kind))
-        if kind.role not in _VAGUE:
-            return free
         rivals = [each for each in self.missing if each.role == "number" and each is not parameter]
         is_only = parameter.required and not (rivals and kind.role == "number")
-        return self._beside(parameter, free) or (free if is_only else [])
+        return self._on_side(parameter, self._candidates(kind)) if is_only or kind.role not in _VAGUE else []
 
     def _take(self, parameter: Parameter, free: Sequence[Literal]) -> None:
         """Hold the first value, and those of a row with it for calls of their own; a list holds all."""
@@ -151,14 +152,19 @@ class Arguments:
         sided = [each for each in free if re.search(own, each.before)]
         return sided or [each for each in rest if not re.search(other, each.before)]
 
-    def _beside(self, parameter: Parameter, free: Sequence[Literal]) -> list[Literal]:
-        """The values directly behind the words of a parameter, or before a unit that it counts in."""
-        words = [*parameter.words.split(), *re.findall("[a-z]{4,}|[㐀-鿿]{2,4}", parameter.about)]
-        name = "|".join(map(re.escape, sorted(words, key=len, reverse=True))) or "(?!)"
-        lead = re.compile(rf"(?:{name})[\s:=#]*(?:(?:\b(?:is|to|of|at|as|for|than)|[为是])[\s:=#]*)?$")
-        measure = re.compile(rf"(?:[ -]?(?:{name})s?(?![a-z]))?")
-        ends = [(each, match.end()) for each in free if (match := measure.match(self.text.command, each.end))]
-        return [replace(each, end=end) for each, end in ends if end > each.end or lead.search(each.before)]
+    def _beside(self, parameter: Parameter) -> Iterator[Literal]:
+        """The values directly behind the name of a parameter; numbers also behind its words, or before a unit."""
+        words, is_number = {parameter.name.lower(), parameter.words}, parameter.role == "number"
+        if is_number:
+            words |= {*parameter.words.split(), *re.findall("[a-z]{4,}|[㐀-鿿]{2,4}", parameter.about)}
+        name = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+        lead = rf"(?<![\w-])(?:{name})[\W_]{{0,3}}(?:(?:\b(?:is|to|of|at|as|for|than)|[为是])\W{{0,3}})?$"
+        lead += f"|{_BEFORE[parameter.side]}" if parameter.side and parameter.role == "other" else ""
+        unit = re.compile(rf"[ -]?(?:{name})s?(?![a-z])" if is_number else "(?!)")
+        for each in self._candidates(parameter):
+            measured = unit.match(self.text.command, each.end)
+            if measured or re.search(lead, each.before):
+                yield replace(each, end=measured.end() if measured else each.end)
 
     def _choices(self, parameter: Parameter) -> Iterator[Literal]:
         """The values of an enumeration or a switch that the command names, as whole words."""
@@ -168,7 +174,7 @@ class Arguments:
                 form = rf"(?<![a-z0-9]){form}{'s?' if len(name) > 2 else ''}(?![a-z0-9])"
             # A single letter may be any word: "a".
             for match in () if re.fullmatch("[a-z]", name) else re.finditer(form, self.text.command):
-                yield Literal("choice", choice, *match.span(), match[0], self.text.flat[: match.start()][-12:])
+                yield Literal("choice", choice, *match.span(), match[0], self.text.flat[: match.start()][-60:])
 
     def _rest(self, parameter: Parameter) -> str | None:
         """The one part of the question that nothing else explains: a text, or a name of one or two words."""
@@ -179,12 +185,14 @@ class Arguments:
         gaps = (gap.span() for gap in re.finditer(r"[^\0]+", masked(self.text.flat, spans)))
         first = min(self.topic, default=(0, 0))[0]
         found = [span for gap in gaps if (span := _trimmed(self.text, *gap, is_led=first < gap[0]))]
-        start, end = found[0] if len(found) == 1 else (0, 0)
-        if parameter.role == "other":
+        start, end = found[0] if len(found) == 1 and not _PRONOUN.match(self.text.flat, *found[0]) else (0, 0)
+        is_text = parameter.role == "text" and any(each.role == "language" for each in self.tool.parameters)
+        if not is_text and start > first:
             start = end - len(re.sub(r"^(?:(?:of|the|an?|to|for)\s+|叫|名叫)+", "", self.text.flat[start:end]))
         written = self.text.raw[start:end]
-        is_name = len(written.split()) < 3 and not FUNCTION_WORDS.issuperset(written.lower().split())
-        if not written or (parameter.role == "other" and not is_name) or parameter.fit(written) is None:
+        words = written.lower().split()
+        is_name = first < start and len(words) < 4 and _PLAIN.isdisjoint(words) and not self.text.is_question
+        if not written or not (is_text or is_name) or parameter.fit(written) is None:
             return None
         self.used.append((start, end))
         self.is_loose = True
@@ -205,16 +213,13 @@ def _names_of(parameter: Parameter) -> Iterator[tuple[Any, str]]:
 
 
 def _trimmed(text: Text, start: int, end: int, *, is_led: bool) -> Span | None:
-    """A part without politeness around it; ``None`` if nothing is left, or only words that stand for a text.
-
-    Words that say nothing may be meant where the tool's verb leads to them: "translate plan".
-    """
+    """A part without politeness around it; ``None`` if nothing is left that can be a text."""
     lead = None if is_led else _LEAD.match(text.flat, start, end)
     part = re.compile(rf"{_AROUND}(.*?){_AROUND}", re.DOTALL).fullmatch(text.flat, lead.end() if lead else start, end)
     span = part.span(1) if part else (end, end)
     words = [word for word, _ in text.words([(0, span[0]), (span[1], len(text.flat))])]
-    says = is_led or not FUNCTION_WORDS.issuperset(words)
-    return span if words and says and not _PRONOUN.match(text.flat, *span) else None
+    says = is_led or not FUNCTION_WORDS.issuperset(words) or _GREETING.match(text.flat, span[0])
+    return span if words and says else None
 
 
 def _become(parameter: Parameter, literal: Literal) -> Literal:

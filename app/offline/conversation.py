@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from app.offline.literals import ROW, Literal, find_literals
+from app.offline.literals import ROW, find_literals
 from app.offline.planning import Plan, plan
 from app.offline.replies import proposal
 from app.offline.text import Text, masked
@@ -15,6 +15,7 @@ __all__ = ["read_conversation"]
 
 _YES = re.compile(r"\s*(?:y|yes(?:,? please)?|yeah|sure|ok|okay|do it|go ahead|是的?|好的?|确认|可以|执行)[\s.!。]*")
 _NO = re.compile(r"\s*(?:(?:no|nope|n|don['’]?t|cancel|stop|never ?mind|forget)\b|[不别]|取消|算了)")
+_KINDS = {"name": "place", "zone": "place", "day": "days"}
 # What stands around the values of a follow-up; those have become zeros.
 _AROUND = re.compile(
     r"(?:[\s,?!.。\0\"“”]|\b(?:and|but|or|ok|okay|thanks|then|so|now|what about|how about|too|please|instead|in"
@@ -23,21 +24,15 @@ _AROUND = re.compile(
 
 
 def read_conversation(asked: Sequence[tuple[str, str]], tools: Sequence[OfferedTool]) -> Plan:
-    """Plan the last of the user's messages.
-
-    Args:
-        asked: The messages, oldest first, each with the answer before it.
-        tools: The offered tools.
-    """
+    """Plan the last of the user's messages; each comes with the answer before it."""
     before = planned = Plan(Text.of(""))
     for answer, written in asked:
         text = Text.of(written)
-        found = plan(text, tools)
-        if planned.needs_yes and planned.calls and answer == proposal(planned):
-            is_yes, is_no = _YES.fullmatch(text.flat), _NO.match(text.flat) and not found.calls
-            if is_yes or is_no:
-                planned = replace(planned, is_confirmed=bool(is_yes))
-                continue
+        found, is_yes = plan(text, tools), _YES.fullmatch(text.flat) is not None
+        is_reply = is_yes or (_NO.match(text.flat) and not found.calls)
+        if is_reply and planned.needs_yes and planned.calls and answer == proposal(planned):
+            planned = replace(planned, is_confirmed=is_yes)
+            continue
         planned = found
         if not planned.calls and (changed := _changed(before.text, text)):
             found = plan(changed, tools)
@@ -54,16 +49,17 @@ def _changed(before: Text, text: Text) -> Text | None:
     if not values or not _AROUND.fullmatch(masked(text.flat, [(each.start, each.end) for each in values])):
         return None
     raw, own = before.raw, find_literals(before)
-    by_kind = {_kind(each): [one for one in own if _kind(one) == _kind(each)] for each in values}
+    by_kind = {
+        _KINDS.get(each.kind, each.kind): [
+            one for one in own if _KINDS.get(one.kind, one.kind) == _KINDS.get(each.kind, each.kind)
+        ]
+        for each in values
+    }
     # From the end to the start, so that a change moves no other; what the question has not follows it.
     for kind, old in sorted(by_kind.items(), key=lambda each: each[1][0].start if each[1] else len(raw), reverse=True):
         if not all(ROW.fullmatch(before.command, one.end, other.start) for one, other in pairwise(old)):
             return None
-        new = [each for each in values if _kind(each) == kind]
+        new = [each for each in values if _KINDS.get(each.kind, each.kind) == kind]
         start, end = (old[0].start, old[-1].end) if old else (len(raw), len(raw))
         raw = f"{raw[:start]}{'' if old else ' '}{text.raw[new[0].start : new[-1].end]}{raw[end:]}"
     return replace(Text.of(raw), chinese=text.chinese)
-
-
-def _kind(literal: Literal) -> str:
-    return {"name": "place", "zone": "place", "day": "days"}.get(literal.kind, literal.kind)

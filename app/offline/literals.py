@@ -1,6 +1,7 @@
 """Literals: the values that a question holds word for word, each with its kind and position."""
 
 import re
+from calendar import month_abbr, month_name
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -11,7 +12,7 @@ from app.gazetteer.gazetteer import zones_in_lower_case
 from app.gazetteer.languages import languages
 from app.gazetteer.qualifiers import places_in
 from app.offline.text import Text
-from app.offline.vocabulary import FUNCTION_WORDS
+from app.offline.vocabulary import FUNCTION_WORDS, SYNONYMS, concepts_of
 
 __all__ = ["ROW", "Literal", "find_literals"]
 
@@ -86,10 +87,10 @@ _WORD = re.compile(
     re.ASCII,
 )
 _CAPITALS = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2,10}(?:\.[A-Z]{1,3})?(?![A-Za-z0-9])")
-# Capitals within a sentence.
+# Capitals within a sentence, and words that are no name even so.
+_NO_NAMES = {*FUNCTION_WORDS, *SYNONYMS, *map(str.lower, (*month_name, *month_abbr))}
 _NAME = re.compile(
-    rf"(?:(?<=[a-z,:㐀-鿿] )|(?<=[㐀-鿿]))(?!I\b|(?i:{'|'.join(_MONTHS)}))"
-    r"[A-Z](?![A-Z])[\w'’-]{0,30}(?:,? [A-Z][\w'’-]{0,30}){0,3}"
+    r"(?:(?<=[a-z,:㐀-鿿] )|(?<=[㐀-鿿]))(?!I\b)[A-Z](?![A-Z])[\w'’-]{0,30}(?:,? [A-Z][\w'’-]{0,30}){0,3}"
 )
 ROW = re.compile(
     r"\s*(?:[,、&;]|\b(?:and|or)\b|[和与跟及比]|还是|以及)(?:[\s,、]|\b(?:and|or|in|to|into|at|for|from)\b|[在从])*"
@@ -106,7 +107,7 @@ def find_literals(text: Text) -> list[Literal]:
         if not any(taken[start:end]) and len(found) < 60:
             taken[start:end] = b"\1" * (end - start)
             written = text.raw[start:end].strip()
-            found.append(Literal(kind, value, start, end, written, text.command[max(start - 12, 0) : start]))
+            found.append(Literal(kind, value, start, end, written, text.command[max(start - 60, 0) : start]))
     return sorted(found, key=lambda each: each.start)
 
 
@@ -161,7 +162,8 @@ def _duration(match: re.Match[str]) -> str | None:
 
 def _name(match: re.Match[str]) -> str | None:
     """Capitals that may be a name: "What Is The Time" is none."""
-    return match[0] if FUNCTION_WORDS.isdisjoint(match[0].lower().split()) else None
+    words = match[0].lower().split()
+    return None if any(each in _NO_NAMES or concepts_of(each) for each in words) else match[0]
 
 
 def _days(match: re.Match[str]) -> int:

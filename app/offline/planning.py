@@ -1,6 +1,5 @@
 """Planning: which calls answer a question, and what it lacks."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -80,11 +79,9 @@ def plan(text: Text, tools: Sequence[OfferedTool]) -> Plan:
 def _best(text: Text, tools: Sequence[OfferedTool]) -> Reading | None:
     """The tool that fits a text best, preferably with all behind a colon as one value; ``None`` if none is named."""
     payload = text.with_payload()
-    if payload and (best := _fitting(payload, tools)):
-        value = payload.raw[slice(*payload.quotes[-1])]
-        labels = "|".join(re.escape(each.name) for each in best.arguments.tool.parameters)
-        if value in best.arguments.values.values() and not re.search(rf"\b(?:{labels})\s*[:=]", value):
-            return best
+    best = _fitting(payload, tools) if payload else None
+    if payload and best and payload.raw[slice(*payload.quotes[-1])] in best.arguments.values.values():
+        return best
     return _fitting(text, tools)
 
 

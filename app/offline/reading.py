@@ -15,14 +15,10 @@ __all__ = ["Reading", "read"]
 _ENOUGH = 3
 _WORDS = ("word", "name")
 """Kinds of literals that may also name the tool."""
+_NO_WISH = re.compile(r"\b(?:who|how|why)\b|谁|怎么|如何|为什么")
 _NEGATED = re.compile(
     r"(.)[不没]\1|(?P<no>\b(?:don['’]?t|(?:do|does|did) not|not|never|without|cannot|can['’]?t|won['’]?t|stop|no)\b"
     r"|(?<![特告区分级性])别(?!人|的)|勿|没(?!错)|不(?!错|同))"
-)
-# Questions, suppositions and reports order nothing.
-_NO_ORDER = re.compile(
-    r"\b(?:if|should|who|why|how|was|did|ha[sd]|have)\b|\b(?:i|we|he|she|they)\b(?!['’]d| (?:want|need|would))"
-    r"|^(?!.*\byou\b).*[?？]|怎么|如何|为什么|如果|假如|要是|多少|吗|了|过|能不能|可不可以|是否|谁|我们"
 )
 
 
@@ -59,11 +55,17 @@ class Reading:
 def read(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> Reading | None:
     """Read a part of a question as a call of one tool; ``None`` if it does not name it, or forbids it."""
     score, spans = _score(tool, text, literals)
-    if score < _ENOUGH:
+    units = [each.name for each in tool.parameters if each.role == "choice" and each.side]
+    if not score and not units:
         return None
     rest = masked(text.command, spans)
     own = [each for each in literals if each.kind not in _WORDS or rest[each.start] != "\0"]
     arguments = Arguments(tool, text, own, spans).fill()
+    # An id, or two units to convert between, tell what is meant as well.
+    has_units = len(units) > 1 and arguments.values.keys() >= set(units)
+    has_id = any(each.role in ("id", "pattern") and each.name in arguments.values for each in tool.parameters)
+    if score + 3 * has_units + has_id < _ENOUGH or (tool.changes_something and _NO_WISH.search(text.command)):
+        return None
     rest = masked(text.command, [*spans, *arguments.used])
     if any(each["no"] and rest[each.start()] != "\0" for each in _NEGATED.finditer(text.command)):
         return None
@@ -123,4 +125,4 @@ def _is_order(tool: OfferedTool, text: Text, spans: Sequence[Span]) -> bool:
     has_name = terms_of(tool.name.lower()) <= said or all(said & terms_of(word) for word in tool.name_words)
     first = next((start for word, start in text.words() if word not in FUNCTION_WORDS), 0)
     begins = text.chinese or any(start <= first < end for start, end in spans)
-    return has_name and begins and not _NO_ORDER.search(text.command)
+    return has_name and begins and not text.is_question

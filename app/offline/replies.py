@@ -52,18 +52,14 @@ def _shown(examples: Sequence[str], chinese: bool) -> str:
 def _lacking(reading: Reading) -> list[str]:
     """The parameters that are missing, if nothing else keeps the tool from being called."""
     given = reading.arguments
-    is_meant = (given.values and not given.is_loose) or not given.tool.changes_something
+    is_guess = given.is_loose and (given.tool.changes_something or given.text.is_question)
+    is_meant = not is_guess and (given.values or not given.tool.changes_something)
     is_other = given.unfit or reading.leftover or _DEFINED.search(given.text.command)
     return [each.described for each in given.missing] if is_meant and not is_other else []
 
 
 def report(planned: Plan, results: Iterable[tuple[str, PlannedCall | None, str]]) -> str:
-    """Tell the results of the calls, and that they are no judgement.
-
-    Args:
-        planned: The plan that led to the calls.
-        results: Of each call the tool's name, the call if its tool is known, and the result.
-    """
+    """Tell the results, each with its tool's name and its call if the tool is known, and that they are no judgement."""
     chinese, lines = planned.text.chinese, []
     for name, call, text in results:
         about = (call.place, call.days, call.tool.result_fields) if call else ()

@@ -22,6 +22,10 @@ _BREAK = re.compile(
     r"[,;!?、\n]+|。|\.(?=\s|$)|\b(?:and|also|then|plus|as well as)\b|以及|还有|并且"
     r"|然后|另外|同时|顺便|[和与跟及并再]"
 )
+_NO_ORDER = re.compile(
+    r"\b(?:if|should|who|why|how|what|which|was|did|ha[sd]|have)\b|\b(?:i|we|he|she|they)\b(?!['’]d| want| need| would)"
+    r"|^(?!.*\byou\b).*[?？]|怎么|如何|为什么|如果|假如|要是|多少|吗|了|过|能不能|可不可以|是否|谁|哪|我们"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +58,21 @@ class Text:
         """The command as it was written, capitals and accents included."""
         return masked(self.raw, self.quotes)
 
+    @property
+    def is_question(self) -> bool:
+        """Whether it asks, supposes or reports something, so that it orders nothing."""
+        return _NO_ORDER.search(self.command) is not None
+
     def words(self, without: Iterable[Span] = ()) -> list[tuple[str, int]]:
         """The words of the command outside some spans, with their positions; Chinese characters in a row are one."""
         return [(match[0], match.start()) for match in _TOKEN.finditer(masked(self.command, without))]
 
     def with_payload(self) -> "Text | None":
-        """Copy in which all behind the first colon or line break is one quotation; ``None`` if there is nothing."""
+        """Copy in which all behind the first colon or line break is one quotation; ``None`` if it is none."""
         match = _SEPARATOR.search(self.command, len(self.flat) - len(self.flat.lstrip()) + 1)
-        # A quotation behind the colon is one already.
-        if match is None or not _TOKEN.search(self.command, match.end()):
+        tail = self.command[match.end() :] if match else ""
+        # Not a quotation, which is one value already, and no second "name: value".
+        if match is None or not tail or tail[1:2] == "\0" or re.search(r"[,;，；]\s*\w+\s*[:=]", tail):
             return None
         before = (each for each in self.quotes if each[1] < match.start())
         return replace(self, quotes=(*before, (match.end(), len(self.raw.rstrip()))))

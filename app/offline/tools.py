@@ -38,8 +38,8 @@ SOMEBODY = re.compile(r"\b(?:name|receiver|recipient|sender|person|user|customer
 SUCH_AS = re.compile(r"(?:\bsuch as|\be\.g\.|\bfor example,?|例如|比如)\s*([\w/+-]+(?: [A-Z][\w-]*)*)")
 """An example in a description: a value, and no word for the tool."""
 _SIDES = {
-    "source": r"\b(?:from|source|origin|departure)\b|源|出发",
-    "target": r"\b(?:to|target|destination|arrival)\b|目标|目的",
+    "source": r"\b(?:from|source|origin|departure|old)\b|源|出发",
+    "target": r"\b(?:to|target|destination|arrival|new|receiver|recipient)\b|目标|目的",
 }
 _NUMBERS = {"integer": "int", "number": "float"}
 
@@ -72,9 +72,8 @@ class Parameter:
 
     @property
     def described(self) -> str:
-        """Its name with its description."""
-        about = str(self.schema.get("description", ""))[:100].rstrip(" .。")
-        return f"{self.name} ({about})" if about else self.name
+        """Its description, otherwise its name."""
+        return str(self.schema.get("description") or self.name)[:100].rstrip(" .。")
 
     @property
     def side(self) -> str:

@@ -9,8 +9,8 @@ __all__ = ["ACTIONS", "FUNCTION_WORDS", "HAN_WORDS", "SYNONYMS", "concepts_of", 
 _CONCEPTS = """
 weather: forecast temperature rain rainy snow snowy sunny cloudy foggy wind windy storm humidity umbrella coat jacket
 cold colder hot hotter warm warmer degrees 天气 气温 气象 预报 下雨 下雪 降雨 降雪 刮风 台风 暴雨 晴天 多云 多少度 几度
-冷 热 暖和 凉快 温度 湿度 雨 雪 带伞 雨伞 外套 穿什么; time: clock oclock hour timezone night day date weekday 日期
-几号 星期几 周几 时间 几点 几点钟 时刻 时区; date: day weekday calendar 日期 几号 星期几 周几; translate: translation
+冷 热 暖和 凉快 温度 湿度 雨 雪 带伞 雨伞 外套 穿什么; time: clock hour timezone night day date weekday 日期 几号
+星期几 周几 时间 几点 几点钟 时刻 时区; date: day weekday calendar 日期 几号 星期几 周几; translate: translation
 translator say mean 翻译 译成 译为 译文 怎么说 怎么讲 怎么写 翻成; exchange: convert conversion change currency rate
 兑换 换汇 换成 汇率 货币 换算 能换 换; dice: die 骰子; roll: throw 掷; order: 订单; parcel: package shipment delivery
 delivered arrived 快递 包裹 物流 运单; track: trace follow 追踪 跟踪; room: 房间 会议室; book: reserve reservation
@@ -19,12 +19,11 @@ share 股票 股价; price: cost quote 价格 多少钱 报价; customer: client
 remove erase 删除 删掉; cancel: 取消 撤销; create: make add new 创建 新建 添加; update: change modify edit 修改 更新
 更改 改名为 改名成 改名 改叫 改为 改成; search: find lookup query 搜索 查找 检索 查询; list: 列出 列表 清单; compute:
 calculate calculation 计算 算; light: lamp 灯; switch: turn 开关 打开 关闭 关掉 开 关; coin: 硬币; flip: toss 抛; air:
-空气; ship: dispatch 发货; todo: task 待办 任务; weight: weigh 体重 重量; height: tall 身高 高度; amount: sum 金额;
-add: plus sum 加 求和; set: wake 设 设置 设定 调到 叫醒; status: state 状态; free: available 有空 空闲; alarm: wake
-闹钟 叫醒
+空气; ship: dispatch 发货; todo: task 待办 任务; weight: 体重 重量; height: tall 身高 高度; amount: sum 金额; add: plus
+sum 加 求和; set: wake 设 设置 设定 调到 叫醒; status: state 状态; free: available 有空 空闲; alarm: wake 闹钟 叫醒
 """
 _ACTIONS = (
-    "#search #list #create #update #delete #cancel #send #book #compute #switch #track #status #set #add get show"
+    "#search #list #create #update #delete #cancel #send #book #compute #switch #track #status #set #add get show read"
 )
 ACTIONS = frozenset(_ACTIONS.split())
 """What many tools do: such a word alone does not say which one is meant."""
@@ -45,8 +44,7 @@ days range ranges yet already details detail equal equals
 从 由 往 把 将 被 和 与 跟 以及 及 还有 并且 并 然后 最后 首先 先 再 也 都 又 那么 那 这 这个 那个 那边 那里 那儿 这里
 当地 外面 里 不 个 会不会 会 更 最 比较 比 谢谢 你好 您好 您 你 我们 我 他 她 它 咱们 分别 各自 各 一共 还是 或者 或 年
 为 用 出差 旅游 出门 出去 出发 玩 需要 应该 该 厚 薄 情况 信息 内容 以下 下面 下列 上面 刚才 结果 回答 句话 句子 编号
-号 位 做 来 给 让 叫 名 究竟 到底 谁 时候 所有 全部 成 些 每 哦 嘛 哪 几 说 未来 接下来 是否 穿 带 一个 一 两 共 向 就
-计划 资料 等于
+号 位 做 来 给 让 叫 名 谁 时候 所有 全部 成 些 每 哪 几 说 未来 接下来 是否 穿 带 一个 一 两 共 向 就 计划 资料 等于
 """
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 """Words that may stand in any question or description and say nothing about the tool."""

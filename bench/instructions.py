@@ -1,7 +1,7 @@
 """Instructions that a service executes per question, as callgrind counts them: no other program disturbs the count.
 
-``python -m bench.instructions`` compares a plain question with sessions, keys and traces, in about seven minutes. Its
-arguments are how the names of the wanted rows begin.
+``python -m bench.instructions`` compares a plain question with sessions, keys, traces and streams, also those of the
+limit, in about ten minutes. Its arguments are how the names of the wanted rows begin.
 """
 
 import asyncio
@@ -18,14 +18,15 @@ import uvloop
 
 from bench.catalogue import CALLS
 from bench.stage import BenchError, Measurement, Stage, Target
-from bench.variants import MEMORY, Variant, file_store, guarded, plain, redis_store, session, traced
+from bench.variants import MEMORY, Variant, file_store, guarded, plain, redis_store, session, streamed, traced
 
 __all__ = ["can_count", "count_instructions"]
 
-_WARM_UP, _SETTLING = 300, 20
 _IDLE_SECONDS = 5
 _DUMPS, _COUNTED = 11, 20
 """The median of so many dumps leaves out what happens every few seconds, such as the return of memory to the system."""
+_WARM_UP = 15
+"""Times as many questions as a dump counts."""
 _STEADY = {"PYTHONHASHSEED": "0", "HTTP_TOTAL_TIMEOUT": "60", "LOG_LEVEL": "WARNING"}
 """Without the thread that writes the log: how often it wakes depends on the machine."""
 _TOTAL = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
@@ -55,19 +56,20 @@ async def count_instructions(stage: Stage, variant: Variant) -> float:
     def environment(port: int, upstream: str) -> Mapping[str, str]:
         return {**variant.environment(port, upstream), **_STEADY}
 
+    counted = variant.questions or _COUNTED
     async with stage.started(variant.name, command, environment, variant.first) as (target, _):
-        await _ask(stage, target, variant, _WARM_UP)
+        await _ask(stage, target, variant, _WARM_UP * counted)
         # Callgrind translates the program's code anew when it begins to count.
         await _control(target, "--instr=on")
-        await _ask(stage, target, variant, _SETTLING)
+        await _ask(stage, target, variant, counted)
         counter = _Counter(target, output)
         await counter.count()
         await asyncio.sleep(_IDLE_SECONDS)
         idle = await counter.count()
         found = []
         for _ in range(_DUMPS):
-            await _ask(stage, target, variant, _COUNTED)
-            found.append(await counter.count(idle) * counter.seconds / _COUNTED)
+            await _ask(stage, target, variant, counted)
+            found.append(await counter.count(idle) * counter.seconds / counted)
     print(
         f"{variant.name}: {median(found):,.0f} instructions per question, from {min(found):,.0f} to {max(found):,.0f}"
     )
@@ -75,7 +77,8 @@ async def count_instructions(stage: Stage, variant: Variant) -> float:
 
 
 async def _ask(stage: Stage, target: Target, variant: Variant, questions: int) -> None:
-    what = Measurement("callgrind", variant.make, CALLS["time"], connections=1, questions=questions)
+    pace = variant.pace
+    what = Measurement("callgrind", variant.make, CALLS["time"], connections=1, questions=questions, pace=pace)
     sample = await stage.measured(target, what, attempts=1)
     if sample.values["faults"]:
         raise BenchError(f"{target.name}: {'; '.join(sample.marks)}")
@@ -125,7 +128,7 @@ def _variants(stage: Stage, redis: Mapping[str, str]) -> list[Variant]:
     unsent = {"OTEL_BSP_SCHEDULE_DELAY": "3600000", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "2048"}
     # Which questions are sampled is random, so that some twenty at 10 % would differ too much from one another.
     traces = [traced(f"traces, {share} % sampled", stage, share / 100, **unsent) for share in (0, 100)]
-    return [plain(), *sessions, *keys, *traces]
+    return [plain(), *sessions, *keys, *traces, streamed("toolchat"), streamed("limit")]
 
 
 async def _table(folder: Path, starts: Sequence[str]) -> str:

@@ -11,7 +11,18 @@ from bench.load import Question, question
 from bench.processes import free_port
 from bench.stage import BenchError, Stage
 
-__all__ = ["MEMORY", "PLAIN", "Variant", "file_store", "guarded", "plain", "redis_store", "session", "traced"]
+__all__ = [
+    "MEMORY",
+    "PLAIN",
+    "Variant",
+    "file_store",
+    "guarded",
+    "plain",
+    "redis_store",
+    "session",
+    "streamed",
+    "traced",
+]
 
 PLAIN = "/time/chat-tool-function"
 MEMORY: Mapping[str, str] = {"STATE_URL": "memory://"}
@@ -74,6 +85,12 @@ def traced(name: str, stage: Stage, share: float, **more: str) -> Variant:
     """Traces of which a share is sampled; ``more`` are further variables of OpenTelemetry."""
     settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": stage.upstream, "OTEL_TRACES_SAMPLER": "parentbased_traceidratio"}
     return Variant(name, question(PLAIN), {**settings, "OTEL_TRACES_SAMPLER_ARG": str(share), **more})
+
+
+def streamed(service: str) -> Variant:
+    """A streamed answer of a service; the model's pieces are so far apart that each is read by itself."""
+    asked = question(PLAIN, "text/event-stream")
+    return Variant(f"stream of {service}", asked, {}, SERVICES[service], questions=8, pace=(0.02, 0.01))
 
 
 def file_store(stage: Stage) -> Mapping[str, str]:

@@ -41,7 +41,6 @@ _LEAD = re.compile(r".*[把将]|(?:\s|\b(?:what|how|do|does|is|can|could|would|y
 _PRONOUN = re.compile(
     r"(?:the |an? )?(?:th[ie]s|that|it|these|those|them|my|your|last|following|above|previous|text|sentence|question"
     r"|answer|message|note|result)\b|这|那|它|[以上下]面|以[上下]|刚才|结果|回答|内容|最后"
-    r"|(?:(?:the|an?|some|in|to|into|of|i|me|name)\b\W*)+$"
 )
 _GREETING = re.compile(r"(?:[你您]好|谢谢|hello|hi|thanks|thank you)\s*(?=[\0a-z㐀-鿿])")
 _PLAIN = FUNCTION_WORDS | {"not", "without", "no", "but"}
@@ -188,7 +187,7 @@ class Arguments:
         start, end = found[0] if len(found) == 1 and not _PRONOUN.match(self.text.flat, *found[0]) else (0, 0)
         is_text = parameter.role == "text" and any(each.role == "language" for each in self.tool.parameters)
         if not is_text and start > first:
-            start = end - len(re.sub(r"^(?:(?:of|the|an?|to|for)\s+|叫|名叫)+", "", self.text.flat[start:end]))
+            start = end - len(re.sub(r"^(?:(?:of|the|an?|to|for|with)\s+|叫|名叫)+", "", self.text.flat[start:end]))
         written = self.text.raw[start:end]
         words = written.lower().split()
         is_name = first < start and len(words) < 4 and _PLAIN.isdisjoint(words) and not self.text.is_question
@@ -231,7 +230,8 @@ def _become(parameter: Parameter, literal: Literal) -> Literal:
     elif literal.kind == "name":
         is_lost = role == "place" and not re.search(r"\b(?:in|at|for|to|from|near|about) $", literal.before)
         value = None if is_lost else literal.text
-    if value is None or (role == "date" and not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", str(value))):
+    is_long = role in ("id", "word") and len(literal.text.split()) > 1
+    if value is None or is_long or (role == "date" and not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", str(value))):
         return replace(literal, value=None)
     # The digits of an id are taken as they are written: 007.
     written = [literal.text if literal.kind == "number" else str(value), literal.text, literal.text.upper()]

@@ -63,7 +63,7 @@ _DATES = [
     re.compile(rf"\b{_DAY_OF_MONTH} {_MONTH} {_YEAR}\b"),
 ]
 _TIME = re.compile(
-    r"(?P<p>下午|晚上)?\s?(?<![0-9:.])(?P<h>[01]?[0-9]|2[0-3])(?:(?::|点[钟整]?)(?P<n>[0-5][0-9]|半)?(?:\s?(?P<q>[ap])\.?m\b)?"
+    r"(?P<p>上午|早上|下午|晚上)?\s?(?<![0-9:.])(?P<h>[01]?[0-9]|2[0-3])(?:(?::|点[钟整]?)(?P<n>[0-5][0-9]|半)?(?:\s?(?P<q>[ap])\.?m\b)?"
     r"|\s?(?P<r>[ap])\.?m\b)(?![0-9:])"
 )
 _DURATION = re.compile(
@@ -148,7 +148,7 @@ def _date(match: re.Match[str]) -> str | None:
 def _time(match: re.Match[str]) -> str:
     """A time of day as ``HH:mm``."""
     part, hour = match["p"] or match["q"] or match["r"], int(match["h"])
-    hour = hour % 12 + 12 * (part != "a") if part and hour < 13 else hour
+    hour = hour % 12 + 12 * (part not in ("a", "上午", "早上")) if part and hour < 13 else hour
     return f"{hour:02}:{30 if match['n'] == '半' else int(match['n'] or 0):02}"
 
 

@@ -1,7 +1,8 @@
 """Planning: which calls answer a question, and what it lacks."""
 
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -13,6 +14,7 @@ from app.offline.tools import OfferedTool
 __all__ = ["Plan", "PlannedCall", "plan"]
 
 _MOST_CALLS, _LONGEST = 5, 1000
+_CONDITION = re.compile(r"\b(?:if|unless|in case)\b|如果|要是|假如")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +66,16 @@ def _calls(reading: Reading) -> Iterator[PlannedCall]:
 
 
 def plan(text: Text, tools: Sequence[OfferedTool]) -> Plan:
-    """Plan the calls for a question that stands alone: for the whole of it, or for both of its halves."""
+    """Plan the calls for a question that stands alone: for the whole, or both halves, which then order nothing."""
     if len(text.command.replace("\0", "")) > _LONGEST:
         return Plan(text)
     whole = _best(text, tools)
-    if whole is None or (whole.is_complete and not whole.arguments.is_loose):
+    # A condition is no request of its own.
+    if whole is None or (whole.is_complete and not whole.arguments.is_loose) or _CONDITION.search(text.command):
         return Plan(text, (whole,) if whole else ())
     for first, second in text.halves([(each.start, each.end) for each in whole.arguments.literals]):
         if (one := _best(first, tools)) and one.is_complete and (other := _best(second, tools)) and other.is_complete:
-            return Plan(text, (one, other))
+            return Plan(text, (replace(one, is_order=False), replace(other, is_order=False)))
     return Plan(text, (whole,))
 
 

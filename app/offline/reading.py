@@ -70,7 +70,8 @@ def read(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> Reading 
     if any(each["no"] and rest[each.start()] != "\0" for each in _NEGATED.finditer(text.command)):
         return None
     leftover = _leftover(tool, text, [*spans, *arguments.used], own)
-    is_order = _is_order(tool, text, spans) and not (arguments.is_loose or arguments.others)
+    is_guess = arguments.is_loose or arguments.others or text.has_payload
+    is_order = not is_guess and _is_order(tool, text, spans)
     return Reading(arguments, score, leftover, is_order)
 
 

@@ -16,7 +16,7 @@ __all__ = ["proposal", "reply", "report"]
 
 # What data alone do not answer.
 _JUDGED = re.compile(r"[更最][冷热]|比|要带|\b(?:should i|do i need|than|warmer|colder|hotter|better)\b")
-_DEFINED = re.compile(r"^\W*what(?:'s| is| are) an? [\w-]+\W*$|什么是|是什么意思")
+_DEFINED = re.compile(r"^\W*what(?:'s| is| are) an? [\w-]+\W*$|\bwhy\b|什么是|是什么意思|为什么")
 
 
 def _written(value: Any) -> str:
@@ -53,8 +53,9 @@ def _lacking(reading: Reading) -> list[str]:
     """The parameters that are missing, if nothing else keeps the tool from being called."""
     given = reading.arguments
     is_guess = given.is_loose and (given.tool.changes_something or given.text.is_question)
-    is_meant = not is_guess and (given.values or not given.tool.changes_something)
-    is_other = given.unfit or reading.leftover or _DEFINED.search(given.text.command)
+    is_meant = not is_guess and (given.values or reading.is_order or not given.tool.changes_something)
+    is_blurred = given.unfit or reading.leftover or (given.text.has_payload and len(given.missing) > 1)
+    is_other = is_blurred or _DEFINED.search(given.text.command)
     return [each.described for each in given.missing] if is_meant and not is_other else []
 
 

@@ -18,10 +18,7 @@ _QUOTED = re.compile(
     r"「[^「」]+」|『[^『』]+』|“[^“”]+”|‘[^‘’]+’|《[^《》]+》|\"[^\"]+\"|«[^«»]+»|`[^`]+`|(?<![A-Za-z0-9])'(?:[^']|(?<=[A-Za-z])'(?=[A-Za-z]))+'(?![A-Za-z0-9])"
 )
 _SEPARATOR = re.compile(r"(?:(?<![0-9]):(?!//)|:(?![0-9/])|\n)\s*")
-_BREAK = re.compile(
-    r"[,;!?、\n]+|。|\.(?=\s|$)|\b(?:and|also|then|plus|as well as)\b|以及|还有|并且"
-    r"|然后|另外|同时|顺便|[和与跟及并再]"
-)
+_BREAK = re.compile(r"[,;!?、\n]+|。|\.(?=\s|$)|\b(?:and|also|then)\b|以及|还有|并且|然后|另外|同时|[和与跟及并再]")
 _NO_ORDER = re.compile(
     r"\b(?:if|should|who|why|how|what|which|was|did|ha[sd]|have)\b|\b(?:i|we|he|she|they)\b(?!['’]d| want| need| would)"
     r"|^(?!.*\byou\b).*[?？]|怎么|如何|为什么|如果|假如|要是|多少|吗|了|过|能不能|可不可以|是否|谁|哪|我们"
@@ -37,8 +34,9 @@ class Text:
     flat: str
     """Lower case, plain width, accents removed."""
     quotes: tuple[Span, ...]
-    """The inside of quotations, or all that stands behind a colon: data for a tool, and no part of the request."""
+    """The inside of quotations: data for a tool, and no part of the request."""
     chinese: bool
+    has_payload: bool = False  # the last quotation is all that stands behind a colon
 
     @classmethod
     def of(cls, written: str) -> "Text":
@@ -75,7 +73,7 @@ class Text:
         if match is None or not tail or tail[1:2] == "\0" or re.search(r"[,;，；]\s*\w+\s*[:=]", tail):
             return None
         before = (each for each in self.quotes if each[1] < match.start())
-        return replace(self, quotes=(*before, (match.end(), len(self.raw.rstrip()))))
+        return replace(self, quotes=(*before, (match.end(), len(self.raw.rstrip()))), has_payload=True)
 
     def halves(self, kept: Sequence[Span]) -> Iterator[tuple["Text", "Text"]]:
         """Cut the request where it may go on to something else, but within none of the spans that are kept."""

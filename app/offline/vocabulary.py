@@ -18,13 +18,11 @@ booking 预订 预定 订; event: appointment 日程 活动; message: sms 消息
 share 股票 股价; price: cost quote 价格 多少钱 报价; customer: client 客户; employee: staff 员工; file: 文件; delete:
 remove erase 删除 删掉; cancel: 取消 撤销; create: make add new 创建 新建 添加; update: change modify edit 修改 更新
 更改 改名为 改名成 改名 改叫 改为 改成; search: find lookup query 搜索 查找 检索 查询; list: 列出 列表 清单; compute:
-calculate calculation 计算 算; light: lamp 灯; switch: turn 开关 打开 关闭 关掉 开 关; coin: 硬币; flip: toss 抛; air:
-空气; ship: dispatch 发货; todo: task 待办 任务; weight: 体重 重量; height: tall 身高 高度; amount: sum 金额; add: plus
-sum 加 求和; set: wake 设 设置 设定 调到 叫醒; status: state 状态; free: available 有空 空闲; alarm: wake 闹钟 叫醒
+calculate calculation 计算 算; light: lamp 灯; switch: turn 开关 打开 关闭 关掉 开 关; ship: 发货; todo: task 待办
+任务; add: plus 加; set: wake 设 设置 设定 调到 叫醒; status: state 状态; alarm: wake 闹钟 叫醒; weight: 体重; height:
+身高
 """
-_ACTIONS = (
-    "#search #list #create #update #delete #cancel #send #book #compute #switch #track #status #set #add get show read"
-)
+_ACTIONS = "#search #list #create #update #delete #cancel #send #book #compute #switch #track #status #set #add read"
 ACTIONS = frozenset(_ACTIONS.split())
 """What many tools do: such a word alone does not say which one is meant."""
 _FUNCTION_WORDS = """
@@ -32,12 +30,11 @@ a an the this that these those it its i me my we us our you your he she they the
 to into for from by with about over and or but also then so as is are be been am do does will would can could shall
 should may might must have has get give gives tell show let see look check know want need like ask please pls plz
 thanks thank hello hi hey ok okay now right currently current just today tonight what whats which when where who whom
-how hows much many going go both each between per some any all up out if got one ones said use using run help try
-question answer it's what's i'm i'd you're let's how's today's there's really very kindly quickly quick s again same
-too more most compare than versus vs u r visiting travelling trip named called number no id value name result reply
-sentence well plan take bring first api function method tool returns return information info data specified given
-general text based service user users city place content needed needs translated such retrieve fetch provides perform
-days range ranges yet already details detail equal equals
+how much many going go both each between per some any all up out if got one ones said use using run help try question
+answer it's what's i'm i'd you're let's how's today's there's s again same too more most compare than u r visiting
+travelling trip named called number no id value name result reply sentence well plan take bring first api function
+method tool returns return information info data specified given general text based service user users city place
+content needed needs translated such fetch days range yet already detail equal equals
 请问 请告诉我 告诉我 请帮我 请 麻烦 帮我 帮忙 给我 为我 替我 你能 能不能 可不可以 可以 能否 能 我想知道 我想 想知道 想
 知道 我要 要 查一下 查询一下 看一下 查查 看看 查看 查询 查 看 问一下 问 一下 一遍 说说 讲讲 现在 当前 目前 此刻 是多少
 是什么 是不是 是 什么 怎么样 怎样 如何 怎么 多少 哪个 哪里 哪儿 哪些 有没有 有 没有 吗 呢 吧 啊 呀 了 的 地 得 在 到 去
@@ -51,9 +48,8 @@ FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 # How the values of an enumeration are said in other words.
 _SYNONYMS = """
 celsius c metric: 摄氏度 摄氏 celsius; fahrenheit f imperial: 华氏度 华氏 fahrenheit; small: 小杯 小号; medium: 中杯
-中号; large big: 大杯 大号; shipped: 已发货; cancelled canceled: 已取消; completed done: 已完成; kilometer km: 公里
-千米 kilometers km; mile mi: 英里 mile; meter m: 米 meter; foot feet ft: 英尺 feet foot; kilogram kg: 公斤 千克
-kilogram; pound lb: 磅 pound; liter litre l: 升 liter litre; gallon gal: 加仑 gallon
+中号; large big: 大杯 大号; kilometer km: 公里 千米 kilometers km; mile mi: 英里 mile; meter m: 米 meter; foot feet ft:
+英尺 feet foot; kilogram kg: 公斤 千克 kilogram; pound lb: 磅 pound; liter litre l: 升 liter litre
 """
 
 

@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
@@ -199,11 +200,20 @@ class RedisConnection(StateStore):
 
 def _packed(command: Sequence[bytes | str | float]) -> bytes:
     """A command in Redis's protocol (RESP)."""
-    parts: list[int | bytes] = [len(command)]
+    parts = [b"*%d\r\n" % len(command)]
     for each in command:
-        text = each if isinstance(each, bytes) else str(each).encode(errors="surrogatepass")
-        parts += len(text), text
-    return (b"*%d\r\n" + b"$%d\r\n%b\r\n" * len(command)) % tuple(parts)
+        if isinstance(each, bytes):
+            parts += b"$%d\r\n" % len(each), each, b"\r\n"
+        else:
+            parts.append(_argument(each))
+    return b"".join(parts)
+
+
+@lru_cache(maxsize=1024)
+def _argument(value: str | float) -> bytes:
+    """A short argument of a command; every question sends the names and digests of the one before again."""
+    text = str(value).encode(errors="surrogatepass")
+    return b"$%d\r\n%b\r\n" % (len(text), text)
 
 
 class _Deadline:

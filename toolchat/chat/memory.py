@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, S
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from operator import attrgetter
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -73,10 +72,6 @@ class Turn:
         return iter(self.messages)
 
 
-_MESSAGES, _SIZE, _RECORD = attrgetter("messages"), attrgetter("size"), attrgetter("record")
-# Passed to ``map``, since every question of a session goes through all of its turns.
-
-
 @dataclass(frozen=True, slots=True)
 class MemoryWindow:
     """How much of a conversation is stored and sent to the model; the oldest turns are dropped first, and whole."""
@@ -113,8 +108,8 @@ class MemoryWindow:
         """The newest turns that fit beside the running one, which is never cut."""
         if not turns:
             return ()
-        count = len(running) + sum(map(len, map(_MESSAGES, turns)))
-        tokens = estimate_size(running) + sum(map(_SIZE, turns))
+        count = len(running) + sum([len(each.messages) for each in turns])
+        tokens = estimate_size(running) + sum([each.size for each in turns])
         for place, oldest in enumerate(turns):
             if count <= self.max_messages and tokens <= self.max_tokens:
                 return tuple(turns[place:])
@@ -182,7 +177,7 @@ class ChatMemory:
             SessionBusy: the lock was lost to another request, whose turn remains.
             StoreUnavailable: nothing was stored.
         """
-        value = b"[%b]" % b",".join(map(_RECORD, turns))
+        value = _array([each.record for each in turns])
         try:
             await self._locks.save_and_release(lock, value, ttl=self._ttl)
         except LockLost:
@@ -270,7 +265,7 @@ class OpenTurn:
     def history(self, running: Sequence[Message]) -> tuple[Message, ...]:
         """The messages of earlier turns that the model receives beside the running turn."""
         selected = self.memory.window.select(self.earlier, running)
-        return tuple(chain.from_iterable(map(_MESSAGES, selected)))
+        return tuple(chain.from_iterable([each.messages for each in selected]))
 
     async def save(self, messages: Sequence[Message], summary: str = "", identifier: str = "") -> None:
         """Store the finished turn and let the next one open, unless a turn of that id has been stored before.
@@ -343,15 +338,12 @@ def _with_history(request: ChatRequest, turn: OpenTurn) -> tuple[int, ChatReques
 
 def _storable(message: Message) -> Message:
     """A message without its reasoning, as it is read again."""
-    match message:
-        case AssistantMessage(text, calls, extra) if extra or sendable(text) is not text:
-            return AssistantMessage(sendable(text), calls)
-        case ToolResponseMessage(responses):
-            return ToolResponseMessage(tuple([replace(each, text=sendable(each.text)) for each in responses]))
-        case UserMessage(text) | SystemMessage(text) if sendable(text) is not text:
-            return replace(message, text=sendable(text))
-        case _:
-            return message
+    if isinstance(message, ToolResponseMessage):
+        return ToolResponseMessage(tuple([replace(each, text=sendable(each.text)) for each in message.responses]))
+    text = sendable(message.text)
+    if isinstance(message, AssistantMessage) and message.extra:
+        return AssistantMessage(text, message.tool_calls)
+    return message if text is message.text else replace(message, text=text)
 
 
 def _without_tool_rounds(messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -365,6 +357,13 @@ def _load(value: bytes | None) -> tuple[Turn, ...]:
 
 def _load_turn(records: Sequence[Mapping[str, Any]]) -> Turn:
     return Turn(*load_turn(records), to_json(records), str(records[-1].get("turn_id", "")))
+
+
+def _array(records: list[bytes]) -> bytes:
+    """The records as a JSON array; joined with their brackets, since a long conversation would be copied once more."""
+    records[0] = b"[" + records[0]
+    records[-1] += b"]"
+    return b",".join(records)
 
 
 def _key(conversation: str) -> str:

@@ -198,15 +198,17 @@ class RedisConnection(StateStore):
             _log.info("the state store can be used again")
 
 
-def _packed(command: Sequence[bytes | str | float]) -> bytes:
-    """A command in Redis's protocol (RESP)."""
-    parts = [b"*%d\r\n" % len(command)]
+def _packed(command: Sequence[bytes | str | float]) -> list[bytes]:
+    """A command in Redis's protocol (RESP); each value is a piece of its own, so that a long one is not copied."""
+    pieces: list[bytes] = []
+    texts = [b"*%d\r\n" % len(command)]
     for each in command:
         if isinstance(each, bytes):
-            parts += b"$%d\r\n" % len(each), each, b"\r\n"
+            pieces += b"".join([*texts, b"$%d\r\n" % len(each)]), each
+            texts = [b"\r\n"]
         else:
-            parts.append(_argument(each))
-    return b"".join(parts)
+            texts.append(_argument(each))
+    return [*pieces, b"".join(texts)]
 
 
 @lru_cache(maxsize=1024)

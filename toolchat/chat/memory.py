@@ -104,12 +104,12 @@ class MemoryWindow:
         """Whether the messages are within the bounds."""
         return len(messages) <= self.max_messages and estimate_size(messages) <= self.max_tokens
 
-    def select(self, turns: Sequence[Turn], running: Sequence[Message] = ()) -> tuple[Turn, ...]:
-        """The newest turns that fit beside the running one, which is never cut."""
-        if not turns:
-            return ()
-        count = len(running) + sum([len(each.messages) for each in turns])
-        tokens = estimate_size(running) + sum([each.size for each in turns])
+    def select(
+        self, turns: Sequence[Turn], running: Sequence[Message] = (), size: tuple[int, int] | None = None
+    ) -> tuple[Turn, ...]:
+        """The newest turns that fit beside the running one, which is never cut; ``size`` is that of the turns."""
+        count, tokens = size or _size(turns)
+        count, tokens = count + len(running), tokens + estimate_size(running)
         for place, oldest in enumerate(turns):
             if count <= self.max_messages and tokens <= self.max_tokens:
                 return tuple(turns[place:])
@@ -252,6 +252,11 @@ class OpenTurn:
     memory: ChatMemory
     earlier: tuple[Turn, ...]
     lock: Lock
+    size: tuple[int, int] = field(init=False)
+    """The messages and tokens of the earlier turns, counted once for the model and for the memory."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", _size(self.earlier))
 
     def replacing(self, count: int, identifier: str) -> "OpenTurn":
         """The turn without the newest earlier ones, which it replaces, unless it has been stored already."""
@@ -264,7 +269,7 @@ class OpenTurn:
 
     def history(self, running: Sequence[Message]) -> tuple[Message, ...]:
         """The messages of earlier turns that the model receives beside the running turn."""
-        selected = self.memory.window.select(self.earlier, running)
+        selected = self.memory.window.select(self.earlier, running, self.size)
         return tuple(chain.from_iterable([each.messages for each in selected]))
 
     async def save(self, messages: Sequence[Message], summary: str = "", identifier: str = "") -> None:
@@ -277,7 +282,9 @@ class OpenTurn:
         window = self.memory.window
         trimmed = window.trim(messages)
         turn = Turn(trimmed, summary, to_json(dump_turn(trimmed, summary, identifier)), identifier)
-        await self.memory.save(window.select((*self.earlier, turn)) or (turn,), self.lock)
+        count, tokens = self.size
+        turns, size = (*self.earlier, turn), (count + len(trimmed), tokens + turn.size)
+        await self.memory.save(window.select(turns, size=size) or (turn,), self.lock)
         if self.memory.on_saved is not None:
             await self.memory.on_saved(self.lock.key.removeprefix(_key("")), turn.messages)
 
@@ -334,6 +341,11 @@ def _with_history(request: ChatRequest, turn: OpenTurn) -> tuple[int, ChatReques
     running = [message for message in messages if not isinstance(message, SystemMessage)]
     before = (*system, *turn.history(running))
     return len(before), request.with_messages((*before, *running))
+
+
+def _size(turns: Sequence[Turn]) -> tuple[int, int]:
+    """The messages and the tokens of turns."""
+    return sum([len(each.messages) for each in turns]), sum([each.size for each in turns])
 
 
 def _storable(message: Message) -> Message:

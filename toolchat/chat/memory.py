@@ -109,7 +109,8 @@ class MemoryWindow:
     ) -> tuple[Turn, ...]:
         """The newest turns that fit beside the running one, which is never cut; ``size`` is that of the turns."""
         count, tokens = size or _size(turns)
-        count, tokens = count + len(running), tokens + estimate_size(running)
+        if running:
+            count, tokens = count + len(running), tokens + estimate_size(running)
         for place, oldest in enumerate(turns):
             if count <= self.max_messages and tokens <= self.max_tokens:
                 return tuple(turns[place:])

@@ -43,7 +43,7 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
         ("fence of a session", _FENCE + _SET + _RELEASE, _SET + _RELEASE, "a-replica-stopped-beyond-its-lock"),
         ("fence of an idempotency key", _FENCE + _SET + "return 1", _SET + "return 1",
          "a-replica-stopped-before-it-claims-a-key"),
-        ("lock of a session", "ARGV[3], 'NX', 'PX', ARGV[1])", "ARGV[3], 'PX', ARGV[1])",
+        ("lock of a session", "ARGV[2], 'NX', 'PX', ARGV[1])", "ARGV[2], 'PX', ARGV[1])",
          "one-session-by-many-at-once"),
         ("fences that grow although Redis was flushed",
          "math.max(clock[1] * 1000000 + clock[2], token_of(KEYS[1]) + 1)", "token_of(KEYS[1]) + 1",

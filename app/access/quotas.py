@@ -170,7 +170,8 @@ def _exceeded(limits: Limits, usage: Sequence[QuotaUsage], kind: Kind) -> QuotaE
 
 def rate_limit_headers(limits: Limits, usage: Sequence[QuotaUsage]) -> dict[str, str]:
     """The headers ``RateLimit-Policy`` and ``RateLimit``."""
-    return {"RateLimit-Policy": limits.policy, "RateLimit": ", ".join([each.item for each in usage])}
+    items = [f'"{each.kind}";r={max(each.remaining, 0)};t={math.ceil(each.wait)}' for each in usage]
+    return {"RateLimit-Policy": limits.policy, "RateLimit": ", ".join(items)}
 
 
 # The generic cell rate algorithm (GCRA), as in usage.py: one number per name, the time at which all of its questions

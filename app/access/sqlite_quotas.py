@@ -49,11 +49,12 @@ class _View:
     def has_room(self, now: float) -> bool:
         """Whether one more question may be counted before this is written."""
         concurrent, tokens, questions = self.spare
-        running = len(self.started) - len(self.ended)
-        return now <= self.until and running < concurrent and self.tokens < tokens and self.questions < questions
+        has_room = self.questions < questions and self.tokens < tokens and now <= self.until
+        return has_room and len(self.started) - len(self.ended) < concurrent
 
-    def count(self, question: str) -> None:
-        """Note a question that was counted."""
+    def count(self, question: str, now: float, longest: float) -> None:
+        """Count a question; the arguments are those of :func:`reserve`."""
+        self.used.count(self.limits, question, now, longest)
         self.questions += 1
         if self.limits.concurrent is not None:
             self.started[question] = self.used.running[question]
@@ -96,32 +97,34 @@ class SqliteQuotas:
 
     async def reserve(self, limits: Sequence[Limits], question: int) -> Decision:
         """See :meth:`QuotaStore.reserve`."""
-        name = f"{self._process}:{question}"
+        name, longest = f"{self._process}:{question}", self._longest
+        if views := self._with_room(limits):
+            # No limit can refuse the question: with room, less than a hundredth of what was left has been counted.
+            now = time.time()
+            left = views[0].used.left(limits[0], now)
+            for view in views:
+                view.count(name, now, longest)
+            return limits[0], left, None
 
         def count(used: Sequence[NameUsage]) -> Decision:
-            return reserve(used, limits, name, now=time.time(), longest=self._longest)
+            return reserve(used, limits, name, now=time.time(), longest=longest)
 
-        if views := self._with_room(limits):
-            decision = count([view.used for view in views])
-            if decision[2] is None:
-                for view in views:
-                    view.count(name)
-                return decision
         with observed_wait():
             return await self._update(limits, count)
 
     async def settle(self, limits: Sequence[Limits], question: int, tokens: int) -> None:
         """See :meth:`QuotaStore.settle`."""
         name = f"{self._process}:{question}"
+        if views := self._with_room(limits):
+            for view in views:
+                view.settle(name, tokens)
+            return
 
         def settle(used: Sequence[NameUsage]) -> None:
             for usage, each in zip(used, limits, strict=True):
                 usage.settle(each, name, tokens)
 
-        if views := self._with_room(limits):
-            for view in views:
-                view.settle(name, tokens)
-        elif any(each.concurrent is not None or each.tokens_per_day is not None for each in limits):
+        if any(each.concurrent is not None or each.tokens_per_day is not None for each in limits):
             await self._update(limits, settle)
 
     async def aclose(self) -> None:

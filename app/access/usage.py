@@ -1,6 +1,5 @@
 """What is used of quotas: the limits, the usage under one name, and the decision about one more question."""
 
-import math
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -69,12 +68,6 @@ class QuotaUsage:
     remaining: int
     wait: float
     """Seconds until the quota grows again; for a refused question, until the next one is accepted."""
-
-    @property
-    def item(self) -> str:
-        """The item of the header ``RateLimit``."""
-        remaining = self.remaining if self.remaining > 0 else 0
-        return f'"{self.kind}";r={remaining};t={math.ceil(self.wait)}'
 
 
 Decision: TypeAlias = tuple[Limits, Sequence[QuotaUsage], Kind | None]

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, S
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from operator import attrgetter
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -73,10 +72,6 @@ class Turn:
         return iter(self.messages)
 
 
-_MESSAGES, _SIZE, _RECORD = attrgetter("messages"), attrgetter("size"), attrgetter("record")
-# Passed to ``map``, since every question of a session goes through all of its turns.
-
-
 @dataclass(frozen=True, slots=True)
 class MemoryWindow:
     """How much of a conversation is stored and sent to the model; the oldest turns are dropped first, and whole."""
@@ -109,12 +104,13 @@ class MemoryWindow:
         """Whether the messages are within the bounds."""
         return len(messages) <= self.max_messages and estimate_size(messages) <= self.max_tokens
 
-    def select(self, turns: Sequence[Turn], running: Sequence[Message] = ()) -> tuple[Turn, ...]:
-        """The newest turns that fit beside the running one, which is never cut."""
-        if not turns:
-            return ()
-        count = len(running) + sum(map(len, map(_MESSAGES, turns)))
-        tokens = estimate_size(running) + sum(map(_SIZE, turns))
+    def select(
+        self, turns: Sequence[Turn], running: Sequence[Message] = (), size: tuple[int, int] | None = None
+    ) -> tuple[Turn, ...]:
+        """The newest turns that fit beside the running one, which is never cut; ``size`` is that of the turns."""
+        count, tokens = size or _size(turns)
+        if running:
+            count, tokens = count + len(running), tokens + estimate_size(running)
         for place, oldest in enumerate(turns):
             if count <= self.max_messages and tokens <= self.max_tokens:
                 return tuple(turns[place:])
@@ -182,7 +178,7 @@ class ChatMemory:
             SessionBusy: the lock was lost to another request, whose turn remains.
             StoreUnavailable: nothing was stored.
         """
-        value = b"[%b]" % b",".join(map(_RECORD, turns))
+        value = _array([each.record for each in turns])
         try:
             await self._locks.save_and_release(lock, value, ttl=self._ttl)
         except LockLost:
@@ -257,6 +253,11 @@ class OpenTurn:
     memory: ChatMemory
     earlier: tuple[Turn, ...]
     lock: Lock
+    size: tuple[int, int] = field(init=False)
+    """The messages and tokens of the earlier turns, counted once for the model and for the memory."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", _size(self.earlier))
 
     def replacing(self, count: int, identifier: str) -> "OpenTurn":
         """The turn without the newest earlier ones, which it replaces, unless it has been stored already."""
@@ -269,8 +270,8 @@ class OpenTurn:
 
     def history(self, running: Sequence[Message]) -> tuple[Message, ...]:
         """The messages of earlier turns that the model receives beside the running turn."""
-        selected = self.memory.window.select(self.earlier, running)
-        return tuple(chain.from_iterable(map(_MESSAGES, selected)))
+        selected = self.memory.window.select(self.earlier, running, self.size)
+        return tuple(chain.from_iterable([each.messages for each in selected]))
 
     async def save(self, messages: Sequence[Message], summary: str = "", identifier: str = "") -> None:
         """Store the finished turn and let the next one open, unless a turn of that id has been stored before.
@@ -282,7 +283,9 @@ class OpenTurn:
         window = self.memory.window
         trimmed = window.trim(messages)
         turn = Turn(trimmed, summary, to_json(dump_turn(trimmed, summary, identifier)), identifier)
-        await self.memory.save(window.select((*self.earlier, turn)) or (turn,), self.lock)
+        count, tokens = self.size
+        turns, size = (*self.earlier, turn), (count + len(trimmed), tokens + turn.size)
+        await self.memory.save(window.select(turns, size=size) or (turn,), self.lock)
         if self.memory.on_saved is not None:
             await self.memory.on_saved(self.lock.key.removeprefix(_key("")), turn.messages)
 
@@ -341,17 +344,19 @@ def _with_history(request: ChatRequest, turn: OpenTurn) -> tuple[int, ChatReques
     return len(before), request.with_messages((*before, *running))
 
 
+def _size(turns: Sequence[Turn]) -> tuple[int, int]:
+    """The messages and the tokens of turns."""
+    return sum([len(each.messages) for each in turns]), sum([each.size for each in turns])
+
+
 def _storable(message: Message) -> Message:
     """A message without its reasoning, as it is read again."""
-    match message:
-        case AssistantMessage(text, calls, extra) if extra or sendable(text) is not text:
-            return AssistantMessage(sendable(text), calls)
-        case ToolResponseMessage(responses):
-            return ToolResponseMessage(tuple([replace(each, text=sendable(each.text)) for each in responses]))
-        case UserMessage(text) | SystemMessage(text) if sendable(text) is not text:
-            return replace(message, text=sendable(text))
-        case _:
-            return message
+    if isinstance(message, ToolResponseMessage):
+        return ToolResponseMessage(tuple([replace(each, text=sendable(each.text)) for each in message.responses]))
+    text = sendable(message.text)
+    if isinstance(message, AssistantMessage) and message.extra:
+        return AssistantMessage(text, message.tool_calls)
+    return message if text is message.text else replace(message, text=text)
 
 
 def _without_tool_rounds(messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -365,6 +370,13 @@ def _load(value: bytes | None) -> tuple[Turn, ...]:
 
 def _load_turn(records: Sequence[Mapping[str, Any]]) -> Turn:
     return Turn(*load_turn(records), to_json(records), str(records[-1].get("turn_id", "")))
+
+
+def _array(records: list[bytes]) -> bytes:
+    """The records as a JSON array; joined with their brackets, since a long conversation would be copied once more."""
+    records[0] = b"[" + records[0]
+    records[-1] += b"]"
+    return b",".join(records)
 
 
 def _key(conversation: str) -> str:

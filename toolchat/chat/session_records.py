@@ -77,17 +77,13 @@ def from_records(records: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
 
 
 def _record(message: Message) -> dict[str, Any]:
-    match message:
-        case SystemMessage(text):
-            return {"role": "system", "text": sendable(text)}
-        case UserMessage(text):
-            return {"role": "user", "text": sendable(text)}
-        case AssistantMessage(text, calls, extra):
-            record: dict[str, Any] = {"role": "assistant", "text": sendable(text)}
-            record |= {"tool_calls": list(map(_call_record, calls))} if calls else {}
-            return record | ({"extra": dict(extra)} if extra else {})
-        case ToolResponseMessage(responses):
-            return {"role": "tool", "responses": list(map(_response_record, responses))}
+    if isinstance(message, ToolResponseMessage):
+        return {"role": "tool", "responses": list(map(_response_record, message.responses))}
+    record: dict[str, Any] = {"role": message.role, "text": sendable(message.text)}
+    if isinstance(message, AssistantMessage):
+        record |= {"tool_calls": list(map(_call_record, message.tool_calls))} if message.tool_calls else {}
+        record |= {"extra": dict(message.extra)} if message.extra else {}
+    return record
 
 
 def _call_record(call: ToolCall) -> dict[str, Any]:

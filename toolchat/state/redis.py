@@ -49,7 +49,7 @@ _PUT_AND_UNLOCK: Final = Script(f"""{_FENCE}
 if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
 redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])
 redis.call('DEL', KEYS[2])
-redis.call('SET', KEYS[1], string.format('%.0f', ARGV[1] + 1), 'PX', ARGV[4])
+redis.call('SET', KEYS[1], string.format('%.0f', ARGV[1] + 1), 'PX', {_FENCE_TTL})
 return 1
 """)
 _DELETE: Final = Script(f"""{_FENCE}
@@ -57,15 +57,17 @@ if token_of(KEYS[1]) > tonumber(ARGV[1]) then return -1 end
 return redis.call('UNLINK', unpack(KEYS, 2))
 """)
 # Tokens contain the server's time, so that they grow even if the last one was forgotten or flushed. A value of a
-# foreign type cannot be read; the lock is still granted, so that the key can be deleted.
+# foreign type cannot be read; the lock is still granted, so that the key can be deleted. Token and value come as one
+# string, since redis-py reads a list one element after the other.
 _LOCK: Final = Script(f"""{_FENCE}
 local clock = redis.call('TIME')
 local token = math.max(clock[1] * 1000000 + clock[2], token_of(KEYS[1]) + 1)
 local text = string.format('%.0f', token)
-if not redis.call('SET', KEYS[2], text .. ' ' .. ARGV[3], 'NX', 'PX', ARGV[1]) then return false end
-redis.call('SET', KEYS[1], text, 'PX', ARGV[2])
+if not redis.call('SET', KEYS[2], text .. ' ' .. ARGV[2], 'NX', 'PX', ARGV[1]) then return false end
+redis.call('SET', KEYS[1], text, 'PX', {_FENCE_TTL})
 local value = redis.pcall('GET', KEYS[3])
-return {{token, type(value) == 'table' and value.err or value}}
+if type(value) == 'table' then value = value.err end
+return value and text .. ' ' .. value or text
 """)
 # The mark identifies one attempt: a lock that was granted after its caller gave up is deleted, and no other.
 _TAKE_BACK: Final = Script("""
@@ -75,7 +77,7 @@ if held and string.match(held, ' (.*)') == ARGV[1] then redis.call('DEL', KEYS[1
 # Renews an expired lock, too, if no other holder has taken it: both keys are written anew.
 _RENEW: Final = Script(f"""{_FENCE}
 if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])
+redis.call('SET', KEYS[1], ARGV[1], 'PX', {_FENCE_TTL})
 redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
 return 1
 """)
@@ -83,7 +85,7 @@ return 1
 _UNLOCK: Final = Script(f"""{_FENCE}
 if string.match(redis.call('GET', KEYS[2]) or '', '^%d+') == ARGV[1] then redis.call('DEL', KEYS[2]) end
 if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
-redis.call('SET', KEYS[1], string.format('%.0f', ARGV[1] + 1), 'PX', ARGV[2])
+redis.call('SET', KEYS[1], string.format('%.0f', ARGV[1] + 1), 'PX', {_FENCE_TTL})
 return 1
 """)
 
@@ -116,7 +118,7 @@ class RedisStateStore(RedisConnection):
             await self._run("SET", name, value, "PX", time_to_live)
             return
         operation, script = ("put and unlock", _PUT_AND_UNLOCK) if unlock else ("put", _PUT)
-        arguments = lock.token, value, time_to_live, _FENCE_TTL
+        arguments = lock.token, value, time_to_live
         if not await self._call(operation, script, [*self._lock_names(lock.key), name], arguments):
             raise LockLost(lock.token)
 
@@ -127,7 +129,7 @@ class RedisStateStore(RedisConnection):
             return False
         if lock is None:
             return bool(await self._run("UNLINK", *names))
-        forgotten = await self._call("delete", _DELETE, [self._fence(lock.key), *names], [lock.token])
+        forgotten = await self._call("delete", _DELETE, [self._lock_names(lock.key)[0], *names], [lock.token])
         if forgotten < 0:
             raise LockLost(lock.token)
         return bool(forgotten)
@@ -140,25 +142,28 @@ class RedisStateStore(RedisConnection):
         fence, name, mark, may_arrive = *self._lock_names(key), os.urandom(8).hex(), self.available
         keys = [fence, name, self._name(key)]
         try:
-            taken = await self._call("lock", _LOCK, keys, (_milliseconds(ttl), _FENCE_TTL, mark))
+            taken = await self._call("lock", _LOCK, keys, (_milliseconds(ttl), mark))
         except (StoreUnavailable, asyncio.CancelledError):
             # The command may have arrived although no reply came: then the server holds a lock without a holder.
             if may_arrive:
                 self._retry_later("take back", _TAKE_BACK, [name], [mark])
             raise
-        return Lock(key, *taken) if taken else None
+        if not taken:
+            return None
+        token, has_value, value = taken.partition(b" ")
+        return Lock(key, int(token), value if has_value else None)
 
     async def renew(self, lock: Lock, *, ttl: float) -> bool:
         """See :meth:`StateStore.renew`; an expired or flushed lock is renewed, unless another holder has taken it."""
-        arguments = [lock.token, _milliseconds(ttl), _FENCE_TTL]
+        arguments = [lock.token, _milliseconds(ttl)]
         return bool(await self._call("renew", _RENEW, self._lock_names(lock.key), arguments))
 
     async def unlock(self, lock: Lock) -> None:
         """See :meth:`StateStore.unlock`; retried later if the server is unavailable."""
         try:
-            await self._call("unlock", _UNLOCK, self._lock_names(lock.key), [lock.token, _FENCE_TTL])
+            await self._call("unlock", _UNLOCK, self._lock_names(lock.key), [lock.token])
         except StoreUnavailable:
-            self._retry_later("unlock", _UNLOCK, self._lock_names(lock.key), [lock.token, _FENCE_TTL])
+            self._retry_later("unlock", _UNLOCK, self._lock_names(lock.key), [lock.token])
             raise
 
     async def records(self) -> AsyncIterator[StoredRecord]:
@@ -215,15 +220,14 @@ class RedisStateStore(RedisConnection):
                     await self._call(name, script, keys, arguments)
                     return
 
-    def _name(self, key: str, suffix: str = "") -> str:
+    def _name(self, key: str) -> str:
         tagged = key.replace(":", ":{", 1) if ":" in key else f"{{{key}"
-        return f"{self._prefix}{tagged}}}{suffix}"
-
-    def _fence(self, key: str) -> str:
-        return self._name(key, ":fence")
+        return f"{self._prefix}{tagged}}}"
 
     def _lock_names(self, key: str) -> list[str]:
-        return [self._fence(key), self._name(key, ":lock")]
+        """The fence and the lock of a key."""
+        name = self._name(key)
+        return [f"{name}:fence", f"{name}:lock"]
 
 
 def _milliseconds(seconds: float) -> int:

@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
@@ -197,13 +198,24 @@ class RedisConnection(StateStore):
             _log.info("the state store can be used again")
 
 
-def _packed(command: Sequence[bytes | str | float]) -> bytes:
-    """A command in Redis's protocol (RESP)."""
-    parts: list[int | bytes] = [len(command)]
+def _packed(command: Sequence[bytes | str | float]) -> list[bytes]:
+    """A command in Redis's protocol (RESP); each value is a piece of its own, so that a long one is not copied."""
+    pieces: list[bytes] = []
+    texts = [b"*%d\r\n" % len(command)]
     for each in command:
-        text = each if isinstance(each, bytes) else str(each).encode(errors="surrogatepass")
-        parts += len(text), text
-    return (b"*%d\r\n" + b"$%d\r\n%b\r\n" * len(command)) % tuple(parts)
+        if isinstance(each, bytes):
+            pieces += b"".join([*texts, b"$%d\r\n" % len(each)]), each
+            texts = [b"\r\n"]
+        else:
+            texts.append(_argument(each))
+    return [*pieces, b"".join(texts)]
+
+
+@lru_cache(maxsize=1024)
+def _argument(value: str | float) -> bytes:
+    """A short argument of a command; every question sends the names and digests of the one before again."""
+    text = str(value).encode(errors="surrogatepass")
+    return b"$%d\r\n%b\r\n" % (len(text), text)
 
 
 class _Deadline:

@@ -18,7 +18,7 @@ _ACCEPTED = {
     "id": ("word", "number", "quoted"),
     "word": ("word", "quoted"),
     "currency": ("word", "quoted"),
-    "other": ("quoted", "word", "number", "name"),
+    "other": ("quoted", "word", "name", "number"),
     "pattern": ("word", "number", "quoted", "date", "time"),
     "place": ("place", "name", "quoted"),
     "zone": ("zone", "place"),
@@ -37,6 +37,7 @@ _AROUND = (
     r"(?:[\s\0,.:?!、。&\"“”]|\b(?:and|please|pls|for me|called|named|about|for|of|is)\b"
     r"|请问|请|帮我|麻烦|一下|分别|这个词|这句话|什么意思|[把将给和与及跟吗呢的是])*"
 )
+_AROUND_NAME = _AROUND.replace("(?:and|", "(?:the|an?|to|with|from|in|on|and|").replace("[把", "[叫把")
 _LEAD = re.compile(r".*[把将]|(?:\s|\b(?:what|how|do|does|is|can|could|would|you|i|ok|okay|then|so|now)\b)*", re.DOTALL)
 _PRONOUN = re.compile(
     r"(?:the |an? )?(?:th[ie]s|that|it|these|those|them|my|your|last|following|above|previous|text|sentence|question"
@@ -138,6 +139,9 @@ class Arguments:
             found = sorted(self._choices(parameter), key=lambda each: (each.start, -each.end))
         else:
             kinds = _ACCEPTED.get(parameter.role, (parameter.role,))
+            # A number that stands alone may be a text, but nothing is changed on such a guess.
+            is_alone = sum(each.kind == "number" for each in self.literals) == 1
+            kinds = kinds if parameter.role != "other" or (is_alone and not self.tool.changes_something) else kinds[:-1]
             found = [_become(parameter, each) for each in self.literals if each.kind in kinds]
         return [each for each in found if each.value is not None and self._is_free(each)]
 
@@ -183,15 +187,15 @@ class Arguments:
             spans.append((lead.start() if lead else each.start, each.end))
         gaps = (gap.span() for gap in re.finditer(r"[^\0]+", masked(self.text.flat, spans)))
         first = min(self.topic, default=(0, 0))[0]
-        found = [span for gap in gaps if (span := _trimmed(self.text, *gap, is_led=first < gap[0]))]
-        start, end = found[0] if len(found) == 1 and not _PRONOUN.match(self.text.flat, *found[0]) else (0, 0)
         is_text = parameter.role == "text" and any(each.role == "language" for each in self.tool.parameters)
-        if not is_text and start > first:
-            start = end - len(re.sub(r"^(?:(?:of|the|an?|to|for|with)\s+|叫|名叫)+", "", self.text.flat[start:end]))
+        around = _AROUND if is_text else _AROUND_NAME
+        found = [span for gap in gaps if (span := _trimmed(self.text, *gap, around, is_led=first < gap[0]))]
+        start, end = found[0] if len(found) == 1 and not _PRONOUN.match(self.text.flat, *found[0]) else (0, 0)
         written = self.text.raw[start:end]
         words = written.lower().split()
-        is_name = first < start and len(words) < 4 and _PLAIN.isdisjoint(words) and not self.text.is_question
-        if not written or not (is_text or is_name) or parameter.fit(written) is None:
+        is_whole = len(words) < 4 and not re.match("[㐀-鿿]", self.text.flat[end:])
+        is_name = is_whole and _PLAIN.isdisjoint(words) and first < start and not self.text.is_question
+        if not re.search(r"[^\W\d]", written) or not (is_text or is_name) or parameter.fit(written) is None:
             return None
         self.used.append((start, end))
         self.is_loose = True
@@ -211,10 +215,10 @@ def _names_of(parameter: Parameter) -> Iterator[tuple[Any, str]]:
             yield from ((False, f"{no}{name}") for no in ("without ", "no ", "不要", "不用", "不", "无", "没有"))
 
 
-def _trimmed(text: Text, start: int, end: int, *, is_led: bool) -> Span | None:
+def _trimmed(text: Text, start: int, end: int, around: str, *, is_led: bool) -> Span | None:
     """A part without politeness around it; ``None`` if nothing is left that can be a text."""
     lead = None if is_led else _LEAD.match(text.flat, start, end)
-    part = re.compile(rf"{_AROUND}(.*?){_AROUND}", re.DOTALL).fullmatch(text.flat, lead.end() if lead else start, end)
+    part = re.compile(rf"{around}(.*?){around}", re.DOTALL).fullmatch(text.flat, lead.end() if lead else start, end)
     span = part.span(1) if part else (end, end)
     words = [word for word, _ in text.words([(0, span[0]), (span[1], len(text.flat))])]
     says = is_led or not FUNCTION_WORDS.issuperset(words) or _GREETING.match(text.flat, span[0])

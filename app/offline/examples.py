@@ -38,7 +38,8 @@ _PHRASES = {key: (chinese, english) for key, chinese, english in _ROWS}
 
 def examples_of(shown: Sequence[OfferedTool], tools: Sequence[OfferedTool], chinese: bool, most: int) -> list[str]:
     """Questions that call the shown tools, those of the last ones first: the user's own follow the built-in ones."""
-    found = (_example(each, tools, chinese) for each in reversed(shown) if not each.metadata.requires_approval)
+    asked = sorted(shown, key=lambda each: (each.changes_something, -shown.index(each)))
+    found = (_example(each, tools, chinese) for each in asked if not each.metadata.requires_approval)
     return list(islice(dict.fromkeys(filter(None, found)), most))
 
 
@@ -67,7 +68,7 @@ def _sentence(tool: OfferedTool, chinese: bool) -> str:
 
 def _phrase(parameter: Parameter, chinese: bool) -> str:
     example, role = SUCH_AS.search(str(parameter.schema.get("description", ""))), parameter.role
-    if example and role in ("id", "other", "word", "pattern"):
+    if example and not parameter.side and role in ("id", "other", "word", "pattern"):
         return example[1]
     if role == "other" and SOMEBODY.search(parameter.about):
         role = "name"

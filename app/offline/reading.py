@@ -13,8 +13,7 @@ from app.offline.vocabulary import ACTIONS, FUNCTION_WORDS, concepts_of
 __all__ = ["Reading", "read"]
 
 _ENOUGH = 3
-_WORDS = ("word", "name")
-"""Kinds of literals that may also name the tool."""
+_WORDS = ("word", "name")  # kinds of literals that may also name the tool
 _NO_WISH = re.compile(r"\b(?:who|how|why)\b|谁|怎么|如何|为什么")
 _NEGATED = re.compile(
     r"(.)[不没]\1|(?P<no>\b(?:don['’]?t|(?:do|does|did) not|not|never|without|cannot|can['’]?t|won['’]?t|stop|no)\b"

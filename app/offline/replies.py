@@ -39,9 +39,10 @@ def reply(planned: Plan, tools: Sequence[OfferedTool]) -> str:
         return say("not_run" if tools else "no_tools", chinese)
     for each in planned.readings:
         if lacking := _lacking(each):
-            tool = each.arguments.tool
-            examples = _shown(examples_of([tool], tools, chinese, 1), chinese)
-            return say("missing", chinese, names=listed(lacking, chinese), tool=tool.name, examples=examples)
+            examples = _shown(examples_of([each.arguments.tool], tools, chinese, 1), chinese)
+            return say(
+                "missing", chinese, names=listed(lacking, chinese), tool=each.arguments.tool.name, examples=examples
+            )
     return say("refusal", chinese, examples=_shown(examples_of(tools, tools, chinese, 2), chinese))
 
 
@@ -55,8 +56,8 @@ def _lacking(reading: Reading) -> list[str]:
     is_guess = given.is_loose and (given.tool.changes_something or given.text.is_question)
     is_meant = not is_guess and (given.values or reading.is_order or not given.tool.changes_something)
     is_blurred = given.unfit or reading.leftover or (given.text.has_payload and len(given.missing) > 1)
-    is_other = is_blurred or _DEFINED.search(given.text.command)
-    return [each.described for each in given.missing] if is_meant and not is_other else []
+    missing = given.missing if is_meant and not (is_blurred or _DEFINED.search(given.text.command)) else []
+    return [str(each.schema.get("description") or each.name)[:100].rstrip(" .。") for each in missing]
 
 
 def report(planned: Plan, results: Iterable[tuple[str, PlannedCall | None, str]]) -> str:

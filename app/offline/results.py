@@ -27,7 +27,6 @@ class Result:
     """Renders the result of one call.
 
     Args:
-        tool: The tool's name.
         place: The place of the call, as the question writes it.
         days: The single days that the question names: the words for each, and how far away it is.
         fields: The schemas of the result's fields, at any depth, by name.

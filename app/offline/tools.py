@@ -34,7 +34,9 @@ _ROLES = {
     "id": r"\b(?:id|code|number|sku|isbn|uuid|symbol|no)\b|编号|单号|号码|代码",
 }
 _DESCRIBED = ("zone", "language", "place", "currency", "text")
-SOMEBODY = re.compile(r"\b(?:name|receiver|recipient|sender|person|user|customer)\b|姓名|名字|收件人")
+SOMEBODY = re.compile(
+    r"^name\b|\b(?:receiver|recipient|sender|person|user|customer|client|employee)\b|姓名|名字|收件人"
+)
 SUCH_AS = re.compile(r"(?:\bsuch as|\be\.g\.|\bfor example,?|例如|比如)\s*([\w/+-]+(?: [A-Z][\w-]*)*)")
 """An example in a description: a value, and no word for the tool."""
 _SIDES = {
@@ -69,11 +71,6 @@ class Parameter:
         """The values of an enumeration."""
         values = [self.schema["const"]] if "const" in self.schema else self.schema.get("enum")
         return values[:100] if isinstance(values, list) else []
-
-    @property
-    def described(self) -> str:
-        """Its description, otherwise its name."""
-        return str(self.schema.get("description") or self.name)[:100].rstrip(" .。")
 
     @property
     def side(self) -> str:

@@ -12,7 +12,7 @@ from app.offline.text import Span, Text, masked
 from app.offline.tools import OfferedTool, Parameter
 from app.offline.vocabulary import FUNCTION_WORDS, SYNONYMS
 
-__all__ = ["Arguments"]
+__all__ = ["Arguments", "find_choices"]
 
 _ACCEPTED = {
     "id": ("word", "number", "quoted"),
@@ -55,7 +55,6 @@ class Arguments:
     Args:
         literals: The values of the question, in their order; each is used once.
         topic: The positions of the words that name the tool.
-        values: The arguments.
         used, unfit: The positions that arguments explain, and the literals that none holds.
         others: Further values for one of the arguments, each for a call of its own.
         is_loose: Whether a value was recognised by its position alone.
@@ -79,13 +78,15 @@ class Arguments:
     def unfit(self) -> list[str]:
         """The values of the question that no parameter holds, but for today, and a day that a calendar tells."""
         is_calendar = "#date" in self.tool.vocabulary and not self.tool.parameters
-        free = [each for each in self.literals if self._is_free(each)]
+        filled = [each for each in self.tool.parameters if each.role == "choice" and each.name in self.values]
+        choices = [choice for each in filled for choice in find_choices(each, self.text)]
+        free = [each for each in (*self.literals, *choices) if self._is_free(each)]
         return [each.text for each in free if each.kind != "day" or (each.value > 1 and not is_calendar)]
 
     def fill(self) -> "Arguments":
         """Fill every parameter that the question has a value for."""
         parameters = sorted(self.tool.parameters, key=lambda each: (each.role != "text", not each.required))
-        for each in (each for each in parameters if each.role != "array"):
+        for each in parameters:
             self._take(each, list(self._beside(each)))
         texts = [each for each in self.missing if each.role in ("text", "other")]
         for each in parameters:
@@ -101,18 +102,16 @@ class Arguments:
 
     def _free(self, parameter: Parameter) -> Sequence[Literal]:
         """The values for a parameter; if any word or number may be one, only if it is required."""
-        kind = parameter.item or parameter
         rivals = [each for each in self.missing if each.role == "number" and each is not parameter]
-        is_only = parameter.required and not (rivals and kind.role == "number")
-        return self._on_side(parameter, self._candidates(kind)) if is_only or kind.role not in _VAGUE else []
+        is_only = parameter.required and not (rivals and parameter.role == "number")
+        return self._on_side(parameter, self._candidates(parameter)) if is_only or parameter.role not in _VAGUE else []
 
     def _take(self, parameter: Parameter, free: Sequence[Literal]) -> None:
-        """Hold the first value, and those of a row with it for calls of their own; a list holds all."""
+        """Hold the first value, and those of a row with it for calls of their own."""
         if not free or parameter.name in self.values:
             return
-        if parameter.role in ("array", "days"):
-            values = [self._use(each) for each in free]
-            self.values[parameter.name] = max(values) if parameter.role == "days" else values
+        if parameter.role == "days":
+            self.values[parameter.name] = max([self._use(each) for each in free])
             return
         self.values[parameter.name] = self._use(free[0])
         if any(each.role == parameter.role and "default" not in each.schema for each in self.missing):
@@ -136,7 +135,7 @@ class Arguments:
     def _candidates(self, parameter: Parameter) -> list[Literal]:
         """What a parameter can take, with its values in the form of its schema."""
         if parameter.role in ("choice", "boolean"):
-            found = sorted(self._choices(parameter), key=lambda each: (each.start, -each.end))
+            found = sorted(find_choices(parameter, self.text), key=lambda each: (each.start, -each.end))
         else:
             kinds = _ACCEPTED.get(parameter.role, (parameter.role,))
             # A number that stands alone may be a text, but nothing is changed on such a guess.
@@ -169,16 +168,6 @@ class Arguments:
             if measured or re.search(lead, each.before):
                 yield replace(each, end=measured.end() if measured else each.end)
 
-    def _choices(self, parameter: Parameter) -> Iterator[Literal]:
-        """The values of an enumeration or a switch that the command names, as whole words."""
-        for choice, name in _names_of(parameter):
-            form = re.escape(name)
-            if name.isascii():
-                form = rf"(?<![a-z0-9]){form}{'s?' if len(name) > 2 else ''}(?![a-z0-9])"
-            # A single letter may be any word: "a".
-            for match in () if re.fullmatch("[a-z]", name) else re.finditer(form, self.text.command):
-                yield Literal("choice", choice, *match.span(), match[0], self.text.flat[: match.start()][-60:])
-
     def _rest(self, parameter: Parameter) -> str | None:
         """The one part of the question that nothing else explains: a text, or a name of one or two words."""
         spans = [*self.topic, *self.used]
@@ -202,11 +191,24 @@ class Arguments:
         return written
 
 
+def find_choices(parameter: Parameter, text: Text) -> Iterator[Literal]:
+    """The values of an enumeration or a switch that a question names, as whole words."""
+    for choice, name in _names_of(parameter):
+        form = re.escape(name)
+        if name.isascii():
+            form = rf"(?<![a-z0-9]){form.removesuffix('s') + 's?' if len(name) > 2 else form}(?![a-z0-9])"
+        # A single letter may be any word: "a".
+        for match in () if re.fullmatch("[a-z]", name) else re.finditer(form, text.command):
+            yield Literal(f"={parameter.name}", choice, *match.span(), match[0], text.flat[: match.start()][-60:])
+
+
 def _names_of(parameter: Parameter) -> Iterator[tuple[Any, str]]:
     """The values of an enumeration or a switch, each with a name for it."""
     for choice in parameter.choices:
         written = str(choice).lower()[:60]
-        yield from ((choice, name) for name in {written, written.replace("_", " "), *SYNONYMS.get(written, ())} if name)
+        described = re.findall(rf"\b{re.escape(written)}\W{{1,2}}([㐀-鿿]{{1,8}})", parameter.about)
+        names = {written, written.replace("_", " "), *SYNONYMS.get(written, ()), *described}
+        yield from ((choice, name) for name in names if name)
     if parameter.role == "boolean" and re.search(r"\b(?:on|enabled?|power|state)\b|开关", parameter.words):
         yield from ((True, "on"), (True, "开"), (False, "off"), (False, "关"))
     elif parameter.role == "boolean":

@@ -36,11 +36,12 @@ class Literal:
     before: str = ""
 
 
-_DIGITS = {digit: n for n, digit in enumerate("零一二三四五六七八九")} | {"两": 2, "": 0}
 _SMALL = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 _NUMBER_WORDS = {word: n for n, word in enumerate(_SMALL)} | {"twenty": 20, "thirty": 30}
+_HAN_NUMBERS = {word: n for n, word in enumerate("一二三四五六七八九十", 1)} | {"两": 2}
+_HAN_NUMBERS |= {f"{word}十": 10 * n for word, n in _HAN_NUMBERS.items()}
 _NUMERAL = (
-    rf"(?:(?<![-.0-9第])[0-9]{{1,9}}|(?<!第)(?:[二三四五六七八九]?十[一二三四五六七八九]?|[一二两三四五六七八九])(?![百千万半])"
+    r"(?:(?<![-.0-9第])[0-9]{1,9}|(?<![第一二三四五六七八九十])(?:[二三四五六七八九]?十|[一二两三四五六七八九])(?![一二三四五六七八九十百千万半])"
     rf"|\b(?:an?|{'|'.join(_NUMBER_WORDS)})\b)"
 )
 """A whole number that counts something; "a" is one."""
@@ -73,10 +74,11 @@ _DURATION = re.compile(
 _UNITS = {"秒": "S", "s": "S", "分": "M", "m": "M", "小": "H", "h": "H"}
 _NUMBER = re.compile(
     r"(?<![a-z0-9_.])(?<![0-9],)[-+]?[0-9]{1,15}(?:,[0-9]{3}){0,4}(?:\.[0-9]{1,10})?(?![0-9_]|[.,][0-9])"
-    rf"|[二三四五六七八九十]{{2,3}}(?![百千万])|[二两三四五六七八九十](?=[个次位人枚杯份张件公小元块])"
+    r"|(?<![一二三四五六七八九十])(?:[二三四五六七八九]十(?![百千万一二三四五六七八九])|[二两三四五六七八九十](?=[个次位人枚杯份张件公小元块]))"
     rf"|\b(?!one\b)(?:{'|'.join(_NUMBER_WORDS)})\b"
 )
-_ZONE = re.compile(r"\b(?:[A-Za-z]+(?:/[A-Za-z0-9_+-]+){1,2}|(?:UTC|GMT)(?:\s?[+-]\s?[0-9]{1,2}(?::?[0-5][0-9])?)?)")
+_ZONE = re.compile(r"\b[A-Za-z]+(?:/[A-Za-z0-9_+-]+){1,2}")
+_OFFSET = re.compile(r"\b(?:UTC|GMT)(?:\s?[+-]\s?[0-9]{1,2}(?::?[0-5][0-9])?)?")
 # An address, a path, an id of letters and digits, a file.
 _WORD = re.compile(
     r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}|https?://[^\s，。]{1,500}|(?<![\w.~])(?:~"
@@ -93,7 +95,7 @@ _NAME = re.compile(
     r"(?:(?<=[a-z,:㐀-鿿] )|(?<=[㐀-鿿]))(?!I\b)[A-Z](?![A-Z])[\w'’-]{0,30}(?:,? [A-Z][\w'’-]{0,30}){0,3}"
 )
 ROW = re.compile(
-    r"\s*(?:[,、&;]|\b(?:and|or)\b|[和与跟及比]|还是|以及)(?:[\s,、]|\b(?:and|or|in|to|into|at|for|from)\b|[在从])*"
+    r"\s*(?:[,、&;]|\b(?:and|or)\b|[和与跟及比]|还是|以及)(?:[\s,、]|\b(?:and|or|in|to|into|at|for|from|the)\b|[在从])*"
 )
 """What stands between the values of a row."""
 _Value = tuple[str, Any, int, int]
@@ -115,7 +117,8 @@ def _values(text: Text) -> Iterator[_Value]:
     """Each value with its kind and position, the more certain kinds first."""
     flat, readable = text.command, text.readable
     yield from (("quoted", text.raw[start:end], start, end) for start, end in text.quotes)
-    yield from _read("zone", _ZONE, readable, _zone)
+    yield from _read("zone", _ZONE, readable, lambda match: zones_in_lower_case().get(match[0].lower()))
+    yield from _read("zone", _OFFSET, readable, lambda match: match[0].replace(" ", ""))
     yield from _read("word", _WORD, readable, lambda match: match[0].lstrip("#"))
     for form in _DATES:
         yield from _read("date", form, flat, _date)
@@ -174,11 +177,10 @@ def _days(match: re.Match[str]) -> int:
 
 def _read_number(text: str) -> float:
     """The value of a numeral; a whole one is an ``int``."""
-    if text[-1].isascii():
-        plain = text.replace(",", "")
-        return _NUMBER_WORDS.get(plain, 1) if plain.isalpha() else float(plain) if "." in plain else int(plain)
-    tens, ten, ones = text.rpartition("十")
-    return 10 * (_DIGITS[tens] or 1) * bool(ten) + _DIGITS[ones]
+    plain = text.replace(",", "")
+    if plain.isalpha():
+        return (_NUMBER_WORDS | _HAN_NUMBERS).get(plain, 1)
+    return float(plain) if "." in plain else int(plain)
 
 
 @cache
@@ -191,9 +193,3 @@ def _language_names() -> re.Pattern[str]:
     names = [re.escape(each) for each in sorted(_languages(), key=len, reverse=True)]
     latin, others = ("|".join(each for each in names if each.isascii() == flag) for flag in (True, False))
     return re.compile(rf"(?<![a-z])(?P<name>{latin})s?(?![a-z])|{others}")
-
-
-def _zone(match: re.Match[str]) -> str | None:
-    """A time zone: UTC+8, Asia/Tokyo."""
-    name = match[0].replace(" ", "")
-    return zones_in_lower_case().get(name.lower()) if "/" in name else name

@@ -53,7 +53,7 @@ def _shown(examples: Sequence[str], chinese: bool) -> str:
 def _lacking(reading: Reading) -> list[str]:
     """The parameters that are missing, if nothing else keeps the tool from being called."""
     given = reading.arguments
-    is_guess = given.is_loose and (given.tool.changes_something or given.text.is_question)
+    is_guess = sum((given.tool.changes_something, given.text.is_question, given.is_loose)) > 1
     is_meant = not is_guess and (given.values or reading.is_order or not given.tool.changes_something)
     is_blurred = given.unfit or reading.leftover or (given.text.has_payload and len(given.missing) > 1)
     missing = given.missing if is_meant and not (is_blurred or _DEFINED.search(given.text.command)) else []

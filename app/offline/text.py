@@ -30,7 +30,6 @@ class Text:
     """A question or half of one; every position is the same in ``raw`` and ``flat``."""
 
     raw: str
-    """As it was written."""
     flat: str
     """Lower case, plain width, accents removed."""
     quotes: tuple[Span, ...]

@@ -54,7 +54,6 @@ class Parameter:
         schema: Without references, and with the first alternative that is not null.
         role: The kind of value: by its type, its format and pattern, its name, then its description.
         words: Its name in words; ``about``: with the description.
-        item: What an array holds.
     """
 
     name: str
@@ -64,7 +63,6 @@ class Parameter:
     role: str
     words: str
     about: str
-    item: "Parameter | None" = None
 
     @cached_property
     def choices(self) -> list[Any]:
@@ -159,15 +157,14 @@ def _properties(schema: Mapping[str, Any]) -> Iterator[Parameter]:
         yield _parameter(name, schema["properties"][name], is_required, schema)
 
 
-def _parameter(name: str, given: Any, required: bool, root: Mapping[str, Any], is_item: bool = False) -> Parameter:
+def _parameter(name: str, given: Any, required: bool, root: Mapping[str, Any]) -> Parameter:
     options = [each for each in alternatives(given, root) if each.get("type") != "null"]
     schema = {**(options[0] if options else {}), **(given if isinstance(given, Mapping) else {})}
     words, about = words_of(name[:100]), normalize_name(str(schema.get("description", ""))[:1000])
     kinds = schema["type"] if isinstance(schema.get("type"), list) else [schema.get("type")]
     kind = next((each for each in _TYPES if each in kinds), "object" if "properties" in schema else "string")
-    item = _parameter(name, schema.get("items"), True, root, is_item=True) if kind == "array" and not is_item else None
     about = f"{words} {about}"
-    return Parameter(name, schema, required, kind, _role(kind, schema, words, about), words, about, item)
+    return Parameter(name, schema, required, kind, _role(kind, schema, words, about), words, about)
 
 
 def _role(kind: str, schema: Mapping[str, Any], words: str, about: str) -> str:

@@ -34,14 +34,14 @@ how much many going go both each between per some any all up out if got one ones
 answer it's what's i'm i'd you're let's how's today's there's s again same too more most compare than u r visiting
 travelling trip named called number no id value name result reply sentence well plan take bring first api function
 method tool returns return information info data specified given general text based service user users city place
-content needed needs translated such fetch days range yet already detail equal equals
-请问 请告诉我 告诉我 请帮我 请 麻烦 帮我 帮忙 给我 为我 替我 你能 能不能 可不可以 可以 能否 能 我想知道 我想 想知道 想
-知道 我要 要 查一下 查询一下 看一下 查查 看看 查看 查询 查 看 问一下 问 一下 一遍 说说 讲讲 现在 当前 目前 此刻 是多少
+content needed needs translated such fetch days range rn yet already detail equal equals
+请问 请告诉我 告诉我 请帮我 帮我看下 请 麻烦 帮我 帮忙 给我 为我 替我 你能 能不能 可不可以 可以 能否 能 我想知道 我想
+想知道 想 知道 我要 要 查一下 看一下 查查 看看 查看 查询 查 看 问一下 问 一下 一遍 说说 讲讲 现在 当前 目前 此刻 是多少
 是什么 是不是 是 什么 怎么样 怎样 如何 怎么 多少 哪个 哪里 哪儿 哪些 有没有 有 没有 吗 呢 吧 啊 呀 了 的 地 得 在 到 去
 从 由 往 把 将 被 和 与 跟 以及 及 还有 并且 并 然后 最后 首先 先 再 也 都 又 那么 那 这 这个 那个 那边 那里 那儿 这里
 当地 外面 里 不 个 会不会 会 更 最 比较 比 谢谢 你好 您好 您 你 我们 我 他 她 它 咱们 分别 各自 各 一共 还是 或者 或 年
 为 用 出差 旅游 出门 出去 出发 玩 需要 应该 该 厚 薄 情况 信息 内容 以下 下面 下列 上面 刚才 结果 回答 句话 句子 编号
-号 位 做 来 给 让 叫 名 谁 时候 所有 全部 成 些 每 哪 几 说 未来 接下来 是否 穿 带 一个 一 两 共 向 就 计划 资料 等于
+号 位 做 来 给 让 叫 名 谁 时候 所有 全部 成 些 每 哪 几 说 未来 接下来 是否 穿 带 一个 一 两 共 向 就 计划 等于
 """
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 """Words that may stand in any question or description and say nothing about the tool."""

@@ -54,3 +54,28 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerato
         await store.start()
         yield store
         await store.aclose()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A file in a directory that is not there yet."""
+    return tmp_path / "data" / "state.db"
+
+
+@pytest.fixture
+async def store_in_file(path: Path) -> AsyncGenerator[SqliteStateStore, None]:
+    """A store in the file."""
+    store = SqliteStateStore(path)
+    await store.start()
+    yield store
+    await store.aclose()
+
+
+async def content(path: Path, key: str) -> bytes | None:
+    """What a process that starts now finds."""
+    store = SqliteStateStore(path)
+    await store.start()
+    try:
+        return await store.get(key)
+    finally:
+        await store.aclose()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.state.conftest import content
 from tests.waiting import PATIENCE, until
 from toolchat.errors import StoreUnavailable
 from toolchat.state.sqlite import SqliteStateStore
@@ -41,29 +42,9 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """A file in a directory that is not there yet."""
-    return tmp_path / "data" / "state.db"
-
-
-@pytest.fixture
-async def store(path: Path) -> AsyncGenerator[SqliteStateStore, None]:
-    """A store in the file."""
-    store = SqliteStateStore(path)
-    await store.start()
-    yield store
-    await store.aclose()
-
-
-async def content(path: Path, key: str) -> bytes | None:
-    """What a process that starts now finds."""
-    store = SqliteStateStore(path)
-    await store.start()
-    try:
-        return await store.get(key)
-    finally:
-        await store.aclose()
+@pytest.fixture(name="store")
+def file_store(store_in_file: SqliteStateStore) -> SqliteStateStore:
+    return store_in_file
 
 
 async def test_values_locks_and_fences_outlive_the_process(path: Path, store: SqliteStateStore) -> None:

@@ -5,12 +5,12 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests.state.conftest import content
 from tests.waiting import PATIENCE, until
 from toolchat.errors import ConfigurationError, StoreUnavailable
 from toolchat.state.sqlite import SqliteStateStore
@@ -18,29 +18,9 @@ from toolchat.state.sqlite import SqliteStateStore
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """A file in a directory that is not there yet."""
-    return tmp_path / "data" / "state.db"
-
-
-@pytest.fixture
-async def store(path: Path) -> AsyncGenerator[SqliteStateStore, None]:
-    """A store in the file."""
-    store = SqliteStateStore(path)
-    await store.start()
-    yield store
-    await store.aclose()
-
-
-async def content(path: Path, key: str) -> bytes | None:
-    """What a process that starts now finds."""
-    store = SqliteStateStore(path)
-    await store.start()
-    try:
-        return await store.get(key)
-    finally:
-        await store.aclose()
+@pytest.fixture(name="store")
+def file_store(store_in_file: SqliteStateStore) -> SqliteStateStore:
+    return store_in_file
 
 
 async def test_nobody_else_can_read_the_files(path: Path, store: SqliteStateStore) -> None:

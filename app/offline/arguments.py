@@ -118,7 +118,8 @@ class Arguments:
             return
         for last, each in pairwise([free[0], *(one for one in self._candidates(parameter) if one.start > free[0].end)]):
             is_same = last.kind == each.kind or {last.kind, each.kind} == {"place", "name"}
-            if not is_same or not ROW.fullmatch(self.text.command, last.end, each.start):
+            is_either = self.tool.changes_something and re.search("or|还是", self.text.command[last.end : each.start])
+            if not is_same or is_either or not ROW.fullmatch(self.text.command, last.end, each.start):
                 break
             if self._use(each) not in (self.values[parameter.name], *(value for _, value in self.others)):
                 self.others.append((parameter.name, each.value))

@@ -34,7 +34,7 @@ how much many going go both each between per some any all up out if got one ones
 answer it's what's i'm i'd you're let's how's today's there's s again same too more most compare than u r visiting
 travelling trip named called number no id value name result reply sentence well plan take bring first api function
 method tool returns return information info data specified given general text based service user users city place
-content needed needs translated such fetch days range rn yet already detail equal equals
+content needed needs translated such fetch days range rn local yet already detail equal equals
 请问 请告诉我 告诉我 请帮我 帮我看下 请 麻烦 帮我 帮忙 给我 为我 替我 你能 能不能 可不可以 可以 能否 能 我想知道 我想
 想知道 想 知道 我要 要 查一下 看一下 查查 看看 查看 查询 查 看 问一下 问 一下 一遍 说说 讲讲 现在 当前 目前 此刻 是多少
 是什么 是不是 是 什么 怎么样 怎样 如何 怎么 多少 哪个 哪里 哪儿 哪些 有没有 有 没有 吗 呢 吧 啊 呀 了 的 地 得 在 到 去

@@ -32,19 +32,19 @@ _BEFORE = {
     "source": r"(?:\bfrom|从|由|自|[0-9])[ :=\"“'‘「]*$",
     "target": r"(?:\bto|\binto|\bin|\bhow many|多少|到|去|给|成|为|换|往|至)[ :=\"“'‘「]*$",
 }
-# What stands around a text and is no part of it; what stands in its place.
-_AROUND = (
-    r"(?:[\s\0,.:?!、。&\"“”]|\b(?:and|please|pls|for me|called|named|about|for|of|is)\b"
-    r"|请问|请|帮我|麻烦|一下|分别|这个词|这句话|什么意思|[把将给和与及跟吗呢的是])*"
+# What stands around a text, or around a name, and is no part of it; what stands in its place.
+_POLITE = "and|please|pls|for me|called|named|about|for|of|is"
+_AROUND, _AROUND_NAME = (
+    rf"(?:[\s\0,.:?!、。&\"“”]|\b(?:{words})\b|请问|请|帮我|麻烦|一下|分别|这个词|这句话|什么意思|[叫把将给和与及跟吗呢的是])*"
+    for words in (_POLITE, f"{_POLITE}|the|an?|to|with|from|in|on")
 )
-_AROUND_NAME = _AROUND.replace("(?:and|", "(?:the|an?|to|with|from|in|on|and|").replace("[把", "[叫把")
 _LEAD = re.compile(r".*[把将]|(?:\s|\b(?:what|how|do|does|is|can|could|would|you|i|ok|okay|then|so|now)\b)*", re.DOTALL)
 _PRONOUN = re.compile(
     r"(?:the |an? )?(?:th[ie]s|that|it|these|those|them|my|your|last|following|above|previous|text|sentence|question"
     r"|answer|message|note|result)\b|这|那|它|[以上下]面|以[上下]|刚才|结果|回答|内容|最后"
 )
-_GREETING = re.compile(r"(?:[你您]好|谢谢|hello|hi|thanks|thank you)\s*(?=[\0a-z㐀-鿿])")
-_PLAIN = FUNCTION_WORDS | {"not", "without", "no", "but"}
+_GREETING = re.compile(r"(?:[你您]好|谢谢|hello|hi|thanks|thank you)\s*(?=[\0a-z㐀-鿿])")  # a text, if more follows
+_PLAIN = FUNCTION_WORDS | {"not", "without", "no", "but"}  # no name holds one of these
 _TO_LANGUAGE = re.compile(r"(?:\b(?:from|into|to|in)\s+(?:the )?|[译翻]?[成为到作]\s*|[用从]\s*)$")
 
 

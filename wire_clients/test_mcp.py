@@ -133,7 +133,7 @@ async def test_the_sdk_asks_its_user_about_calls_of_the_services_model(server: A
         asked.append(params.message)
         return ElicitResult(action="accept", content={})
 
-    question = {"question": "Switch the light on: true", "tools": ["switchLight"]}
+    question = {"question": "Switch the light on", "tools": ["switchLight"]}
     async with Client(server, mode="auto", elicitation_callback=decide, read_timeout_seconds=PATIENCE) as client:
         result: Any = await client.call_tool("ask", question)
     assert asked == ['Run switchLight with {"on":true}?']

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from pydantic import TypeAdapter
 
-from app.access.usage import DAY, Decision, Kind, Limits, NameUsage, observed_wait, reserve, today
+from app.access.usage import DAY, Decision, Kind, Limits, NameUsage, count, observed_wait, reserve, today
 from toolchat.errors import StoreUnavailable
 from toolchat.state.sqlite import SqliteStateStore
 
@@ -52,9 +52,8 @@ class _View:
         has_room = self.questions < questions and self.tokens < tokens and now <= self.until
         return has_room and len(self.started) - len(self.ended) < concurrent
 
-    def count(self, question: str, now: float, longest: float) -> None:
-        """Count a question; the arguments are those of :func:`reserve`."""
-        self.used.count(self.limits, question, now, longest)
+    def note(self, question: str) -> None:
+        """Note a question that was counted."""
         self.questions += 1
         if self.limits.concurrent is not None:
             self.started[question] = self.used.running[question]
@@ -100,17 +99,16 @@ class SqliteQuotas:
         name, longest = f"{self._process}:{question}", self._longest
         if views := self._with_room(limits):
             # No limit can refuse the question: with room, less than a hundredth of what was left has been counted.
-            now = time.time()
-            left = views[0].used.left(limits[0], now)
+            decision = count([each.used for each in views], limits, name, now=time.time(), longest=longest)
             for view in views:
-                view.count(name, now, longest)
-            return limits[0], left, None
+                view.note(name)
+            return decision
 
-        def count(used: Sequence[NameUsage]) -> Decision:
+        def counted(used: Sequence[NameUsage]) -> Decision:
             return reserve(used, limits, name, now=time.time(), longest=longest)
 
         with observed_wait():
-            return await self._update(limits, count)
+            return await self._update(limits, counted)
 
     async def settle(self, limits: Sequence[Limits], question: int, tokens: int) -> None:
         """See :meth:`QuotaStore.settle`."""

@@ -17,6 +17,7 @@ __all__ = [
     "Limits",
     "NameUsage",
     "QuotaUsage",
+    "count",
     "observed_wait",
     "reserve",
     "today",
@@ -156,6 +157,13 @@ def reserve(
     for usage, each in zip(used, limits, strict=True):
         if refusing := usage.refusing(each, now):
             return each, usage.left(each, now), refusing
+    return count(used, limits, question, now=now, longest=longest)
+
+
+def count(
+    used: Sequence[NameUsage], limits: Sequence[Limits], question: str, *, now: float, longest: float
+) -> Decision:
+    """Count a question that no limit refuses under every name."""
     left = used[0].left(limits[0], now)
     for usage, each in zip(used, limits, strict=True):
         usage.count(each, question, now, longest)

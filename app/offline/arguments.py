@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -44,11 +45,11 @@ _PRONOUN = re.compile(
     r"|answer|message|note|result)\b|这|那|它|[以上下]面|以[上下]|刚才|结果|回答|内容|最后"
 )
 _GREETING = re.compile(r"(?:[你您]好|谢谢|hello|hi|thanks|thank you)\s*(?=[\0a-z㐀-鿿])")  # a text, if more follows
-_PLAIN = FUNCTION_WORDS | {"not", "without", "no", "but"}  # no name holds one of these
+_PLAIN = FUNCTION_WORDS | {"not", "without"}  # no name holds one of these
 _TO_LANGUAGE = re.compile(r"(?:\b(?:from|into|to|in)\s+(?:the )?|[译翻]?[成为到作]\s*|[用从]\s*)$")
 
 
-@dataclass(slots=True)
+@dataclass
 class Arguments:
     """The arguments of a tool's calls.
 
@@ -74,7 +75,7 @@ class Arguments:
         """The required parameters without a value."""
         return [each for each in self.tool.parameters if each.required and each.name not in self.values]
 
-    @property
+    @cached_property
     def unfit(self) -> list[str]:
         """The values of the question that no parameter holds, but for today, and a day that a calendar tells."""
         is_calendar = "#date" in self.tool.vocabulary and not self.tool.parameters

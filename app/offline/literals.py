@@ -24,7 +24,7 @@ class Literal:
     Args:
         kind: ``number``, ``date``, ``time``, ``duration``, ``day``, ``days`` (both: how many days from today on hold
             them), ``place``, ``zone``, ``language``, ``name`` (capitals that mean nothing else), ``word`` (an id, a
-            path, an address) or ``quoted``.
+            path, an address), ``quoted``, or ``=`` and the name of an enumeration.
         before: The text before it, for words such as "from".
     """
 
@@ -179,7 +179,7 @@ def _read_number(text: str) -> float:
     """The value of a numeral; a whole one is an ``int``."""
     plain = text.replace(",", "")
     if plain.isalpha():
-        return (_NUMBER_WORDS | _HAN_NUMBERS).get(plain, 1)
+        return _HAN_NUMBERS.get(plain) or _NUMBER_WORDS.get(plain, 1)
     return float(plain) if "." in plain else int(plain)
 
 

@@ -12,8 +12,9 @@ from app.offline.vocabulary import ACTIONS, FUNCTION_WORDS, concepts_of
 
 __all__ = ["Reading", "read"]
 
+_Words = Sequence[tuple[str, int, str]]
 _ENOUGH = 3
-_WORDS = ("word", "name")  # kinds of literals that may also name the tool
+_NAMING = ("word", "name")  # kinds of literals that may also name the tool
 _NO_WISH = re.compile(r"\b(?:who|how|why)\b|谁|怎么|如何|为什么")
 _NEGATED = re.compile(
     r"(.)[不没]\1|(?P<no>\b(?:don['’]?t|(?:do|does|did) not|not|never|without|cannot|can['’]?t|won['’]?t|stop|no)\b"
@@ -53,12 +54,13 @@ class Reading:
 
 def read(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> Reading | None:
     """Read a part of a question as a call of one tool; ``None`` if it does not name it, or forbids it."""
-    score, spans = _score(tool, text, literals)
+    words = list(_words(tool, text))
+    score, spans = _score(tool, text, words, literals)
     units = [each.name for each in tool.parameters if each.role == "choice" and each.side]
     if not score and not units:
         return None
     rest = masked(text.command, spans)
-    own = [each for each in literals if each.kind not in _WORDS or rest[each.start] != "\0"]
+    own = [each for each in literals if each.kind not in _NAMING or rest[each.start] != "\0"]
     arguments = Arguments(tool, text, own, spans).fill()
     # An id, or two units to convert between, tell what is meant as well.
     has_units = len(units) > 1 and arguments.values.keys() >= set(units)
@@ -68,24 +70,21 @@ def read(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> Reading 
     rest = masked(text.command, [*spans, *arguments.used])
     if any(each["no"] and rest[each.start()] != "\0" for each in _NEGATED.finditer(text.command)):
         return None
-    leftover = _leftover(tool, text, [*spans, *arguments.used], own)
+    known = [(start, start + len(piece)) for piece, start, _ in words if piece in FUNCTION_WORDS]
+    # Literals are judged with the arguments.
+    explained = [*known, *spans, *arguments.used, *((each.start, each.end) for each in own)]
+    leftover = [word for word, _ in text.words(explained)]
     is_guess = arguments.is_loose or arguments.others or text.has_payload
-    is_order = not is_guess and _is_order(tool, text, spans)
+    is_order = not is_guess and _is_order(tool, text, words, spans)
     return Reading(arguments, score, leftover, is_order)
 
 
-def _leftover(tool: OfferedTool, text: Text, spans: Sequence[Span], literals: Sequence[Literal]) -> list[str]:
-    """Words that say something and that nothing explains; literals are judged with the arguments."""
-    known = [(start, start + len(piece)) for piece, start, _ in _words(tool, text) if piece in FUNCTION_WORDS]
-    return [word for word, _ in text.words([*known, *spans, *((each.start, each.end) for each in literals)])]
-
-
-def _score(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> tuple[int, list[Span]]:
+def _score(tool: OfferedTool, text: Text, words: _Words, literals: Sequence[Literal]) -> tuple[int, list[Span]]:
     """How many words of a part name the tool, and where they stand."""
     weights: dict[str, int] = {}
     spans: list[Span] = []
-    rest = masked(text.flat, [(each.start, each.end) for each in literals if each.kind not in _WORDS])
-    for piece, start, term in _words(tool, text):
+    rest = masked(text.flat, [(each.start, each.end) for each in literals if each.kind not in _NAMING])
+    for piece, start, term in words:
         if term and rest[start] != "\0":
             weights[term] = tool.vocabulary.get(term, len(piece))
             spans.append((start, start + len(piece)))
@@ -119,9 +118,9 @@ def _term(tool: OfferedTool, word: str) -> str:
     return max(matched, key=lambda each: (each not in ACTIONS, tool.vocabulary[each], each), default="")
 
 
-def _is_order(tool: OfferedTool, text: Text, spans: Sequence[Span]) -> bool:
+def _is_order(tool: OfferedTool, text: Text, words: _Words, spans: Sequence[Span]) -> bool:
     """Whether a part begins with the tool's words, has all of its name, and is no question or supposition."""
-    said = {term for piece, _, _ in _words(tool, text) for term in terms_of(piece)}
+    said = {term for piece, _, _ in words for term in terms_of(piece)}
     has_name = terms_of(tool.name.lower()) <= said or all(said & terms_of(word) for word in tool.name_words)
     first = next((start for word, start in text.words() if word not in FUNCTION_WORDS), 0)
     begins = text.chinese or any(start <= first < end for start, end in spans)

@@ -55,7 +55,7 @@ class Text:
         """The command as it was written, capitals and accents included."""
         return masked(self.raw, self.quotes)
 
-    @property
+    @cached_property
     def is_question(self) -> bool:
         """Whether it asks, supposes or reports something, so that it orders nothing."""
         return _NO_ORDER.search(self.command) is not None

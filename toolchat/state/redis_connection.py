@@ -116,7 +116,7 @@ class RedisConnection(StateStore):
             return await self._run("EVAL", script.text, *rest, name=name)
 
     async def _run(
-        self, *command: bytes | str | float, name: str = "", expected: type[ResponseError] | tuple[()] = ()
+        self, *command: bytes | str | int, name: str = "", expected: type[ResponseError] | tuple[()] = ()
     ) -> Any:
         """Send a command and return its reply.
 
@@ -145,7 +145,7 @@ class RedisConnection(StateStore):
         self.failures += 1
         raise StoreUnavailable("the state store cannot be reached", retry_after=1)
 
-    async def _execute(self, *command: bytes | str | float) -> Any:
+    async def _execute(self, *command: bytes | str | int) -> Any:
         # The library's client and pool cost three times as much as sending the command and reading its reply.
         connection = self._idle.pop() if self._idle else self._connect()
         try:
@@ -198,7 +198,7 @@ class RedisConnection(StateStore):
             _log.info("the state store can be used again")
 
 
-def _packed(command: Sequence[bytes | str | float]) -> list[bytes]:
+def _packed(command: Sequence[bytes | str | int]) -> list[bytes]:
     """A command in Redis's protocol (RESP); each value is a piece of its own, so that a long one is not copied."""
     pieces: list[bytes] = []
     texts = [b"*%d\r\n" % len(command)]
@@ -212,7 +212,7 @@ def _packed(command: Sequence[bytes | str | float]) -> list[bytes]:
 
 
 @lru_cache(maxsize=1024)
-def _argument(value: str | float) -> bytes:
+def _argument(value: str | int) -> bytes:
     """A short argument of a command; every question sends the names and digests of the one before again."""
     text = str(value).encode(errors="surrogatepass")
     return b"$%d\r\n%b\r\n" % (len(text), text)

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from importlib import import_module
 
-from app.cli.parser import parse
-from app.cli.serve import StoppedEarly
 from toolchat.errors import ConfigurationError
+from toolchat.service.cli.parser import parse
+from toolchat.service.cli.serve import StoppedEarly
 
 __all__ = ["main"]
 

@@ -17,8 +17,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from app.composition.models import choose_chat_model
-from app.settings.service_settings import Settings
 from bench.processes import cores, running
 from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.advisors.tool_search import SEARCH_TOOL, ToolSearchAdvisor
@@ -26,6 +24,8 @@ from toolchat.chat.client import ChatClient, PromptSpec
 from toolchat.http.client import OutboundHttp
 from toolchat.messages import estimate_tokens
 from toolchat.models.base import ChatModel, ChatResponse
+from toolchat.service.composition.models import choose_chat_model
+from toolchat.service.settings.service_settings import Settings
 from toolchat.tool_calling.callback import StaticToolCallbackResolver, ToolCallback
 from toolchat.tool_calling.definition import ToolDefinition
 from toolchat.tool_calling.function_callback import FunctionToolCallback

@@ -85,7 +85,7 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
         ("turns of clients in a session's queue", "self.waiting.setdefault(client_key, deque())",
          "self.waiting.setdefault('', deque())", "a-stranger-floods-a-session"),
     ],
-    "app/api/idempotency.py": [
+    "toolchat/service/api/idempotency.py": [
         ("lock of an idempotency key", "self._locks.hold(_key(idempotent))",
          "self._locks.hold(f'{_key(idempotent)}{id(stack)}')", "one-key-at-two-replicas"),
         ("record that a request with a key has started", "            await self._store.save(self._idempotent, lock)\n",
@@ -93,77 +93,77 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
         ("stored result of an idempotency key", "return ChatResponse(*entry.answer) if entry.answer else None",
          "return None", "one-key-fifty-times one-key-at-two-replicas"),
     ],
-    "app/api/approvals.py": [
+    "toolchat/service/api/approvals.py": [
         ("claim of an approval", "if not claimed:", "if False:", "one-approval-at-two-replicas"),
     ],
-    "app/api/dependencies.py": [
+    "toolchat/service/api/dependencies.py": [
         ("owner in the names of stored data", "return current_request_caller().principal.owner + name", "return name",
          "what-another-key-has-stored"),
         ("refusal of other sites' pages",
          "if not (current_request_caller().principal.name or _has_key_header(request) or _is_allowed(request)):",
          "if False:", "cross-site-fetch cross-site-origin cross-site-referer same-site-fetch"),
     ],
-    "app/api/sessions.py": [
+    "toolchat/service/api/sessions.py": [
         ("pattern of session ids (CR and LF)", "if not _SESSION_ID.fullmatch(given):", "if False:",
          "session-injection"),
     ],
-    "app/api/guard.py": [
+    "toolchat/service/api/guard.py": [
         ("exactly one `Host`", "            _check_host(scope)\n", "", "no-host two-hosts"),
         ("cancellation when a client leaves", "            task.cancel()\n\n    stop", "            pass\n\n    stop",
          "leavers-before-the-first-token leavers-of-whole-answers"),
     ],
-    "app/access/hosts.py": [
+    "toolchat/service/access/hosts.py": [
         ("check of `Host`", "if not (name in allowed or _is_localhost(name) or is_address(name)):", "if False:",
          "foreign-host host-with-a-user"),
     ],
-    "app/api/body_limits.py": [
+    "toolchat/service/api/body_limits.py": [
         ("size of a body", "if size > longest:", "if False:", "long-body announced-too-long"),
         ("time for a body", "async with asyncio.timeout(self._seconds):", "async with asyncio.timeout(None):",
          "slow-bodies"),
     ],
-    "app/server/http_protocol.py": [
+    "toolchat/service/server/http_protocol.py": [
         ("size of headers", 'raise httptools.HttpParserError("headers too large")', "pass", "huge-header many-headers"),
         ("time for headers (slow-loris)", "elif now >= self._deadline:", "elif False:", "half-sent-headers"),
         ("time for a client to read", "elif now - self._stalled_since >= self._watch.write_timeout:", "elif False:",
          "a-slow-reader-is-hung-up-on"),
     ],
-    "app/server/connection_limit.py": [
+    "toolchat/service/server/connection_limit.py": [
         ("limit of connections", "if connections <= self.max_connections:", "if True:",
          "open-files-used-up used-up-files-are-told-once"),
     ],
-    "app/api/service.py": [
+    "toolchat/service/api/service.py": [
         ("concurrency limit", "is_full, held = self.in_flight >= self._limit,", "is_full, held = False,",
          "more-questions-than-places"),
         ("concurrency limit of one client", "if is_full or held >= self._per_client:", "if is_full:",
          "one-client-takes-all-places"),
     ],
-    "app/access/quotas.py": [
+    "toolchat/service/access/quotas.py": [
         ("requests per minute of all replicas",
          'if store.kind == "redis":', "if False:",
          "a-rate-limit-of-two-replicas"),
     ],
-    "app/access/usage.py": [
+    "toolchat/service/access/usage.py": [
         ("requests per minute", "if limits.interval and self.even > latest", "if False", "a-rate-limit-is-kept"),
         ("tokens per day", "and self.tokens >= most:", "and False:", "a-token-limit-is-kept"),
     ],
-    "app/server/runner.py": [
+    "toolchat/service/server/runner.py": [
         ("drain on SIGTERM", "if running and now < self._drain_deadline and not self.force_exit:", "if False:",
          "questions-while-draining"),
         ("`SHUTDOWN_TIMEOUT`", "= max(0, math.ceil(self._drain_deadline - now))", "= None",
          "streams-longer-than-the-grace"),
     ],
-    "app/server/workers.py": [
+    "toolchat/service/server/workers.py": [
         ("replacement of a worker that hangs", '"timeout": math.ceil(self._settings.server_worker_timeout),',
          '"timeout": 0,', "a-worker-that-hangs"),
         ("replacement of a worker that ends", "if time.monotonic() >= self._resume_at:",
          "if self.num_workers < 2 or not self.WORKERS:", "a-worker-that-is-killed"),
     ],
-    "app/api/responses/event_stream.py": [
+    "toolchat/service/api/responses/event_stream.py": [
         ("`error` event of a stream", "await self.write(self.on_error(last))", "pass",
          "upstream-reset-stream streams-longer-than-the-grace"),
         ("comments in a silent stream", "await self.write(self.keep_alive())", "pass", "silence-within-a-stream"),
     ],
-    "app/api/responses/active_request.py": [
+    "toolchat/service/api/responses/active_request.py": [
         ("time limit of a question", "ModelTimeouts(deadline=inf, idle=limit,", "ModelTimeouts(deadline=inf, idle=inf,",
          "upstream-slower-than-the-question"),
     ],

@@ -38,7 +38,7 @@ def name_of(file: Path) -> str:
 
 
 def module_of(name: str) -> str:
-    """The module that a dotted name belongs to, such as ``app.api``; empty for a package itself."""
+    """The module that a dotted name belongs to, such as ``toolchat.service.api``; empty for a package itself."""
     return ".".join(name.split(".")[:2]) if "." in name else ""
 
 
@@ -62,7 +62,7 @@ def imports(file: Path) -> frozenset[str]:
 
 
 def imported(node: ast.ImportFrom) -> set[str]:
-    """What an import names: ``from app.cli import parser`` a file, ``from app.cli.parser import parse`` part of one."""
+    """What an import names: ``from toolchat.service.cli import parser`` a file, ``from toolchat.service.cli.parser import parse`` part of one."""
     below = {f"{node.module}.{alias.name}" for alias in node.names}
     return {each if each in _names() else str(node.module) for each in below}
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from app.access.principals import Principal, RequestCaller
+from toolchat.service.access.principals import Principal, RequestCaller
 from toolchat.tool_calling.caller import current_caller
 
 __all__ = ["calling_as"]

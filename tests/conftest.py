@@ -13,10 +13,10 @@ import httpx
 import pytest
 from hypothesis import settings
 
-from app.observability.logs import JsonFormatter
 from tests.command_line import LOG
 from tests.deploy.env_example import variables
 from tests.serving import service
+from toolchat.service.observability.logs import JsonFormatter
 
 # HYPOTHESIS_PROFILE selects one; `make nightly` sets it.
 settings.register_profile("default", max_examples=50, deadline=None)

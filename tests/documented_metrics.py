@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from app.observability import metrics
 from tests.command_line import ROOT
+from toolchat.service.observability import metrics
 
 __all__ = ["METRICS", "ROWS", "Row"]
 

@@ -63,7 +63,11 @@ def _is_module(path: Path) -> bool:
 @pytest.mark.parametrize("folder", sorted(p.parent.name for p in (ROOT / "app" / "tools").glob("*/__init__.py")))
 def test_no_tool_folder_imports_another(folder: str) -> None:
     # A tool may be deleted without any other noticing; what lies beside the folders is there for all of them.
-    allowed = {"app.tools.error_rule", "app.tools.json_reply", "app.tools.user_clock"}
+    allowed = {
+        "toolchat.service.tool_modules.error_rule",
+        "toolchat.service.tool_modules.json_reply",
+        "app.tools.user_clock",
+    }
     for file in (ROOT / "app" / "tools" / folder).rglob("*.py"):
         named = {name for name in imports(file) if name.startswith("app.tools.")}
         others = {name for name in named - allowed if name.split(".")[2] != folder}
@@ -74,7 +78,7 @@ def test_the_sandbox_knows_nothing_of_the_service() -> None:
     # The sandbox plays the upstreams: it shares the gazetteer with the service, and no code.
     for file in (ROOT / "app" / "sandbox").rglob("*.py"):
         shared = {name for name in imports(file) if not name.startswith("app.sandbox")}
-        assert all(name.startswith("app.gazetteer.") for name in shared), file.name
+        assert all(name.startswith("toolchat.service.gazetteer.") for name in shared), file.name
 
 
 def exported(file: Path) -> set[str]:

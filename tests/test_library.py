@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import toolchat
-from app.composition.models import open_client
 from tests.chat.scripted import ADD, ScriptedChatModel, add, calls, says
 from tests.command_line import environment
 from tests.waiting import PATIENCE
@@ -20,6 +19,7 @@ from toolchat.chat.client import ChatClient
 from toolchat.chat.request import ChatRequest, Emit
 from toolchat.errors import ToolchatError, UpstreamInvalid
 from toolchat.models.base import ChatModel, ChatOptions, ChatResponse, EmitModelEvent, Prompt
+from toolchat.service.composition.models import open_client
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolDefinitionError

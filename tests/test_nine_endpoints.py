@@ -10,13 +10,13 @@ import httpx
 import pytest
 import uvicorn
 
-from app.api.schemas import ChatAnswer
 from app.sandbox import create_sandbox
 from tests.players.dashscope_player import DashScopePlayer
 from tests.players.dashscope_player import sensible_model as sensible_dashscope
 from tests.players.openai_player import OpenAIPlayer
 from tests.players.openai_player import sensible_model as sensible_openai
 from tests.serving import events_of, running, service
+from toolchat.service.api.schemas import ChatAnswer
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "/time": {"timeZoneId": "Asia/Shanghai"},

@@ -18,7 +18,7 @@ EXCEPTIONS = {
         "DashScope's SDK accepts connections of others by this name only; docs/decisions/dashscope-sdk.md has the cost "
         "of the other ways"
     ),
-    "app/tools/discovery.py: sets sys.modules[name]": (
+    "toolchat/service/tool_modules/discovery.py: sets sys.modules[name]": (
         "the recipe of importlib's documentation for importing a file; a package that fails is removed again"
     ),
 }
@@ -247,13 +247,13 @@ def test_uses_of_private_names_are_found(source: str, found: str) -> None:
     [
         "class A:\n _x = 1\nvalue = A._x",
         "class A:\n def __init__(self): self._x = 1\ndef x(a): return a._x",
-        "from app.api import _x",
+        "from toolchat.service.api import _x",
         "import sys\nvalue = sys.modules.get('x')",
         "import os\nos._exit(1)\nos.environ['X'] = '1'",
         "import gc\ngc.freeze()",
         "text = type(given).__name__",
         "if __name__ == '__main__': ...",
-        "from app.access.keys import KeyRegistry\nclass A(KeyRegistry):\n x = lambda self: self._principals",
+        "from toolchat.service.access.keys import KeyRegistry\nclass A(KeyRegistry):\n x = lambda self: self._principals",
     ],
 )
 def test_own_and_public_names_are_accepted(source: str) -> None:

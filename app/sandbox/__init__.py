@@ -1,7 +1,7 @@
 """The sandbox: a local fake of the tools' upstream APIs, to try the service without keys and to test it.
 
 It has the upstreams' wire formats and invents all data; each response has the header ``X-Sandbox: toolchat``. The
-service reaches it only through ``SANDBOX_URL`` and shares no code with it except :mod:`app.gazetteer`.
+service reaches it only through ``SANDBOX_URL`` and shares no code with it except :mod:`toolchat.service.gazetteer`.
 """
 
 import socket

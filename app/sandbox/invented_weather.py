@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from app.gazetteer.gazetteer import Place
+from toolchat.service.gazetteer.gazetteer import Place
 
 __all__ = ["invented_forecast"]
 

@@ -3,7 +3,7 @@
 ``GET /weatherapi/v1/forecast.json`` takes ``q``, ``days``, ``lang`` and ``hour`` as the original does, and the key in
 the header or the parameter ``key``. Every answer is marked: the country is ``Sandbox`` and the region ends in
 ``(sandbox)``. The weather of a place is the same for all of its names and languages: the days' values hold all day, the
-current ones for an hour of local time. It knows the places of :mod:`app.gazetteer` by name, with or without region and
+current ones for an hour of local time. It knows the places of :mod:`toolchat.service.gazetteer` by name, with or without region and
 country, but no coordinates or postcodes. ``days`` above 3 returns 3, as the free plan does.
 
 Faults on demand, by the key or by ``q`` (without the place then):
@@ -38,8 +38,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from app.gazetteer.regions import resolve_place
 from app.sandbox.invented_weather import invented_forecast
+from toolchat.service.gazetteer.regions import resolve_place
 
 __all__ = ["routes"]
 

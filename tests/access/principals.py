@@ -5,7 +5,7 @@ from pathlib import Path
 
 import httpx
 
-from app.access.keys import digest_of
+from toolchat.service.access.keys import digest_of
 
 __all__ = ["alike", "as_", "principals"]
 

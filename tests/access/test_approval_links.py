@@ -11,9 +11,6 @@ import httpx
 import pytest
 from pydantic_core import to_json
 
-from app.access.keys import digest_of
-from app.access.principals import Principal
-from app.api.approval_tokens import ApprovalTokens
 from tests.access.principals import as_, principals
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
 from tests.players.otlp_receiver import OtlpReceiver
@@ -24,6 +21,9 @@ from tests.sessions.deciding import LIGHTS, replicas
 from tests.state.conftest import needs_redis
 from tests.waiting import until
 from toolchat.errors import NotFound
+from toolchat.service.access.keys import digest_of
+from toolchat.service.access.principals import Principal
+from toolchat.service.api.approval_tokens import ApprovalTokens
 from toolchat.state.sqlite import SqliteStateStore
 
 FOLDERS = "tests.protocols.openai.folders"

@@ -9,11 +9,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.access.keys import digest_of
-from app.observability.logs import JsonFormatter
 from tests.command_line import application, environment
 from tests.serving import service
 from toolchat.errors import ConfigurationError
+from toolchat.service.access.keys import digest_of
+from toolchat.service.observability.logs import JsonFormatter
 
 PATH = "/time/chat-tool-function"
 KEY = "toolchat_right"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.access.hosts import Proxies, check_host, is_loopback
 from toolchat.errors import MisdirectedRequest
+from toolchat.service.access.hosts import Proxies, check_host, is_loopback
 
 
 @pytest.mark.parametrize(

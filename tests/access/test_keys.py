@@ -10,14 +10,14 @@ import httpx
 import psutil
 import pytest
 
-from app.access.keys import digest_of, new_key, read_key_file, read_keys
-from app.access.principals import Principal
 from tests.command_line import ROOT, run, started
 from tests.players.redis_server import RedisServer
 from tests.serving import client_of, service
 from tests.sessions.replicas import needs_redis
 from tests.waiting import until
 from toolchat.errors import ConfigurationError
+from toolchat.service.access.keys import digest_of, new_key, read_key_file, read_keys
+from toolchat.service.access.principals import Principal
 
 
 def entry(key: str, name: str = "alice", more: str = "") -> str:

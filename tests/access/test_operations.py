@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from app.access.keys import digest_of
 from tests.serving import service
+from toolchat.service.access.keys import digest_of
 
 KINDS = ("none", "wrong", "expired", "asker", "operator")
 OPEN = {"/health/live", "/health/ready", "/.well-known/oauth-protected-resource/mcp"}

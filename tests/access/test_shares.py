@@ -4,13 +4,13 @@ import asyncio
 
 import httpx
 
-from app.access.keys import digest_of
 from tests.observability.reading import figures_of, grown
 from tests.players.openai_player import OpenAIPlayer
 from tests.serving import service
 from tests.sessions.conversing import JSON, GatedPlayer, ask, sociable
 from tests.sessions.deciding import approve, lit
 from tests.waiting import until
+from toolchat.service.access.keys import digest_of
 
 PATH = "/time/chat"
 

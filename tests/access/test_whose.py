@@ -5,7 +5,6 @@ from collections.abc import AsyncGenerator
 import httpx
 import pytest
 
-from app.access.keys import digest_of
 from tests.access.principals import alike, as_, principals
 from tests.calling_as import calling_as
 from tests.chat.played import JSON
@@ -13,6 +12,7 @@ from tests.players.openai_player import OpenAIPlayer
 from tests.serving import service
 from tests.sessions.deciding import LIGHTS, approve, careful
 from toolchat.messages import AssistantMessage, ToolCall
+from toolchat.service.access.keys import digest_of
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 from toolchat.tool_calling.manager import ToolCallingManager
 

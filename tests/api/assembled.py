@@ -7,10 +7,10 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from app.api.fast_router import FastRouter
-from app.settings.base import read_settings
-from app.settings.service_settings import Settings
 from tests.serving import client_of, serving
+from toolchat.service.api.fast_router import FastRouter
+from toolchat.service.settings.base import read_settings
+from toolchat.service.settings.service_settings import Settings
 
 
 @asynccontextmanager

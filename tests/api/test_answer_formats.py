@@ -5,17 +5,17 @@ from typing import ClassVar
 import pytest
 from fastapi import FastAPI, Response
 
-from app.api.responses import ANSWER_FORMATS
-from app.api.responses.active_request import ActiveRequest
-from app.api.responses.event_stream import StreamFormat, StreamWriter
-from app.api.responses.formats import BufferedFormat
-from app.main import create_app
 from tests.api.assembled import assembled
 from tests.chat.played import says, turns
 from tests.players.openai_player import OpenAIPlayer, body, delta, finish, sse
 from toolchat.chat.request import ChatEvent
 from toolchat.errors import ToolchatError
 from toolchat.models.base import ChatResponse, TextDelta
+from toolchat.service.api.responses import ANSWER_FORMATS
+from toolchat.service.api.responses.active_request import ActiveRequest
+from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter
+from toolchat.service.api.responses.formats import BufferedFormat
+from toolchat.service.main import create_app
 
 
 class Loud(BufferedFormat):

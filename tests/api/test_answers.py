@@ -4,11 +4,11 @@ import httpx
 import pytest
 from pydantic_core import from_json
 
-from app.api.schemas import ChatAnswer
 from tests.chat.played import says, turns
 from tests.players.openai_player import OpenAIPlayer, delta, finish, message, sse, whole
 from tests.serving import events_of, service
 from tests.waiting import until
+from toolchat.service.api.schemas import ChatAnswer
 
 SHANGHAI = {"timeZoneId": "Asia/Shanghai"}
 JSON = {"Accept": "application/json"}

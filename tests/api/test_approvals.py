@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from app.api.schemas import ChatAnswer
 from tests.api.guarded import guarded_service
 from tests.serving import events_of
+from toolchat.service.api.schemas import ChatAnswer
 
 ASK = "/light/chat-tool-function"
 JSON = {"Accept": "application/json"}

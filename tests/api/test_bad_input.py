@@ -8,10 +8,10 @@ import httpx
 import pytest
 from pydantic_core import from_json
 
-from app.api.problems import Problem
 from tests.players.openai_player import OpenAIPlayer
 from tests.serving import service
 from tests.waiting import PATIENCE
+from toolchat.service.api.problems import Problem
 
 
 def problem_of(answer: httpx.Response) -> Problem:

@@ -6,10 +6,10 @@ from typing import Any
 import httpx
 import pytest
 
-from app.api.problems import Problem
-from app.api.schemas import Health, Index, ToolModuleDescription
 from tests.documented import problems_of
 from tests.serving import events_of, service
+from toolchat.service.api.problems import Problem
+from toolchat.service.api.schemas import Health, Index, ToolModuleDescription
 
 NINE = {
     f"/{tool}/{variant}"

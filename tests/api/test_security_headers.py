@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator
 import httpx
 import pytest
 
-from app.access.keys import digest_of
-from app.api.headers import SECURITY_HEADERS
 from tests.serving import service
+from toolchat.service.access.keys import digest_of
+from toolchat.service.api.headers import SECURITY_HEADERS
 
 NAMES = [name.decode() for name, _ in SECURITY_HEADERS]
 NOTHING = "default-src 'none'; frame-ancestors 'none'"

@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from app.access.keys import digest_of
 from tests.players.openai_player import Answer, OpenAIPlayer, delta, sensible_model, sse, whole
 from tests.serving import events_of, service
 from tests.waiting import until
+from toolchat.service.access.keys import digest_of
 
 ASYNC = {"Prefer": "respond-async"}
 EVENTS = {"Accept": "text/event-stream"}

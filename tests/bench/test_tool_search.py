@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from app.composition.models import choose_chat_model
-from app.settings.service_settings import Settings
 from bench.tool_search import answered, asking, definitions, serve
 from toolchat.chat.advisors.tool_search import SEARCH_TOOL
 from toolchat.http.client import OutboundHttp
+from toolchat.service.composition.models import choose_chat_model
+from toolchat.service.settings.service_settings import Settings
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from app.api.advisors import SandboxNoticeAdvisor
 from tests.chat.scripted import ADD, MarkingAdvisor, ScriptedChatModel, add, answer_of, calls, client_of, receipt, says
 from toolchat.chat.advisors.base import Advisor, AdvisorChain, BaseAdvisor
 from toolchat.chat.client import PromptSpec
 from toolchat.chat.request import Approval, ChatRequest, Notice, Resume
 from toolchat.messages import Usage, UserMessage
 from toolchat.models.base import ChatOptions, ChatResponse
+from toolchat.service.api.advisors import SandboxNoticeAdvisor
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 

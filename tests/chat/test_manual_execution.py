@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from app.api.advisors import SandboxNoticeAdvisor, SessionLockAdvisor
 from tests.chat.scripted import add, client_of, receipt, says
 from toolchat.chat.manual_execution import manual_request, run_tool_call
 from toolchat.chat.memory import ChatMemory, current_lock
 from toolchat.errors import ValidationFailed
+from toolchat.service.api.advisors import SandboxNoticeAdvisor, SessionLockAdvisor
 from toolchat.state.locks import Locks
 from toolchat.state.sqlite import SqliteStateStore
 from toolchat.tool_calling.context import CONVERSATION_ID

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from itertools import count
 
-from app.settings.service_settings import Settings
 from app.tools.todo.advisors import REMINDER, TodoEvents, TodoReminder
 from app.tools.todo.lists import TodoLists
 from app.tools.todo.tools import TodoUpdate
@@ -14,6 +13,7 @@ from tests.players.openai_player import OpenAIPlayer, PlayedRequest
 from tests.serving import events_of, service
 from toolchat.chat.request import Notice
 from toolchat.models.base import ChatResponse
+from toolchat.service.settings.service_settings import Settings
 from toolchat.state.redis import RedisStateStore
 from toolchat.state.sqlite import SqliteStateStore
 from toolchat.tool_calling.context import CONVERSATION_ID

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.parser import parse
 from tests.command_line import run
+from toolchat.service.cli.parser import parse
 
 
 def test_every_command_has_help_with_examples_that_it_understands(tmp_path: Path) -> None:

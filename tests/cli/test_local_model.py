@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app.cli.local_model import local_model_hint
 from tests.cli.terminal import at_a_terminal
 from tests.serving import serving
+from toolchat.service.cli.local_model import local_model_hint
 
 
 def models(*names: object) -> Response:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from app.composition.wiring import instance, make_container, module_providers
-from app.tools.discovery import ConfiguredModule, discover
-from app.tools.registration import open_registry
 from tests.command_line import run, with_tools
 from toolchat.errors import ConfigurationError
+from toolchat.service.composition.wiring import instance, make_container, module_providers
+from toolchat.service.tool_modules.discovery import ConfiguredModule, discover
+from toolchat.service.tool_modules.registration import open_registry
 from toolchat.tool_calling.results import ToolCallResultConverter, convert_result
 
 HEAD = (

@@ -9,15 +9,15 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from app.composition.configuration import read_configuration
-from app.main import create_app
-from app.tools.discovery import ConfiguredModule, discover
 from tests.command_line import run, with_tools
 from tests.documented import problems_of
 from tests.players.openai_player import OpenAIPlayer, sensible_model
 from tests.serving import client_of, serving
 from toolchat import ToolModule, ToolSettings
 from toolchat.errors import ConfigurationError
+from toolchat.service.composition.configuration import read_configuration
+from toolchat.service.main import create_app
+from toolchat.service.tool_modules.discovery import ConfiguredModule, discover
 
 STOCKS = '''
 from typing import Annotated, ClassVar
@@ -26,7 +26,7 @@ from dishka.integrations.fastapi import DishkaRoute, FromDishka, inject
 from fastapi import APIRouter, HTTPException, WebSocket
 from pydantic import Field
 
-from app.settings.base import Secret
+from toolchat.service.settings.base import Secret
 from toolchat.tool_calling.function_callback import tool
 from toolchat import ToolModule, ToolSettings
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from app.main import create_app
-from app.tools.discovery import ConfiguredModule, discover
 from tests.api.assembled import assembled
 from tests.composition.test_folder_parts import with_folders
 from toolchat.errors import ConfigurationError
+from toolchat.service.main import create_app
+from toolchat.service.tool_modules.discovery import ConfiguredModule, discover
 
 JSON = {"Accept": "application/json"}
 HEAD = """

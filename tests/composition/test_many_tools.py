@@ -9,13 +9,13 @@ from typing import Any
 import httpx
 import pytest
 
-from app.composition.configuration import read_configuration
-from app.main import create_app
-from app.tools.discovery import ConfiguredModule, discover
 from tests.chat.played import EVENTS, JSON, asks, says, turns
 from tests.players.openai_player import OpenAIPlayer, PlayedRequest
 from tests.serving import client_of, events_of, serving
 from toolchat.chat.advisors.tool_search import SEARCH_TOOL
+from toolchat.service.composition.configuration import read_configuration
+from toolchat.service.main import create_app
+from toolchat.service.tool_modules.discovery import ConfiguredModule, discover
 
 HEAD = '''
 from typing import Annotated

@@ -3,10 +3,10 @@
 import re
 from typing import Any
 
-from app.settings.base import EnvironmentSettings
 from tests.command_line import ROOT
 from tests.deploy.env_example import default_of, grouped_variables
 from tests.deploy.setting_groups import GROUPS, PROVIDERS, SWITCHES
+from toolchat.service.settings.base import EnvironmentSettings
 
 PAGE = ROOT / "docs" / "configuration.md"
 ENDPOINTS = ROOT / "docs" / "endpoints.md"

@@ -11,12 +11,12 @@ from pydantic import SecretStr
 from pydantic_core import PydanticUndefined, to_json
 
 import app
-from app.observability.tracing_settings import TracingSettings
-from app.settings.base import EnvironmentSettings, environment_class, environment_name
-from app.settings.service_settings import Settings
-from app.tools.discovery import discover
 from tests.deploy.setting_groups import GROUPS
 from toolchat import ToolSettings
+from toolchat.service.observability.tracing_settings import TracingSettings
+from toolchat.service.settings.base import EnvironmentSettings, environment_class, environment_name
+from toolchat.service.settings.service_settings import Settings
+from toolchat.service.tool_modules.discovery import discover
 
 _ClassT = TypeVar("_ClassT")
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from app.settings.service_settings import Settings
 from tests.deploy.manifests import DEPLOY, ROOT, read
+from toolchat.service.settings.service_settings import Settings
 
 COMPOSE = DEPLOY / "compose"
 ALONE = read(ROOT / "docker-compose.yml")["services"]

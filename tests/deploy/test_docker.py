@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from app.settings.service_settings import Settings
 from tests.ports import silent_port
 from tests.waiting import PATIENCE
+from toolchat.service.settings.service_settings import Settings
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from app.settings.base import EnvironmentSettings
 from tests.deploy import configuration_page
 from tests.deploy.env_example import FILE, documented, render, settings_classes, variables
 from tests.deploy.setting_groups import GROUPS
+from toolchat.service.settings.base import EnvironmentSettings
 
 
 def test_the_file_and_the_page_match_the_settings_classes() -> None:

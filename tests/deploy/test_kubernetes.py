@@ -6,12 +6,12 @@ from typing import Any
 import kubernetes_validate
 import pytest
 
-from app.main import create_app
-from app.settings.service_settings import Settings
 from tests.deploy.env_example import variables
 from tests.deploy.manifests import DEPLOY, KUBERNETES, OF_OTHERS, OLDEST, ROOT, documents, named, read, the
 from tests.deploy.prometheus_rule import RULE, rendered
 from tests.documented_metrics import ROWS
+from toolchat.service.main import create_app
+from toolchat.service.settings.service_settings import Settings
 
 ALL = list(documents(KUBERNETES))
 OBJECTS = [each for each in ALL if each["kind"] not in OF_OTHERS]

@@ -9,12 +9,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.api.problems import MAX_RETRY_AFTER, PROBLEM_MEDIA_TYPE, Problem
 from tests.deploy.manifests import DEPLOY
 from tests.ports import reserved, silent_port
 from tests.serving import client_of
 from tests.sessions.replicas import NGINX, listens, needs_nginx
 from tests.waiting import PATIENCE, until
+from toolchat.service.api.problems import MAX_RETRY_AFTER, PROBLEM_MEDIA_TYPE, Problem
 
 pytestmark = needs_nginx
 

@@ -17,8 +17,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from app.composition.configuration import read_configuration
-from app.composition.lifespan import open_service
 from tests import reference
 from tests.command_line import ROOT, started
 from tests.deploy.env_example import settings_classes
@@ -29,6 +27,8 @@ from tests.waiting import PATIENCE
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.client import ChatClient
 from toolchat.errors import ToolchatError, UpstreamError
+from toolchat.service.composition.configuration import read_configuration
+from toolchat.service.composition.lifespan import open_service
 
 JSON = {"Accept": "application/json"}
 PAGES = [
@@ -164,7 +164,9 @@ def test_the_page_about_errors_has_a_row_for_every_code_with_its_status_and_whet
     }
     # What only a protocol of others says is told in its own form, and never as a problem document.
     raised = {
-        each for each in kinds(ToolchatError) if not each.__module__.startswith(("app.api.", "app.protocols."))
+        each
+        for each in kinds(ToolchatError)
+        if not each.__module__.startswith(("toolchat.service.api.", "toolchat.service.protocols."))
     } - {UpstreamError}
     there_are = {(each.code, str(each.status), "yes" if each.retryable else "no") for each in raised}
     assert told == there_are | {("method-not-allowed", "405", "no"), ("already-decided", "404", "no")}

@@ -5,7 +5,15 @@ from collections import Counter
 
 import pytest
 
-from app.gazetteer.gazetteer import Place, find_place, known_places, lesser_places, mentions, place_in, zone_ids
+from toolchat.service.gazetteer.gazetteer import (
+    Place,
+    find_place,
+    known_places,
+    lesser_places,
+    mentions,
+    place_in,
+    zone_ids,
+)
 from toolchat.tool_calling.text_normalization import normalize_name, simplify
 
 SHANGHAI = "Asia/Shanghai"

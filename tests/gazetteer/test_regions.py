@@ -2,8 +2,15 @@
 
 import pytest
 
-from app.gazetteer.gazetteer import find_place, known_places, lesser_places
-from app.gazetteer.regions import belongs, chinese_countries, is_country, is_region, provinces, resolve_place
+from toolchat.service.gazetteer.gazetteer import find_place, known_places, lesser_places
+from toolchat.service.gazetteer.regions import (
+    belongs,
+    chinese_countries,
+    is_country,
+    is_region,
+    provinces,
+    resolve_place,
+)
 from toolchat.tool_calling.text_normalization import fold
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from app.main import create_app
-from app.pages.openapi import HIDDEN
 from tests.serving import service
+from toolchat.service.main import create_app
+from toolchat.service.pages.openapi import HIDDEN
 
 
 @pytest.fixture

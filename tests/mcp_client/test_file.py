@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from app.composition.configuration import Configuration, read_configuration
 from tests.command_line import environment, run
 from tests.mcp_client.playing import hostile, written
 from toolchat.errors import ConfigurationError
+from toolchat.service.composition.configuration import Configuration, read_configuration
 
 pytestmark = pytest.mark.usefixtures("tmp_path")  # for the file
 
@@ -128,7 +128,7 @@ def test_a_variable_of_the_file_may_come_from_dotenv_without_a_warning(monkeypat
 
 LOADED = """
 import asyncio, sys
-from app.main import open_service, read_configuration
+from toolchat.service.main import open_service, read_configuration
 
 async def main():
     async with open_service(read_configuration()):

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import httpx
 import pytest
 
-from app.settings.tuning import Tuning
 from tests.observability.reading import figures_of, grown
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, finish, message, sse, whole
 from tests.serving import events_of, service
 from tests.waiting import until
 from toolchat.errors import ConfigurationError
+from toolchat.service.settings.tuning import Tuning
 
 PATH = "/time/chat"
 JSON, EVENTS = {"Accept": "application/json"}, {"Accept": "text/event-stream"}

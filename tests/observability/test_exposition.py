@@ -2,10 +2,10 @@
 
 from prometheus_client import Counter
 
-from app.observability.metrics import BoundedNames, labelled
 from tests.documented_metrics import METRICS, ROWS
 from tests.observability.reading import figures_of
 from tests.serving import service
+from toolchat.service.observability.metrics import BoundedNames, labelled
 
 
 def test_the_table_of_the_documentation_names_every_metric_and_its_labels() -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from app.observability.runtime import MemoryWatch
+from toolchat.service.observability.runtime import MemoryWatch
 
 MIB = 2**20
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from prometheus_client import generate_latest
 
-from app.observability.multiprocess import forget_worker, metrics_directory, registry
 from tests.command_line import ROOT
 from tests.observability.reading import Figures, parsed
+from toolchat.service.observability.multiprocess import forget_worker, metrics_directory, registry
 
 WORKER = """
-from app.observability import metrics
+from toolchat.service.observability import metrics
 metrics.IN_FLIGHT.set(2)
 metrics.labelled(metrics.REQUESTS, "/chat", "ok").inc()
 print("ready", flush=True)

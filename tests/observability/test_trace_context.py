@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator
 import httpx
 import pytest
 
-from app.observability.logs import JsonFormatter
 from tests.observability.reading import figures_of, grown
 from tests.observability.tracing import PATH, the
 from tests.players.dashscope_player import DashScopePlayer, sensible_model
@@ -16,6 +15,7 @@ from tests.players.redis_server import RedisServer
 from tests.serving import service
 from tests.state.conftest import needs_redis
 from tests.waiting import until
+from toolchat.service.observability.logs import JsonFormatter
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 

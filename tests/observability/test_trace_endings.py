@@ -143,7 +143,7 @@ async def test_a_silent_collector_delays_the_shutdown_no_longer_than_its_timeout
             assert (await client.get(PATH, params={"query": "x"})).status_code == 200
     await until(lambda: senders() <= before)
     # The try that was still under way then fails, which is no second message.
-    lost = [each.getMessage() for each in caplog.records if each.name == "app.observability.span_export"]
+    lost = [each.getMessage() for each in caplog.records if each.name == "toolchat.service.observability.span_export"]
     assert lost == ["the last traces could not be sent in time"]
 
 

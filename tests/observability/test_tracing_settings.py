@@ -16,17 +16,17 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import (
     add_TraceServiceServicer_to_server,
 )
 
-from app.observability.tracing_settings import TracingConfiguration
 from tests.command_line import environment, run
 from tests.observability.tracing import PATH
 from tests.players.otlp_receiver import OtlpReceiver
 from tests.serving import service
 from toolchat.errors import ConfigurationError
+from toolchat.service.observability.tracing_settings import TracingConfiguration
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 _LOADED = """
 import sys
-from app.main import create_app
+from toolchat.service.main import create_app
 create_app()
 print(sorted(name for name in sys.modules if "opentelemetry.sdk" in name or "exporter.otlp" in name))
 """

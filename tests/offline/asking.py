@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.offline import OfflineChatModel
 from tests.models.responding import events_of
 from toolchat.messages import (
     AssistantMessage,
@@ -15,6 +14,7 @@ from toolchat.messages import (
     UserMessage,
 )
 from toolchat.models.base import ChatOptions, ChatResponse, Prompt
+from toolchat.service.offline import OfflineChatModel
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 

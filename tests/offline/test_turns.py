@@ -7,7 +7,6 @@ from typing import Annotated
 import pytest
 from pydantic import Field
 
-from app.offline import OfflineChatModel
 from app.tools.weather.forecast import Weather
 from tests.models.responding import events_of, streamed_text
 from tests.offline.asking import CLOCK_RESULT, response
@@ -24,6 +23,7 @@ from toolchat.messages import (
     UserMessage,
 )
 from toolchat.models.base import ChatOptions, ChatResponse, Prompt, TextDelta
+from toolchat.service.offline import OfflineChatModel
 from toolchat.tool_calling.callback import StaticToolCallbackResolver
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback, tool

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from app.access.keys import digest_of
 from tests.pages.page import CONVERSATION, Visit, hanging, say, streamed
 from tests.pages.workshop.printer import PRINTED
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, finish, sse
 from tests.serving import service
+from toolchat.service.access.keys import digest_of
 
 LONG = '{"text": "A page", "copies": 12345678901234567890}'
 

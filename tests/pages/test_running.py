@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, expect
 
-from app.access.keys import digest_of
 from tests.command_line import started
 from tests.pages.page import CONVERSATION, Visit, hanging, played, say, streamed
 from tests.players.openai_player import OpenAIPlayer, whole
 from tests.server.cutting_proxy import CuttingProxy
 from tests.serving import service
 from tests.waiting import PATIENCE, until
+from toolchat.service.access.keys import digest_of
 
 TALE = "Tell me a tale"
 NAMES = "#conversation-list button"

@@ -11,11 +11,11 @@ import httpx
 import pytest
 from playwright.async_api import Locator, Page, Route, expect
 
-from app.access.keys import digest_of
 from tests.pages.page import CONVERSATION, Visit, say, streamed
 from tests.pages.workshop.printer import PRINTED
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, finish, sse
 from tests.serving import service
+from toolchat.service.access.keys import digest_of
 
 WORKSHOP = "tests.pages.workshop"
 

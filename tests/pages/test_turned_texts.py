@@ -1,9 +1,9 @@
 """A text that turns its direction cannot show somebody who consents another one than it is."""
 
-from app.api.idempotency import IdempotentRequest
-from app.cli.terminal import escape_controls
 from tests.browser import OpenPage
 from tests.serving import service
+from toolchat.service.api.idempotency import IdempotentRequest
+from toolchat.service.cli.terminal import escape_controls
 
 TURNED = "Bob\u202etxt.exe"
 

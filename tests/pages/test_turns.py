@@ -4,11 +4,11 @@ from itertools import count
 
 from playwright.async_api import Page, expect
 
-from app.access.keys import digest_of
 from tests.pages.page import CONVERSATION, Visit, hanging, played, say, streamed
 from tests.players.openai_player import Answer, PlayedRequest
 from tests.serving import service
 from tests.waiting import until
+from toolchat.service.access.keys import digest_of
 
 QUESTIONS, ANSWERS = ".turn.user .text", ".turn.assistant .text"
 

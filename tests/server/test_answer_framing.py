@@ -6,11 +6,11 @@ import pytest
 from fastapi import FastAPI, Request
 from starlette.responses import Response, StreamingResponse
 
-from app.main import create_app
-from app.settings.base import read_settings
-from app.settings.service_settings import Settings
 from tests.server.raw_client import RawClient
 from tests.serving import service, serving
+from toolchat.service.main import create_app
+from toolchat.service.settings.base import read_settings
+from toolchat.service.settings.service_settings import Settings
 
 
 async def _own(request: Request) -> Response:

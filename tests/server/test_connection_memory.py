@@ -5,8 +5,8 @@ from functools import partial
 from fastapi import FastAPI
 from uvicorn.server import ServerState
 
-from app.server.runner import server_config
-from app.settings.service_settings import Settings
+from toolchat.service.server.runner import server_config
+from toolchat.service.settings.service_settings import Settings
 
 SHARED_NAMES = 30
 """With more attributes than these, each instance of a class has a dictionary of its own."""

@@ -81,7 +81,9 @@ sys.exit(main(["serve"]))
 """Starts the service, and prints the name of one of its modules when it is about to be imported."""
 
 
-@pytest.mark.parametrize("module", ["app.composition.configuration", "app.main", "app.server.runner"])
+@pytest.mark.parametrize(
+    "module", ["toolchat.service.composition.configuration", "toolchat.service.main", "toolchat.service.server.runner"]
+)
 def test_sigterm_during_the_start_stops_the_service_with_a_message(module: str, tmp_path: Path) -> None:
     command, variables = [sys.executable, "-c", START, module], environment({"SERVER_PORT": "0"})
     with subprocess.Popen(

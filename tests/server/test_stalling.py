@@ -10,7 +10,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from app.settings.tuning import Tuning
 from tests.command_line import started
 from tests.observability.reading import figures_of, grown
 from tests.players.openai_player import delta, event
@@ -19,6 +18,7 @@ from tests.server.raw_client import EVENTS, RawClient, connected
 from tests.server.watching import assert_nothing_was_reported, in_flight, is_served, outcomes
 from tests.serving import service
 from tests.waiting import PATIENCE, least_time, until
+from toolchat.service.settings.tuning import Tuning
 
 JSON = "application/json"
 MEBIBYTE = 2**20

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import from_json
 
-from app.settings.tuning import Tuning
 from tests.players.openai_player import OpenAIPlayer, delta, finish, sse
 from tests.server.paced_model import PacedModel, Piece, calls, text
 from tests.server.raw_client import EVENTS, RawClient
 from tests.server.strict_sse import COMMENT, SentEvent, body_of, read_events
 from tests.server.watching import in_flight
 from tests.serving import service
+from toolchat.service.settings.tuning import Tuning
 
 SILENCE = Tuning(stream_keep_alive=0.1)
 HOSTILE = ["\n", "\r", "\r\n", "\n\n", "data:", "event: done\n", "data: {}\n\n", "[DONE]", ":", "id: 1\n", "retry: 0\n",

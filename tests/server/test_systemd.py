@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from app.settings.service_settings import Settings
 from tests.command_line import LOG, ROOT, started
 from tests.players.redis_server import RedisServer
 from tests.serving import client_of
 from tests.sessions.replicas import needs_redis
 from tests.waiting import PATIENCE
+from toolchat.service.settings.service_settings import Settings
 
 UNIT = ROOT / "deploy/systemd/toolchat.service"
 ANALYZE = shutil.which("systemd-analyze")

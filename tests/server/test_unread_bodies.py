@@ -7,10 +7,10 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from app.access.keys import digest_of
 from tests.server.raw_client import RawClient
 from tests.serving import service
 from tests.waiting import PATIENCE
+from toolchat.service.access.keys import digest_of
 
 POST = b"POST /approvals/x HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
 MEBIBYTE = 2**20

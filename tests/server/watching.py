@@ -39,7 +39,7 @@ def outcomes(caplog: pytest.LogCaptureFixture) -> Counter[str]:
 
 def assert_nothing_was_reported(caplog: pytest.LogCaptureFixture) -> None:
     """Neither a warning nor a traceback is in the log, but for what the start says of the limits that a test sets."""
-    records = [record for record in caplog.records if record.name != "app.composition.lifespan"]
+    records = [record for record in caplog.records if record.name != "toolchat.service.composition.lifespan"]
     loud = [record for record in records if record.levelno >= logging.WARNING or record.exc_info]
     assert [(record.name, record.getMessage()) for record in loud] == []
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from app.settings.service_settings import Settings
 from tests.players.openai_player import OpenAIPlayer
 from tests.serving import service
 from tests.sessions.conversing import EVENTS, JSON, ask, conversation, faults, history, questions, reply, sociable
+from toolchat.service.settings.service_settings import Settings
 
 SYSTEM = {"role": "system", "content": Settings().system_prompt}
 

@@ -5,13 +5,13 @@ from contextlib import asynccontextmanager
 
 import httpx
 
-from app.api.advisors import SandboxNoticeAdvisor
 from app.sandbox import create_sandbox
 from tests.chat.played import EVENTS, JSON, asks, clock, says, turns
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
 from tests.serving import events_of, service, serving
 from tests.sessions.conversing import ask, conversation
 from tests.sessions.deciding import LIGHTS, approve, waiting
+from toolchat.service.api.advisors import SandboxNoticeAdvisor
 
 NOTICE = SandboxNoticeAdvisor.notice
 WEATHER = ("getWeatherFunction", {"city": "Oslo", "days": 1})

@@ -8,10 +8,10 @@ from hashlib import sha256
 import httpx
 import pytest
 
-from app.observability.logs import JsonFormatter
 from tests.players.openai_player import OpenAIPlayer
 from tests.serving import events_of, service
 from tests.sessions.conversing import EVENTS, JSON, ask, conversation, sociable
+from toolchat.service.observability.logs import JsonFormatter
 
 ALLOWED = ["a", "0", "A9", "x" * 64, "a.b-c_d", "a..b", "chat2", "streams", "9f86d081884c7d659a2feaa0c55ad015"]
 REFUSED = [

@@ -7,11 +7,11 @@ from typing import Any
 import httpx
 import pytest
 
-from app.api.session_index import MAX_SESSIONS, MAX_TITLE, SessionIndex
 from tests.access.principals import as_, principals
 from tests.api.guarded import guarded_service
 from tests.serving import service
 from toolchat.messages import UserMessage
+from toolchat.service.api.session_index import MAX_SESSIONS, MAX_TITLE, SessionIndex
 from toolchat.state.locks import Locks
 from toolchat.state.sqlite import SqliteStateStore
 

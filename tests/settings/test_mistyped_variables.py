@@ -5,9 +5,9 @@ import re
 import subprocess
 from pathlib import Path
 
-from app.settings.env_file import REMOVED, known_variables
 from tests.command_line import LOG, ROOT, run, started
 from tests.deploy.env_example import variables
+from toolchat.service.settings.env_file import REMOVED, known_variables
 
 ENDINGS = (".py", ".md", ".yaml", ".yml", ".json", ".example", "Makefile", "Dockerfile")
 
@@ -90,7 +90,7 @@ def test_a_removed_variable_is_read_nowhere_and_each_successor_is() -> None:
 
 def test_nothing_here_sets_a_removed_variable() -> None:
     listing = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    own = {"CHANGELOG.md", "app/settings/env_file.py"}
+    own = {"CHANGELOG.md", "toolchat/service/settings/env_file.py"}
     files = [ROOT / each for each in listing.splitlines() if each not in own and each.endswith(ENDINGS)]
     removed = re.compile(rf"\b({'|'.join(REMOVED)})\b")
     found = [str(each) for each in files if each.exists() and removed.search(each.read_text(encoding="utf-8"))]

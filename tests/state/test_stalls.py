@@ -8,10 +8,6 @@ from functools import partial
 
 import pytest
 
-from app.api.approvals import ApprovalStore, ConsentAdvisor, PausedTurnCodec
-from app.api.call_limit import ConversationCallLimit
-from app.api.idempotency import IdempotencyAdvisor, IdempotencyStore, IdempotentRequest
-from app.settings.service_settings import Settings
 from app.tools.alarms.alarms import AlarmOrder, AlarmStore
 from app.tools.todo.lists import TodoItem, TodoLists
 from tests.chat.scripted import ScriptedChatModel, calls, says
@@ -21,6 +17,10 @@ from toolchat.chat.client import ChatClient
 from toolchat.chat.memory import ChatMemory, MemoryAdvisor
 from toolchat.errors import IdempotencyConflict, NotFound, Overloaded, SessionBusy
 from toolchat.messages import AssistantMessage, UserMessage
+from toolchat.service.api.approvals import ApprovalStore, ConsentAdvisor, PausedTurnCodec
+from toolchat.service.api.call_limit import ConversationCallLimit
+from toolchat.service.api.idempotency import IdempotencyAdvisor, IdempotencyStore, IdempotentRequest
+from toolchat.service.settings.service_settings import Settings
 from toolchat.state.base import Lock, StateStore
 from toolchat.state.locks import Locks
 from toolchat.tool_calling.callback import StaticToolCallbackResolver, ToolSet

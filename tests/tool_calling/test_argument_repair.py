@@ -9,9 +9,9 @@ import pytest
 from pydantic import BaseModel, Field
 from pydantic_core import to_json
 
-from app.api.schemas import ChatAnswer
 from tests.chat.played import asked, asks, says
 from tests.tool_calling.calls import Place, call, callback_of, called, executing, schema_of
+from toolchat.service.api.schemas import ChatAnswer
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import pytest
 
-from app.tools.discovery import ConfiguredModule
 from tests.tool_calling.calls import PARIS, ROME, Atlas, asking, called
 from tests.waiting import PATIENCE
 from toolchat import ToolModule, ToolSettings
 from toolchat.errors import ConfigurationError
+from toolchat.service.tool_modules.discovery import ConfiguredModule
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata

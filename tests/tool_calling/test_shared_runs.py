@@ -5,10 +5,10 @@ import contextvars
 
 import pytest
 
-from app.observability.logs import request_id
 from tests.tool_calling.calls import Atlas, asking, called, flights
 from tests.waiting import until
 from toolchat.errors import UpstreamTimeout
+from toolchat.service.observability.logs import request_id
 from toolchat.tool_calling.caching import RecentResults, SingleFlight
 from toolchat.tool_calling.callback import ToolResult
 from toolchat.tool_calling.errors import ToolExecutionError

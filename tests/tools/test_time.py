@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from app.tools.discovery import ConfiguredModule, discover
 from app.tools.time import module
 from app.tools.time.tools import GetCurrentTimeByTimeZoneIdService, TimeTools
 from app.tools.time.zones import described, nearest_ids, time_zone_of
+from toolchat.service.tool_modules.discovery import ConfiguredModule, discover
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError

@@ -10,11 +10,11 @@ from zoneinfo import ZoneInfo
 
 from pydantic import TypeAdapter
 
-from app.api.idempotency import IdempotencyStore, IdempotentRequest
-from app.observability.logs import hashed
 from toolchat.errors import NotFound, Overloaded, SessionBusy, ToolchatError, ValidationFailed
 from toolchat.messages import AssistantMessage, Usage
 from toolchat.models.base import ChatResponse
+from toolchat.service.api.idempotency import IdempotencyStore, IdempotentRequest
+from toolchat.service.observability.logs import hashed
 from toolchat.state.base import Lock, LockLost, StateStore, decoding
 from toolchat.state.locks import Locks
 from toolchat.state.versions import RECORD_VERSION, RecordVersion

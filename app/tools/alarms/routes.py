@@ -7,13 +7,6 @@ from dishka.integrations.fastapi import DishkaRoute, FromDishka
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, Field
 
-from app.api.dependencies import KEY, REPLAYED, Owner, refuse_several_keys, require_same_site
-from app.api.fast_router import QuestionParameter
-from app.api.idempotency import IdempotentRequest
-from app.api.problems import problems
-from app.api.responses import answer_once
-from app.api.schemas import ANSWER_RESPONSES
-from app.api.service import Service
 from app.tools.alarms.alarms import Alarm, AlarmIdempotency, AlarmOrder, AlarmStore
 from app.tools.alarms.tools import AlarmTools
 from app.tools.user_clock import ZONE, DateTimeTools
@@ -25,6 +18,13 @@ from toolchat.errors import (
     UnsupportedMediaType,
     ValidationFailed,
 )
+from toolchat.service.api.dependencies import KEY, REPLAYED, Owner, refuse_several_keys, require_same_site
+from toolchat.service.api.fast_router import QuestionParameter
+from toolchat.service.api.idempotency import IdempotentRequest
+from toolchat.service.api.problems import problems
+from toolchat.service.api.responses import answer_once
+from toolchat.service.api.schemas import ANSWER_RESPONSES
+from toolchat.service.api.service import Service
 
 __all__ = ["router"]
 

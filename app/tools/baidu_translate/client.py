@@ -22,8 +22,8 @@ from app.tools.baidu_translate.translator import (
     reported_language,
     too_long,
 )
-from app.tools.json_reply import JsonReply
 from toolchat import OutboundHttp, Reply, UpstreamInvalid, UpstreamUnavailable
+from toolchat.service.tool_modules.json_reply import JsonReply
 
 __all__ = ["BaiduTranslateClient", "Layout", "sign"]
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from app.tools.baidu_translate.languages import BAIDU
-from app.tools.error_rule import ErrorRule
 from toolchat import ToolExecutionError, UpstreamInvalid
 from toolchat.errors import ProviderAuth, ProviderQuota
+from toolchat.service.tool_modules.error_rule import ErrorRule
 
 __all__ = ["error_rule", "translation_error"]
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cached_property
 
-from app.gazetteer.languages import LONGEST_NAME, language_of, languages, normalize_language
+from toolchat.service.gazetteer.languages import LONGEST_NAME, language_of, languages, normalize_language
 from toolchat.tool_calling.errors import ToolExecutionError
 
 __all__ = ["AUTO", "BAIDU", "LIBRETRANSLATE", "LanguageCodes"]

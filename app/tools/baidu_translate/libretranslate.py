@@ -17,10 +17,10 @@ from app.tools.baidu_translate.translator import (
     reported_language,
     too_long,
 )
-from app.tools.error_rule import ErrorRule
-from app.tools.json_reply import JsonReply
 from toolchat import OutboundHttp, UpstreamInvalid
 from toolchat.errors import ProviderAuth
+from toolchat.service.tool_modules.error_rule import ErrorRule
+from toolchat.service.tool_modules.json_reply import JsonReply
 
 __all__ = ["LibreTranslateClient"]
 

@@ -6,14 +6,14 @@ from dishka import FromComponent
 from dishka.integrations.fastapi import DishkaRoute, FromDishka
 from fastapi import APIRouter, Request, Response
 
-from app.api.dependencies import TENANT_HEADER
-from app.api.fast_router import QuestionParameter, question_routes
-from app.api.responses import answer, answer_prompt
-from app.api.service import Service
 from app.tools.examples.control import UserControlledExecution
 from app.tools.examples.tools import CurrentWeather, DirectOrderQuery, OrderQuery
 from app.tools.user_clock import DateTimeTools
 from toolchat.models.base import ChatOptions
+from toolchat.service.api.dependencies import TENANT_HEADER
+from toolchat.service.api.fast_router import QuestionParameter, question_routes
+from toolchat.service.api.responses import answer, answer_prompt
+from toolchat.service.api.service import Service
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.definition import ToolDefinition

@@ -14,8 +14,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
-from app.gazetteer.gazetteer import find_place, place_in, place_names, zones_in_lower_case
 from toolchat.messages import immutable
+from toolchat.service.gazetteer.gazetteer import find_place, place_in, place_names, zones_in_lower_case
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.text_normalization import fold
 

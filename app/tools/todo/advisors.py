@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from app.settings.service_settings import Settings
 from app.tools.todo.lists import TodoLists, completed, is_rendering
 from app.tools.todo.tools import TODO_UPDATE
 from toolchat.chat.advisors.base import Advisor, AdvisorChain, BaseAdvisor
@@ -11,6 +10,7 @@ from toolchat.chat.request import ChatEvent, ChatRequest, Emit, Notice
 from toolchat.errors import StoreUnavailable
 from toolchat.messages import SystemMessage, ToolResponseMessage
 from toolchat.models.base import ChatResponse
+from toolchat.service.settings.service_settings import Settings
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import ToolCallFinished
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from app.api.conversation_state import ConversationState
-from app.settings.service_settings import Settings
+from toolchat.service.api.conversation_state import ConversationState
+from toolchat.service.settings.service_settings import Settings
 from toolchat.state.base import StateStore
 from toolchat.state.versions import RECORD_VERSION, RecordVersion
 from toolchat.tool_calling.errors import ToolExecutionError

@@ -6,15 +6,15 @@ from dishka.integrations.fastapi import DishkaRoute, FromDishka
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from app.api.fast_router import question_routes
-from app.api.parameters import refuse_parameters
-from app.api.problems import problems
-from app.api.schemas import SESSION_RESPONSES
-from app.api.service import Service
-from app.api.sessions import SessionParameters, SessionPath, answer_in_session, conversation_of
 from app.tools.todo.advisors import IS_PLANNED
 from app.tools.todo.lists import TodoLists, completed, rendered
 from toolchat.errors import NotConfigured, StoreUnavailable, ValidationFailed
+from toolchat.service.api.fast_router import question_routes
+from toolchat.service.api.parameters import refuse_parameters
+from toolchat.service.api.problems import problems
+from toolchat.service.api.schemas import SESSION_RESPONSES
+from toolchat.service.api.service import Service
+from toolchat.service.api.sessions import SessionParameters, SessionPath, answer_in_session, conversation_of
 
 __all__ = ["router"]
 

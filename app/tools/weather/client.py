@@ -7,13 +7,13 @@ from typing import ClassVar, Literal
 import anyio.to_thread
 from pydantic import Field
 
-from app.gazetteer import pinyin
-from app.gazetteer.gazetteer import find_place
-from app.tools.error_rule import ErrorRule
-from app.tools.json_reply import JsonReply
 from app.tools.weather.forecast import Weather
 from app.tools.weather.places import MAX_NAME, PlaceQuery, is_chinese, place_query
 from toolchat import BaseUrl, OutboundHttp, Secret, ToolSettings, UpstreamTimeout
+from toolchat.service.gazetteer import pinyin
+from toolchat.service.gazetteer.gazetteer import find_place
+from toolchat.service.tool_modules.error_rule import ErrorRule
+from toolchat.service.tool_modules.json_reply import JsonReply
 
 __all__ = [
     "ADVICE",

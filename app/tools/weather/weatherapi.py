@@ -4,13 +4,13 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from app.tools.error_rule import ErrorRule
-from app.tools.json_reply import JsonReply
 from app.tools.weather.client import ADVICE, BUSY, FAILED, NO_SUCH_PLACE, TIMEOUT, WeatherClient, WeatherSettings
 from app.tools.weather.forecast import Weather, slim
 from app.tools.weather.places import PlaceQuery
 from toolchat import OutboundHttp
 from toolchat.errors import ProviderAuth, ProviderQuota
+from toolchat.service.tool_modules.error_rule import ErrorRule
+from toolchat.service.tool_modules.json_reply import JsonReply
 
 __all__ = ["WeatherApiClient"]
 

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from app.settings.base import read_settings
-from app.settings.providers import DashScopeSettings
 from tests.models.dashscope.playing import KEY, SILENCE, WEATHER, asking, model_at, played
 from tests.models.responding import events_of, response_of, streamed_text
 from tests.players.dashscope_player import saying
@@ -18,6 +16,8 @@ from toolchat.http.client import OutboundHttp
 from toolchat.messages import SystemMessage, UserMessage
 from toolchat.models.base import ChatOptions, ChatResponse
 from toolchat.models.dashscope.model import DashScopeChatModel
+from toolchat.service.settings.base import read_settings
+from toolchat.service.settings.providers import DashScopeSettings
 
 
 async def test_the_sdk_sends_exactly_the_documented_body_through_our_session() -> None:

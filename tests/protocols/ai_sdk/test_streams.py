@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from app.settings.tuning import Tuning
 from tests.players.openai_player import delta, finish, sse
 from tests.protocols.ai_sdk.asking import CHAT, asks, parts_of, says, sent, user
 from tests.protocols.openai.asking import call, played
 from tests.waiting import PATIENCE
+from toolchat.service.settings.tuning import Tuning
 
 TIME = call("getCityTimeFunction", '{"timeZoneId":"Asia/Shanghai"}')
 HANGS = sse(delta(content="Hel"), done=False, ending="hang")

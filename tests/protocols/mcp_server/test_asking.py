@@ -3,10 +3,10 @@
 import httpx
 import pytest
 
-from app.api.schemas import ChatAnswer
 from tests.players.openai_player import OpenAIPlayer, sensible_model, whole
 from tests.protocols.mcp_server.host import Host
 from tests.serving import service
+from toolchat.service.api.schemas import ChatAnswer
 
 
 async def test_a_question_is_answered_with_the_services_tools(modern: Host) -> None:

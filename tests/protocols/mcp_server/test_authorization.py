@@ -3,9 +3,9 @@
 import httpx
 import pytest
 
-from app.access.keys import digest_of
 from tests.protocols.mcp_server.host import Host
 from tests.serving import service
+from toolchat.service.access.keys import digest_of
 
 METADATA = "/.well-known/oauth-protected-resource/mcp"
 KEYS = {"API_KEYS": f"alice={digest_of('secret')}", "CHAT_PROVIDER": "offline"}

@@ -8,12 +8,12 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolRequestParams
 
-from app.api.idempotency import IdempotentRequest
-from app.protocols.mcp_server.consent import require_consent
 from tests.players.redis_server import RedisServer
 from tests.protocols.mcp_server.folders.workshop import Seen
 from tests.protocols.mcp_server.host import FOLDERS, LEGACY, Host
 from tests.serving import service
+from toolchat.service.api.idempotency import IdempotentRequest
+from toolchat.service.protocols.mcp_server.consent import require_consent
 from toolchat.state.sqlite import SqliteStateStore
 
 CALL: dict[str, Any] = {"name": "switchLight", "arguments": {"on": True}}

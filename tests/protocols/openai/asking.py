@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 from pydantic_core import from_json
 
-from app.settings.tuning import Tuning
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
 from tests.serving import service
+from toolchat.service.settings.tuning import Tuning
 
 __all__ = [
     "COMPLETIONS",

@@ -6,10 +6,10 @@ from typing import Any
 import httpx
 import pytest
 
-from app.api import body_limits as bodies
-from app.protocols.openai import OPENAI
 from tests.players.openai_player import body, delta, sse, whole
 from tests.protocols.openai.asking import COMPLETIONS, ROLL, call, error_of, played, result, streamed, user
+from toolchat.service.api import body_limits as bodies
+from toolchat.service.protocols.openai import OPENAI
 
 AS_JSON = {"Content-Type": "application/json"}
 ROLLED = {"role": "assistant", "content": None, "tool_calls": [call("roll")]}

@@ -6,11 +6,11 @@ from typing import Any
 import httpx
 import pytest
 
-from app.access.keys import digest_of
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, chunk, delta, finish, message, sse, whole
 from tests.protocols.openai.asking import COMPLETIONS, chunks_of, error_of, user
 from tests.protocols.openai.recordings import recordings
 from tests.serving import service
+from toolchat.service.access.keys import digest_of
 
 RECORDED = recordings()
 TOKENS = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}

@@ -7,11 +7,11 @@ from pydantic_core import from_json
 
 from app.tools.baidu_translate import module
 from app.tools.baidu_translate.client import BaiduTranslateClient
-from app.tools.discovery import ConfiguredModule
 from tests.serving import events_of, service
 from tests.tools.baidu_translate.baidu_player import APP_ID, SECRET_KEY, played, settings, tools
 from toolchat.errors import ConfigurationError
 from toolchat.http.client import OutboundHttp
+from toolchat.service.tool_modules.discovery import ConfiguredModule
 from toolchat.tool_calling.context import ToolContext
 
 FOLDER = module.in_folder("baidu_translate")

@@ -11,12 +11,12 @@ from app.tools.baidu_translate import module
 from app.tools.baidu_translate.languages import LIBRETRANSLATE
 from app.tools.baidu_translate.libretranslate import LibreTranslateClient
 from app.tools.baidu_translate.translator import Translation
-from app.tools.discovery import ConfiguredModule
 from tests.chat.played import JSON
 from tests.serving import service
 from tests.tools.baidu_translate.baidu_player import Player, answer, player_of, reply, settings
 from toolchat.errors import UpstreamError
 from toolchat.http.client import OutboundHttp
+from toolchat.service.tool_modules.discovery import ConfiguredModule
 from toolchat.tool_calling.errors import ToolExecutionError
 
 KEY = "5f2c7c1e-0b5a-4f6e-9d3f-1f7f0f0f0f0f"

@@ -7,12 +7,12 @@ from zoneinfo import ZoneInfo
 import httpx
 import pytest
 
-from app.api.schemas import ChatAnswer
 from tests.chat.played import EVENTS, JSON
 from tests.documented import problems_of
 from tests.players.openai_player import OpenAIPlayer, message, sensible_model, whole
 from tests.serving import events_of, service
 from tests.tools.examples.asking import READING, SAID, ZONE, calls
+from toolchat.service.api.schemas import ChatAnswer
 
 
 @pytest.mark.parametrize("path", READING)

@@ -2,12 +2,12 @@
 
 import httpx
 
-from app.settings.service_settings import Settings
 from tests.chat.played import EVENTS, asked, asks, clock, says, turns, update
 from tests.documented import problems_of
 from tests.players.openai_player import OpenAIPlayer, delta, sse
 from tests.serving import events_of, service
 from tests.tools.todo.caller import Caller
+from toolchat.service.settings.service_settings import Settings
 
 
 async def test_the_model_receives_planning_instructions_and_every_function_tool() -> None:

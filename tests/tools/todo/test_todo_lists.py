@@ -6,9 +6,6 @@ import httpx
 import pytest
 from pydantic_core import from_json
 
-from app.composition.configuration import read_configuration
-from app.composition.lifespan import open_service
-from app.settings.service_settings import Settings
 from app.tools.todo.advisors import REMINDER
 from app.tools.todo.lists import TodoLists
 from tests.chat.played import JSON, asks, clock, says, turns, update
@@ -16,6 +13,9 @@ from tests.players.openai_player import OpenAIPlayer
 from tests.players.redis_server import REDIS_SERVER, RedisServer
 from tests.serving import service
 from tests.tools.todo.caller import Caller
+from toolchat.service.composition.configuration import read_configuration
+from toolchat.service.composition.lifespan import open_service
+from toolchat.service.settings.service_settings import Settings
 from toolchat.state.sqlite import SqliteStateStore
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext

@@ -7,10 +7,7 @@ import pytest
 from pydantic_core import from_json
 from starlette.applications import Starlette
 
-from app.api.schemas import ChatAnswer, ToolCallRecord
-from app.composition.wiring import instances, make_container, module_providers
 from app.sandbox.weatherapi import routes
-from app.tools.discovery import ConfiguredModule
 from app.tools.weather import module
 from app.tools.weather.client import WeatherSettings
 from app.tools.weather.tools import WeatherTools
@@ -29,6 +26,9 @@ from tests.tools.weather.weatherapi_player import (
     settings,
 )
 from toolchat.http.client import OutboundHttp
+from toolchat.service.api.schemas import ChatAnswer, ToolCallRecord
+from toolchat.service.composition.wiring import instances, make_container, module_providers
+from toolchat.service.tool_modules.discovery import ConfiguredModule
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolArgumentsError

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from app.tools.discovery import ConfiguredModule
 from app.tools.weather import create_client, module
 from app.tools.weather.open_meteo import OpenMeteoClient
 from tests.chat.played import JSON
@@ -13,6 +12,7 @@ from tests.serving import service
 from tests.tools.weather.weatherapi_player import Player, failure_of, player_of, reply, settings
 from toolchat.errors import UpstreamInvalid, UpstreamTimeout
 from toolchat.http.client import OutboundHttp
+from toolchat.service.tool_modules.discovery import ConfiguredModule
 
 
 def place(name: str, region: str, country: str, zone: str, **values: Any) -> dict[str, Any]:

@@ -13,12 +13,12 @@ import pytest
 from pydantic import SecretStr
 from pydantic_core import from_json
 
-from app.settings.base import environment_class
 from app.tools.weather.client import WeatherClient, WeatherSettings
 from app.tools.weather.tools import WeatherService, WeatherTools
 from app.tools.weather.weatherapi import WeatherApiClient
 from tests.waiting import PATIENCE
 from toolchat.http.client import OutboundHttp
+from toolchat.service.settings.base import environment_class
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError

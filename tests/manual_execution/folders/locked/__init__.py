@@ -4,8 +4,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from app.settings.base import Secret
 from toolchat import ToolModule, ToolSettings
+from toolchat.service.settings.base import Secret
 from toolchat.tool_calling.function_callback import tool
 
 __all__ = ["module"]

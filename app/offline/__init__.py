@@ -1,5 +1,0 @@
-"""The offline chat model: a rule-based model without a key, which answers from the results of the offered tools."""
-
-from app.offline.model import OfflineChatModel
-
-__all__ = ["OfflineChatModel"]

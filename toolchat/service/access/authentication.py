@@ -1,0 +1,186 @@
+"""Authentication: finds the principal of a request, and checks that it may request the path."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from starlette.types import Scope
+
+from toolchat.errors import Forbidden, Unauthorized
+from toolchat.service.access.hosts import Proxies, check_host, header, is_address, is_loopback
+from toolchat.service.access.keys import KeyRegistry
+from toolchat.service.access.principals import ANONYMOUS, Principal, RequestCaller, Role
+
+__all__ = ["APPROVAL_HEADER", "Authenticator", "TokenReader"]
+
+_PUBLIC = ("/health/live", "/health/ready", "/.well-known/oauth-protected-resource/mcp")
+"""Paths without authentication: probes have no key, and the metadata describes how to get one."""
+_ALWAYS_OPEN = ("/playground", *_PUBLIC)
+"""Paths that never need a key; the playground asks the user for one."""
+_ROLES: dict[str, Role | None] = {
+    "/metrics": "operate",
+    "/": None,
+    "/tools": None,
+    "/docs": None,
+    "/openapi.json": None,
+}
+"""The role that a path requires if it is not ``ask``; ``None``: any key."""
+APPROVAL_HEADER = "x-approval-token"
+"""The header with the token of an approval link; other sites' pages cannot send it, nor does a link by itself."""
+_APPROVALS = "/approvals/"
+_KEY_HEADERS = (b"authorization", b"x-api-key")
+
+
+class TokenReader(Protocol):
+    """Validates tokens of an identity provider."""
+
+    async def principal(self, token: str) -> Principal:
+        """The principal of a token; raises ``Unauthorized`` with the reason if it is not valid."""
+        ...
+
+
+class ApprovalTokenReader(Protocol):
+    """Finds the principal that the token of an approval link acts for."""
+
+    async def principal(self, identifier: str, token: str) -> Principal:
+        """The principal of a token for one paused answer; raises ``NotFound`` if it is not valid."""
+        ...
+
+
+class Authenticator:
+    """Authenticates requests.
+
+    Args:
+        keys: the valid keys.
+        anonymous: whether requests without a key are accepted; ``None``: only from this machine.
+        open_paths: paths that need no key, with everything below them; ``*`` stands for any one segment.
+        hosts: allowed values of ``Host`` for requests without a key.
+        proxies: the trusted proxies.
+    """
+
+    def __init__(
+        self,
+        keys: KeyRegistry,
+        *,
+        anonymous: bool | None = False,
+        open_paths: Sequence[str] = (),
+        hosts: Sequence[str] = (),
+        proxies: Proxies | None = None,
+    ) -> None:
+        self.keys = keys
+        """Replaced as a whole when the key file is reloaded."""
+        self._anonymous = anonymous
+        self._open = [each.split("/") for each in (*_ALWAYS_OPEN, *open_paths)]
+        self._hosts = frozenset(hosts)
+        self._proxies = proxies or Proxies()
+        self.approval_tokens: ApprovalTokenReader | None = None
+        """Validates the tokens of approval links; set when the service runs, because it needs the service's store."""
+        self.tokens: TokenReader | None = None
+        """Validates tokens; set when the service runs, because it needs the service's connections."""
+
+    def address(self, scope: Scope) -> str:
+        """The client's address."""
+        return self._proxies.client(scope)
+
+    async def authenticate(self, scope: Scope, path: str, address: str) -> RequestCaller:
+        """Find the caller of a request.
+
+        Raises:
+            Unauthorized: a required key is missing, or the key is not valid.
+            Forbidden: the key lacks the role for the path.
+            NotFound: the token of an approval link is not for this approval, or has expired.
+            StoreUnavailable: such a token cannot be checked.
+            MisdirectedRequest: the request has no key, and its ``Host`` is not allowed.
+        """
+        if path in _PUBLIC:  # with any Host
+            return RequestCaller.from_request(ANONYMOUS, address, scope["headers"])
+        key = ""
+        if self._knows_keys:
+            if path.startswith(_APPROVALS) and (token := header(scope, APPROVAL_HEADER.encode())):
+                return RequestCaller.from_request(await self._approver(path, token), address, scope["headers"])
+            key = _credential(scope)
+        if key:
+            principal = await self._known(key)
+            role = _ROLES.get(path, "ask")
+            if role and role not in principal.roles and not self._is_open(path):
+                raise Forbidden(f"this needs the role {role}")
+            return RequestCaller.from_request(principal, address, scope["headers"])
+        is_allowed = self._allows_anonymous(scope)
+        if is_allowed and not _in_process(scope):
+            check_host(header(scope, b"host"), self._hosts)
+        # Once there are keys, the metrics name their principals.
+        if not is_allowed or (_ROLES.get(path) == "operate" and self._knows_keys):
+            is_allowed = self._is_open(path)
+        if not is_allowed:
+            raise Unauthorized("send a key: Authorization: Bearer KEY, or X-API-Key: KEY")
+        return RequestCaller.from_request(ANONYMOUS, address, scope["headers"])
+
+    @property
+    def _knows_keys(self) -> bool:
+        """Whether any key can be valid; if not, keys are ignored: many clients cannot be configured without one."""
+        return bool(self.keys) or self.tokens is not None
+
+    async def _known(self, key: str) -> Principal:
+        if principal := self.keys.find(key):
+            return principal
+        if self.tokens is not None and key.count(".") == 2:
+            return await self.tokens.principal(key)
+        raise Unauthorized("the key is not valid")
+
+    async def _approver(self, path: str, token: str) -> Principal:
+        """The principal that the token of an approval link acts for, with its current rights."""
+        if self.approval_tokens is None:
+            raise Unauthorized("the service is not running")
+        current = self.current_rights(await self.approval_tokens.principal(path.removeprefix(_APPROVALS), token))
+        if current is None:
+            raise Unauthorized("the key that asked has been withdrawn")
+        return current
+
+    def current_rights(self, principal: Principal) -> Principal | None:
+        """A principal that asked before, with its rights of now; ``None`` if it may not ask any more."""
+        if not principal.name or ":" in principal.name:
+            current: Principal | None = principal  # anonymous, or of a token: no registry has it
+        else:
+            current = self.keys.named(principal.name)
+        return current if current is not None and not current.has_expired and "ask" in current.roles else None
+
+    def _allows_anonymous(self, scope: Scope) -> bool:
+        if self._anonymous is not None:
+            return self._anonymous
+        # Works with every server: the address of the connection's own side shows whether other machines can reach it.
+        server = scope.get("server")
+        return server is None or server[1] is None or is_loopback(server[0]) or _in_process(scope)
+
+    def _is_open(self, path: str) -> bool:
+        segments = path.split("/")
+        return any(
+            len(segments) >= len(pattern) and all(one in ("*", other) for one, other in zip(pattern, segments))  # noqa: B905
+            for pattern in self._open
+        )
+
+
+def _in_process(scope: Scope) -> bool:
+    """Whether there is no socket: a test client puts the host of its URL where a server puts its address."""
+    server = scope.get("server")
+    return server is not None and server[1] is not None and not is_address(server[0])
+
+
+def _credential(scope: Scope) -> str:
+    """The key of a request, from either header; empty without one.
+
+    ``Authorization`` with another scheme than Bearer is ignored: it is for a proxy in between.
+
+    Raises:
+        Unauthorized: it has several different keys.
+    """
+    found = ""
+    for name, value in scope["headers"]:
+        if name not in _KEY_HEADERS:
+            continue
+        scheme, key = "bearer", value.decode("latin-1").strip()
+        if name == b"authorization":
+            scheme, _, key = key.partition(" ")
+        if scheme.lower() == "bearer" and (key := key.strip()):
+            if found not in ("", key):
+                raise Unauthorized("the request contains several keys; send one")
+            found = key
+    return found

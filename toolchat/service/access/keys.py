@@ -1,0 +1,226 @@
+"""API keys and their principals, from a variable or a key file that is reloaded.
+
+Only SHA-256 digests are stored. A key has 256 random bits, so a slow password hash would add nothing.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+import re
+import secrets
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+
+from toolchat.errors import ConfigurationError
+from toolchat.service.access.principals import TENANT_PATTERN, Principal, Role
+from toolchat.service.settings.base import describe_faults
+
+__all__ = ["NAME_PATTERN", "KeyFile", "KeyRegistry", "digest_of", "new_key", "read_key_file", "read_keys"]
+
+
+NAME_PATTERN = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+"""The name of a principal, which appears in logs and metrics, and as a prefix of its stored data."""
+_DIGEST = "[0-9a-f]{64}"
+_LARGEST_FILE = 8 * 2**20
+
+_Count = Annotated[int, Field(ge=1)]
+
+
+def new_key() -> str:
+    """Generate a key of 256 random bits; secret scanners recognise its prefix."""
+    return f"toolchat_{secrets.token_urlsafe(32)}"
+
+
+def digest_of(key: str) -> str:
+    """The SHA-256 digest of a key, in hexadecimal digits."""
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+class _Entry(BaseModel):
+    """One ``[[keys]]`` table of a key file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: str = Field(pattern=f"^{NAME_PATTERN}$")
+    sha256: str = Field(pattern=f"^{_DIGEST}$")
+    tools: list[str] = ["*"]
+    roles: list[Role] = ["ask", "operate"]
+    requests_per_minute: _Count | None = None
+    concurrent: _Count | None = None
+    tokens_per_day: _Count | None = None
+    expires: AwareDatetime | None = None
+    tenant: str = Field("", pattern=f"^({TENANT_PATTERN})?$")
+
+    def principal(self) -> Principal:
+        limits = self.model_dump(include={"requests_per_minute", "concurrent", "tokens_per_day", "expires"})
+        return Principal(self.name, tuple(self.tools), frozenset(self.roles), tenant=self.tenant, **limits)
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    keys: list[_Entry] = []
+
+
+class KeyRegistry:
+    """Finds the principal of a key.
+
+    Args:
+        principals: principals by the digests of their keys; one principal may have several keys.
+    """
+
+    def __init__(self, principals: Mapping[str, Principal] | None = None) -> None:
+        self._principals = dict(principals or {})
+
+    def __len__(self) -> int:
+        return len(self._principals)
+
+    def find(self, key: str) -> Principal | None:
+        """The principal of a key, unless it has expired.
+
+        The lookup by digest needs no constant-time comparison: a guess that is nearly right has a digest that is as
+        different as any other, so the time of the lookup reveals nothing about the key.
+        """
+        principal = self._principals.get(digest_of(key))
+        return None if principal is None or principal.has_expired else principal
+
+    def named(self, name: str) -> Principal | None:
+        """The principal of a name, unless all its keys were withdrawn or have expired."""
+        return next((each for each in self._principals.values() if each.name == name and not each.has_expired), None)
+
+    def with_keys(self, others: "KeyRegistry") -> "KeyRegistry":
+        """The keys of two registries; for a key in both, the other's principal."""
+        return KeyRegistry({**self._principals, **others._principals})  # noqa: SLF001 - the same class
+
+
+def read_keys(text: str) -> KeyRegistry:
+    """Read ``name=sha256`` pairs, separated by commas; their principals have all rights.
+
+    Raises:
+        ConfigurationError: a pair is malformed; the message contains no value.
+    """
+    principals: dict[str, Principal] = {}
+    for number, pair in enumerate(filter(None, (part.strip() for part in text.split(","))), 1):
+        name, _, digest = (part.strip() for part in pair.partition("="))
+        if not re.fullmatch(NAME_PATTERN, name) or not re.fullmatch(_DIGEST, digest):
+            detail = "is not NAME=SHA256, the digest of a key in 64 lower-case hexadecimal digits"
+            raise ConfigurationError(f"API_KEYS: entry {number} {detail} (python -m app keys new NAME creates one)")
+        principals[digest] = Principal(name)
+    return KeyRegistry(principals)
+
+
+def read_key_file(path: Path) -> KeyRegistry:
+    """Read a key file: TOML with one ``[[keys]]`` table for each key.
+
+    Raises:
+        ConfigurationError: it cannot be read; one line for each error, without digests.
+    """
+    import tomllib  # only services with a key file need it
+
+    try:
+        if path.stat().st_size > _LARGEST_FILE:
+            raise ConfigurationError(f"API_KEYS_FILE: {path} is larger than {_LARGEST_FILE} bytes")
+        entries = _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))).keys
+    except ValidationError as error:
+        faults = describe_faults(error)[:10]
+        lines = [f"API_KEYS_FILE: {path}: {place or 'the file'}: {message}" for place, message, _ in faults]
+        raise ConfigurationError("\n".join(lines)) from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"API_KEYS_FILE: {path} is not valid TOML: {error}") from None
+    except (OSError, UnicodeDecodeError, RecursionError) as error:
+        raise ConfigurationError(f"API_KEYS_FILE: {path} cannot be read ({type(error).__name__})") from None
+    _check_consistent(path, entries)
+    return KeyRegistry({each.sha256: each.principal() for each in entries})
+
+
+def _check_consistent(path: Path, entries: Iterable[_Entry]) -> None:
+    """Check that no key has two principals, and that all entries of one principal grant the same rights."""
+    by_digest: dict[str, str] = {}
+    by_name: dict[str, Principal] = {}
+    for each in entries:
+        if by_digest.setdefault(each.sha256, each.name) != each.name:
+            raise ConfigurationError(f"API_KEYS_FILE: {path}: {each.name} has the same key as {by_digest[each.sha256]}")
+        principal = each.principal()
+        first = by_name.setdefault(each.name, principal)
+        if _rights(first) != _rights(principal):
+            raise ConfigurationError(f"API_KEYS_FILE: {path}: the entries of {each.name} grant different rights")
+
+
+def _rights(principal: Principal) -> Principal:
+    return replace(principal, expires=None)
+
+
+_log = logging.getLogger(__name__)
+_POLL_INTERVAL = 1.0
+"""Seconds between two checks of the file; polling costs microseconds, and works on every file system."""
+
+
+class KeyFile:
+    """Reloads a key file when it changes.
+
+    Args:
+        path: the file.
+        on_change: receives the new keys; it is not called if the file cannot be read, so that the old keys stay valid.
+    """
+
+    def __init__(self, path: Path, on_change: Callable[[KeyRegistry], None]) -> None:
+        self._path = path
+        self._on_change = on_change
+        self._seen = self._state()
+        self._look = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def reload(self) -> None:
+        """Reload the file soon, even if it seems unchanged; may be called from a signal handler."""
+        self._seen = None
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._look.set)
+
+    @asynccontextmanager
+    async def watched(self) -> AsyncGenerator[None, None]:
+        """Watch the file as long as the block runs."""
+        self._loop = asyncio.get_running_loop()
+        await self._read_if_changed()  # a worker that replaces another starts with the keys of its parent
+        watch = asyncio.create_task(self._watch())
+        try:
+            yield
+        finally:
+            watch.cancel()
+            await asyncio.wait([watch])
+
+    async def _watch(self) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_POLL_INTERVAL):
+                    await self._look.wait()
+            self._look.clear()
+            await self._read_if_changed()
+
+    async def _read_if_changed(self) -> None:
+        state = self._state()
+        if state != self._seen:
+            self._seen = state
+            await self._read()
+
+    async def _read(self) -> None:
+        try:
+            # In a thread: thousands of entries take long enough to delay requests.
+            keys = await asyncio.to_thread(read_key_file, self._path)
+        except ConfigurationError as error:
+            _log.error("the key file cannot be used; the keys from before stay", extra={"reason": str(error)[:500]})
+            return
+        self._on_change(keys)
+        _log.info("the key file was read again", extra={"keys": len(keys)})
+
+    def _state(self) -> tuple[int, int, int] | None:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino

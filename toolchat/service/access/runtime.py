@@ -1,0 +1,123 @@
+"""Access control at run time: the configuration read from the environment, and the objects made of it."""
+
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolchat.http.client import OutboundHttp
+from toolchat.service.access.authentication import Authenticator
+from toolchat.service.access.hosts import Proxies, is_loopback
+from toolchat.service.access.keys import KeyFile, KeyRegistry, digest_of, new_key, read_key_file, read_keys
+from toolchat.service.access.principals import Principal
+from toolchat.service.access.settings import AccessSettings
+from toolchat.service.access.tokens import Tokens, TokenSettings
+from toolchat.service.settings.base import read_settings
+
+__all__ = ["Access", "AccessConfiguration", "generated_key_notice"]
+
+
+@dataclass(frozen=True, slots=True)
+class AccessConfiguration:
+    """The validated settings of access control."""
+
+    settings: AccessSettings
+    tokens: TokenSettings
+    keys: KeyRegistry
+    """The keys of ``API_KEYS``."""
+    file: Path | None
+    file_keys: KeyRegistry
+    generated_key: str
+    """The key generated because other machines can connect and no key is set; otherwise empty."""
+    is_local: bool = True
+    """Whether this machine is the only client: no other address, no key, no token and no proxy is configured."""
+
+    @classmethod
+    def read(cls, host: str) -> "AccessConfiguration":
+        """Read the settings of a service that listens on ``host``.
+
+        Raises:
+            ConfigurationError: a key, the file or another setting cannot be used.
+        """
+        settings, tokens = read_settings(AccessSettings), read_settings(TokenSettings)
+        keys = read_keys(settings.api_keys.get_secret_value() if settings.api_keys else "")
+        file = Path(settings.api_keys_file) if settings.api_keys_file else None
+        file_keys = read_key_file(file) if file else KeyRegistry()
+        has_no_key = not keys and file is None and not tokens.is_set
+        generated_key = new_key() if has_no_key and settings.allow_anonymous is None and not is_loopback(host) else ""
+        if generated_key:
+            keys = KeyRegistry({digest_of(generated_key): Principal("owner")})
+        is_local = is_loopback(host) and has_no_key and not settings.trusted_proxies
+        return cls(settings, tokens, keys, file, file_keys, generated_key, is_local)
+
+    @property
+    def anonymous(self) -> bool | None:
+        """Whether requests without a key are accepted; ``None``: only from this machine."""
+        if self.settings.allow_anonymous is not None:
+            return self.settings.allow_anonymous
+        has_keys = bool(self.keys) or self.file is not None or self.tokens.is_set
+        return False if has_keys else None
+
+
+class Access:
+    """Access control of the running service, as the guard uses it."""
+
+    def __init__(self, configuration: AccessConfiguration) -> None:
+        settings = configuration.settings
+        self._configuration = configuration
+        self._generated_key = configuration.generated_key
+        self.origins = frozenset(settings.cors_origins)
+        """Other origins whose pages may send requests."""
+        self.authenticator = Authenticator(
+            configuration.keys.with_keys(configuration.file_keys),
+            anonymous=configuration.anonymous,
+            open_paths=settings.open_paths,
+            hosts=settings.allowed_hosts,
+            proxies=Proxies(settings.trusted_proxies, settings.forwarded_header),
+        )
+        self._file = KeyFile(configuration.file, self._replace_keys) if configuration.file else None
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether every request needs a key, wherever it comes from."""
+        return self._configuration.anonymous is False
+
+    @property
+    def issuer(self) -> str:
+        """The identity provider whose tokens are accepted; empty if there is none."""
+        tokens = self._configuration.tokens
+        return tokens.jwt_issuer if tokens.is_set else ""
+
+    def claim_generated_key(self) -> str:
+        """The generated key, for the first caller, which prints it; empty for all later ones."""
+        made, self._generated_key = self._generated_key, ""
+        return made
+
+    def reload(self) -> None:
+        """Reload the key file, if there is one; may be called from a signal handler."""
+        if self._file is not None:
+            self._file.reload()
+
+    @asynccontextmanager
+    async def running(self, http: OutboundHttp) -> AsyncGenerator[None, None]:
+        """Watch the key file and accept tokens as long as the block runs."""
+        if generated_key := self.claim_generated_key():  # another server runs the application, and does not print it
+            print(generated_key_notice(generated_key), file=sys.stderr)  # noqa: T201
+        async with AsyncExitStack() as stack:
+            if self._file is not None:
+                await stack.enter_async_context(self._file.watched())
+            if self._configuration.tokens.is_set:
+                self.authenticator.tokens = Tokens(self._configuration.tokens, http)
+            yield
+
+    def _replace_keys(self, keys: KeyRegistry) -> None:
+        self.authenticator.keys = self._configuration.keys.with_keys(keys)
+
+
+def generated_key_notice(key: str) -> str:
+    """The message that shows a generated key."""
+    return (
+        f"Reachable from other machines, no API key set; generated one for this run: {key}\n"
+        "Set API_KEYS or API_KEYS_FILE for permanent keys; ALLOW_ANONYMOUS=true accepts requests without one."
+    )

@@ -1,0 +1,99 @@
+"""Approval routes: show the calls that wait for approval, and resume their answer."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Request, Response
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from toolchat.chat.request import Approval
+from toolchat.errors import DependencyMissing, NotFound, SessionBusy
+from toolchat.service.api.approval_tokens import AlreadyDecided
+from toolchat.service.api.problems import problems
+from toolchat.service.api.responses import answer_prompt
+from toolchat.service.api.responses.formats import accepted_format
+from toolchat.service.api.schemas import ANSWER_RESPONSES, WaitingTurn
+from toolchat.service.api.service import Service
+
+__all__ = ["router"]
+
+
+async def _token(
+    _: Annotated[
+        str,
+        Header(
+            alias="X-Approval-Token",
+            description="The token of an approval link, in place of a key; valid for this approval until the decision",
+        ),
+    ] = "",
+) -> None:
+    """Document the header; the guard has read it."""
+
+
+router = APIRouter(tags=["Approvals"], dependencies=[Depends(_token)])
+
+
+def _sendable(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Check that arguments can be encoded as JSON: no lone surrogate, no NaN, no deep nesting."""
+    try:
+        from_json(to_json(arguments, inf_nan_mode="constants"), allow_inf_nan=False)
+    except (PydanticSerializationError, RecursionError) as error:
+        raise ValueError("cannot be encoded as JSON") from error
+    return arguments
+
+
+class Decision(BaseModel):
+    """A decision on one call."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    approved: StrictBool
+    reason: str = Field("", max_length=1000, description="Sent to the model if the call is rejected")
+    arguments: Annotated[dict[str, Any], AfterValidator(_sendable)] | None = Field(
+        None, description="Replaces the model's arguments"
+    )
+
+    def as_approval(self) -> Approval:
+        """Convert the decision for the chat client."""
+        return Approval(
+            self.approved, self.reason, None if self.arguments is None else to_json(self.arguments).decode()
+        )
+
+
+class Decisions(BaseModel):
+    """Decisions by call id; a call without one is rejected."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    decisions: dict[str, Decision] = Field(max_length=200)
+
+
+@router.get(
+    "/approvals/{identifier}",
+    responses=problems(NotFound, AlreadyDecided, DependencyMissing),
+    summary="Show the calls that wait for approval",
+)
+async def waiting(service: Service, identifier: str) -> WaitingTurn:
+    """Show the calls of an answer that waits for approval, and its question, without deciding about them."""
+    found = await service.approvals.find(identifier)
+    return WaitingTurn.model_validate({"id": identifier, "calls": found.calls, "question": found.question})
+
+
+@router.post(
+    "/approvals/{identifier}",
+    response_class=Response,
+    responses={**ANSWER_RESPONSES, **problems(NotFound, AlreadyDecided, DependencyMissing, SessionBusy)},
+    summary="Approve or reject the calls of an answer, and resume it",
+)
+async def decide(request: Request, service: Service, identifier: str, decisions: Decisions) -> Response:
+    """Resume a turn that paused because a tool needs the user's approval.
+
+    The paused answer has `finish_reason` `approval_required` and this path's id under `approval`. Each id can be used
+    once, at any replica; a call without a decision is rejected. If the request is refused before a tool runs, as with
+    409 `session-busy`, the id stays valid.
+    """
+    if response := accepted_format(request).short_circuit(request):
+        return response
+    waiting = await service.approvals.find(identifier, decisions.decisions)
+    approvals = {call_id: decision.as_approval() for call_id, decision in decisions.decisions.items()}
+    return await answer_prompt(request, waiting.prompt(service.chat, approvals), taken=waiting)

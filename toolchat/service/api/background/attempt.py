@@ -1,0 +1,210 @@
+"""One try of a background question: its request is answered as if a client were connected, and its events stored."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+from pydantic_core import to_json
+from starlette.types import ASGIApp, Message, Scope
+
+from toolchat.errors import DeadlineExceeded, SessionBusy, ToolchatError, Unauthorized
+from toolchat.service.access.principals import Principal
+from toolchat.service.api.background.journal import JournalAdvisor
+from toolchat.service.api.background.records import MAX_AGE, BackgroundQuestion, BackgroundRecords, Event
+from toolchat.service.api.problems import FAILURE, problem
+from toolchat.service.api.responses.active_request import BACKGROUND
+from toolchat.state.base import Lock, LockLost
+from toolchat.tool_calling.caller import current_caller
+
+__all__ = ["Attempt"]
+
+_MAX_CRASHES = 3
+_FLUSH_SECONDS = 0.25
+_TEMPORARY = {"overloaded", "quota-exceeded", "session-busy", "draining", "store-unavailable"}
+"""Codes of problems that end by themselves: the question is tried again, and continues where its journal ends."""
+_COMPLETED = {"done", "response.completed", "response.incomplete"}
+_LAST = {*_COMPLETED, "error", "response.failed"}
+"""Names of events that end an answer: nothing follows except for one of the same kind."""
+
+
+class Attempt:
+    """One try of a question, under its lock.
+
+    Args:
+        app: answers the request.
+        records: stores the log.
+        rights: see ``BackgroundRunner``.
+        question: the question as it is stored.
+        lock: its lock.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        records: BackgroundRecords,
+        rights: Callable[[Principal], Principal | None],
+        question: BackgroundQuestion,
+        lock: Lock,
+    ) -> None:
+        self._app, self._records, self._rights, self._lock = app, records, rights, lock
+        self._question = question
+        self._answer = _Answer()
+        self._entries: list[Any] = []
+        """Entries of the journal that are not stored yet."""
+        self._writing = asyncio.Lock()
+        self._pieces = 0
+
+    async def run(self) -> BackgroundQuestion:
+        """Run the question.
+
+        Returns:
+            The question to be stored; not finished if it is to be tried again.
+
+        Raises:
+            LockLost: another process has taken it over.
+            StoreUnavailable: the store cannot be reached.
+        """
+        question = self._question
+        earlier = await self._records.journal(question)
+        if question.state == "running":  # it was not stored how the last try ended, so its process has died
+            # What has got further since the last crash is not the cause of this one.
+            crashes = question.crashes if len(earlier) == question.progress else 0
+            question = replace(question, crashes=crashes + 1, progress=len(earlier))
+        principal, refusal = self._rights(question.principal), _refusal(question)
+        if await self._records.is_cancelled(question):
+            return replace(question, state="cancelled", rest=(("cancelled", "{}"),))
+        if principal is None or refusal is not None:
+            document = problem(refusal or Unauthorized("the key that asked has been withdrawn"), question.identifier)
+            return replace(question, state="failed", rest=(_failed(document),))
+        self._question = replace(question, state="queued", tries=question.tries + 1)
+        current_caller.set(question.caller(principal))
+        journal = JournalAdvisor(question.identifier, earlier, self._begin, self._record)
+        return await self._answered(_scope(question, journal))
+
+    async def _answered(self, scope: Scope) -> BackgroundQuestion:
+        """Answer the request, and store its events meanwhile."""
+        running = asyncio.ensure_future(self._app(scope, _receiver(self._question.body), self._answer.send))
+        try:
+            while not (await asyncio.wait([running], timeout=_FLUSH_SECONDS))[0]:
+                await self._flush()
+                if await self._records.is_cancelled(self._question):
+                    return self._ended("cancelled", ("cancelled", "{}"))
+            await running
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+        last = self._answer.last or [_failed({})]
+        failure: ToolchatError | None = scope["state"].get(FAILURE)
+        if last[-1][0] in _COMPLETED:
+            return self._ended("completed", *last)
+        if failure is None or failure.code not in _TEMPORARY:
+            return self._ended("failed", *last)
+        self._answer.events.append(("waiting", last[-1][1]))
+        await self._flush()
+        return self._question
+
+    def _ended(self, state: Any, *last: Event) -> BackgroundQuestion:
+        return replace(self._question, state=state, pieces=self._pieces, rest=(*self._answer.events, *last))
+
+    async def _begin(self) -> None:
+        await _unless_lost(self._records.save(replace(self._question, state="running"), self._lock))
+
+    async def _record(self, *entry: Any, waits: bool) -> None:
+        self._entries.append(entry)
+        if waits:
+            await _unless_lost(self._flush())
+
+    async def _flush(self) -> None:
+        """Store what has come since the last piece; what cannot be stored will be part of the next one."""
+        async with self._writing:
+            events, entries = list(self._answer.events), list(self._entries)
+            if events or entries:
+                await self._records.append(self._question, self._pieces, events, entries, self._lock)
+                self._pieces += 1
+                del self._answer.events[: len(events)], self._entries[: len(entries)]
+
+
+async def _unless_lost(storing: Awaitable[None]) -> None:
+    """Store something for a running request, whose handlers know ``SessionBusy``."""
+    try:
+        await storing
+    except LockLost:
+        raise SessionBusy("another process has taken the question over") from None
+
+
+class _Answer:
+    """Receives a response: a stream of events, or a problem document."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        """Those that are not stored yet."""
+        self.last: list[Event] = []
+        """Those that end the answer."""
+        self._is_stream = False
+        self._rest = b""
+
+    async def send(self, message: Message) -> None:
+        """Receive a message of the application."""
+        if message["type"] == "http.response.start":
+            self._is_stream = dict(message["headers"]).get(b"content-type", b"").startswith(b"text/event-stream")
+            return
+        self._rest += message.get("body", b"")
+        if not self._is_stream:
+            self.last = [("failed", self._rest.decode() or "{}")]
+            return
+        *blocks, self._rest = self._rest.split(b"\n\n")
+        for event in filter(None, map(_event, blocks)):
+            (self.last if event[0] in _LAST else self.events).append(event)
+
+
+def _event(block: bytes) -> Event | None:
+    """The name and the data of an event; ``None`` for a comment."""
+    fields = dict(line.split(": ", 1) for line in block.decode().split("\n") if ": " in line and line[0] != ":")
+    return (fields.get("event", ""), fields["data"]) if "data" in fields else None
+
+
+def _failed(document: Any) -> Event:
+    """The end of an answer without events of its own."""
+    return "failed", to_json(document).decode()
+
+
+def _refusal(question: BackgroundQuestion) -> ToolchatError | None:
+    """Why a question may not be tried again; ``None`` if it may."""
+    if question.crashes >= _MAX_CRASHES:
+        return ToolchatError(f"{_MAX_CRASHES} processes died at the same point of this question", retryable=False)
+    if time.time() > question.created_at + MAX_AGE:
+        return DeadlineExceeded(f"the question was not answered within {MAX_AGE // 60} minutes")
+    return None
+
+
+def _scope(question: BackgroundQuestion, journal: JournalAdvisor) -> Scope:
+    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in question.headers]
+    headers += [(b"x-request-id", question.identifier.encode()), (b"content-type", b"application/json")]
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "POST",
+        "scheme": "http",
+        "path": question.path,
+        "raw_path": question.path.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "headers": [*headers, (b"accept", b"text/event-stream")],
+        "server": ("toolchat", None),
+        "client": (question.address, 0),
+        "state": {BACKGROUND: (question.identifier, journal)},
+    }
+
+
+def _receiver(body: str) -> Callable[[], Any]:
+    messages = [{"type": "http.request", "body": body.encode(), "more_body": False}]
+
+    async def receive() -> Message:
+        if not messages:
+            await asyncio.Event().wait()  # the client never leaves
+        return messages.pop()
+
+    return receive

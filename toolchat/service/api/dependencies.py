@@ -1,0 +1,148 @@
+"""Request dependencies: principal-scoped keys, the tenant, ``Idempotency-Key``, and cross-site protection."""
+
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from fastapi import Depends, Header, Request
+
+from toolchat.errors import CrossSite, ValidationFailed
+from toolchat.service.access.principals import TENANT_PATTERN, current_request_caller
+
+__all__ = [
+    "KEY",
+    "REPLAYED",
+    "TENANT_HEADER",
+    "Owner",
+    "refuse_cross_site",
+    "refuse_several_keys",
+    "reject_prefetch",
+    "require_same_site",
+    "scoped_key",
+    "session_of",
+    "tenant_of",
+]
+
+
+def scoped_key(name: str) -> str:
+    """Scope a key of the state store to the current principal.
+
+    Another principal's data is therefore not refused but not found, by the same lookup in the same time, so that a
+    response never reveals whether an id of somebody else exists.
+    """
+    return current_request_caller().principal.owner + name
+
+
+def session_of(conversation: str) -> str:
+    """The session id of a conversation, without its principal; session ids contain no slash."""
+    return conversation.rpartition("/")[2]
+
+
+TENANT_HEADER: Any = Header(
+    alias="x-tenant-id",
+    pattern=f"^{TENANT_PATTERN}$",
+    description="The tenant of tool calls, hidden from the model. With a key, the key's own tenant is used instead",
+)
+"""The header as a parameter of a route; the guard has read it into the caller."""
+_NO_TENANT = "zh"
+"""The tenant in the names of stored data if the client sends none; stored names depend on it."""
+
+
+def tenant_of(_: Request) -> str:
+    """The tenant in the names of stored data."""
+    return current_request_caller().tenant or _NO_TENANT
+
+
+async def _owner(request: Request, _: Annotated[str, TENANT_HEADER] = "") -> str:
+    return scoped_key(tenant_of(request))
+
+
+Owner = Annotated[str, Depends(_owner)]
+"""The tenant's prefix for stored data; a client without a key cannot claim a principal's tenant."""
+
+
+KEY: Any = Header(
+    alias="Idempotency-Key",
+    pattern="^[ -~]{1,255}$",
+    description="Repeating a request with the same key returns the first response. 1 to 255 printable ASCII characters",
+)
+"""The header as a parameter of a route: ``Annotated[str, KEY]``."""
+
+REPLAYED: dict[str, Any] = {
+    "Idempotency-Replayed": {
+        "description": "`true`: the first response, repeated",
+        "schema": {"type": "string"},
+    }
+}
+"""The header of a repeated response, for OpenAPI."""
+
+
+async def refuse_several_keys(request: Request) -> None:
+    """Reject a request with several ``Idempotency-Key`` headers, with ``ValidationFailed``."""
+    if len(request.headers.getlist("idempotency-key")) > 1:
+        raise ValidationFailed("Idempotency-Key: given more than once")
+
+
+_PREFETCH_HEADERS = ("sec-purpose", "purpose", "x-moz")
+_BROWSER_HEADERS = {b"sec-fetch-site", b"sec-fetch-dest", b"origin", b"referer", b"sec-purpose", b"purpose", b"x-moz"}
+
+
+def refuse_cross_site(request: Request) -> None:
+    """Reject a request that a browser sends for a page of another site (CSRF).
+
+    Browsers report it by Fetch Metadata, but only over HTTPS or to this machine; otherwise ``Origin`` or ``Referer``
+    names the page. A request with a key header is accepted, even if no key is configured: a page cannot add the header
+    without a CORS preflight, which the service refuses. Desktop clients whose pages are local files depend on that,
+    because they look like another site.
+
+    Raises:
+        CrossSite: the request is from another site.
+    """
+    headers = request.headers
+    site = headers.get("sec-fetch-site", "").strip().lower()
+    page = headers.get("origin", headers.get("referer") or None)
+    if site in ("same-origin", "none") or (not site and page is None):
+        return  # no page can forge the header; behind a proxy, Host may be another name than the page's
+    # Other hosts of a domain are the same "site", but anybody may run them.
+    if site != "cross-site" and page is not None and _is_ours(page, headers.get("host", "")):
+        return
+    if not (current_request_caller().principal.name or _has_key_header(request) or _is_allowed(request)):
+        raise CrossSite("a page of another site must not send this request")
+
+
+def _has_key_header(request: Request) -> bool:
+    """Whether a request has a header that needs a CORS preflight; not ``Basic``, which browsers add by themselves."""
+    headers = request.headers
+    return "x-api-key" in headers or headers.get("authorization", "").lower().startswith("bearer ")
+
+
+def _is_allowed(request: Request) -> bool:
+    return request.headers.get("origin", "").lower() in request.app.state.access.origins
+
+
+def _is_ours(page: str, host: str) -> bool:
+    """Whether a page is from the requested host; ``null``, the origin of a page that hides its own, is not."""
+    try:
+        return urlsplit(page).netloc.rpartition("@")[2].lower() == host.lower()
+    except ValueError:
+        return False
+
+
+async def require_same_site(request: Request) -> None:
+    """:func:`refuse_cross_site` as a dependency; a coroutine, because FastAPI runs plain functions in a thread."""
+    refuse_cross_site(request)
+
+
+def reject_prefetch(request: Request) -> None:
+    """Reject a GET with effects that no user or program intended: a prefetch, or an image or script of a page.
+
+    Raises:
+        CrossSite: the request is one of those, or from another site.
+    """
+    if _BROWSER_HEADERS.isdisjoint([name for name, _ in request.scope["headers"]]):
+        return  # the client is not a browser, as in nearly all cases
+    refuse_cross_site(request)
+    headers = request.headers
+    if any("prefetch" in value.lower() for name in _PREFETCH_HEADERS for value in headers.getlist(name)):
+        raise CrossSite("this request has effects, so it must not be a prefetch")
+    if headers.get("sec-fetch-dest", "").strip().lower() not in ("", "empty", "document"):
+        raise CrossSite("this request has effects, so it must not load an image, script or frame")

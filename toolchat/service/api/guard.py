@@ -1,0 +1,402 @@
+"""The guard: gives every request an id and log lines, checks and authenticates it, and ends it on disconnect."""
+
+import asyncio
+import logging
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Response
+from starlette.requests import ClientDisconnect, HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from toolchat.errors import CLIENT_GONE, InvalidRequest, TooLarge, ToolchatError, Unauthorized, UnsupportedMediaType
+from toolchat.service.access.hosts import header
+from toolchat.service.access.runtime import Access
+from toolchat.service.api import problems
+from toolchat.service.api.body_limits import (
+    MAX_BODY_BYTES,
+    PIECE_BYTES,
+    Bodies,
+    Body,
+    Connection,
+    UnreadAnswers,
+    connection_of,
+)
+from toolchat.service.api.headers import with_security_headers
+from toolchat.service.api.parameters import decoded_query
+from toolchat.service.api.problems import ERROR_RESPONSE, FAILURE, as_toolchat_error, record_failure, refusal
+from toolchat.service.api.responses.active_request import BACKGROUND
+from toolchat.service.observability import tracing
+from toolchat.service.observability.logs import hashed, log_event
+from toolchat.service.observability.logs import request_id as current_request_id
+from toolchat.service.observability.metrics import OTHER
+from toolchat.service.observability.request import Request, current_request
+from toolchat.tool_calling.caller import current_caller
+
+__all__ = [
+    "MAX_URL_BYTES",
+    "GuardMiddleware",
+    "ProtocolAdapter",
+    "RequestMiddleware",
+    "path_below_root",
+]
+
+
+_log = logging.getLogger("app.request")
+MAX_URL_BYTES = 60_000
+_SUSPICIOUS = re.compile(rb"%(?:[89A-Fa-f]|00)|[^\x00-\x7f]")
+"""Bytes that may not be UTF-8, and an encoded NUL; a query string without them needs no further check."""
+_WELL_FORMED_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_POLLED = ("/health/", "/metrics")
+"""Paths that programs request every few seconds; they are logged at DEBUG and not traced."""
+_PRIVATE = ("chat", "todo", "approvals")
+"""Paths that contain ids, which logs must not show."""
+_MAX_DETAIL = 300
+
+
+@dataclass(frozen=True, slots=True)
+class ProtocolAdapter:
+    """A foreign wire protocol, as the application and the guard see it; its code is in a folder of its own."""
+
+    prefix: str
+    """The prefix of all its paths, such as ``/v1/``."""
+    add_routes: Callable[[APIRouter], None]
+    """Adds its routes to the application's router."""
+    error_response: Callable[[ToolchatError, str], Response] = problems.error_response
+    """Answers with an error, given the request's id, in the protocol's format; the guard uses it, too."""
+    max_body_bytes: int = 0
+    """The longest body; 0: that of the service's own routes."""
+    resource_metadata: str = ""
+    """The path of its metadata for OAuth clients (RFC 9728), which a 401 of the prefix itself names."""
+
+
+class RequestMiddleware:
+    """The outermost middleware: what happens to every request, whichever route answers it.
+
+    - It accepts a well-formed ``X-Request-ID`` or creates one, and always sends it.
+    - It rejects a query string that is too long, is not UTF-8 or contains a NUL, before anything parses it.
+    - It turns an unexpected exception into an error response, and logs it.
+    - It logs one line when a request ends, at WARNING if the service failed it.
+
+    It is pure ASGI: a ``BaseHTTPMiddleware`` hides disconnects, and costs more than all of this.
+
+    Args:
+        app: the inner application.
+        protocols: foreign protocols; below their prefixes their error formats and body limits apply.
+        max_body_bytes: the longest body of all other requests.
+    """
+
+    def __init__(
+        self, app: ASGIApp, protocols: Sequence[ProtocolAdapter] = (), max_body_bytes: int = MAX_BODY_BYTES
+    ) -> None:
+        self._app = app
+        self._max_body_bytes = max_body_bytes
+        self._protocols = protocols
+        self._prefixes = tuple([each.prefix for each in protocols])
+        self._unread = UnreadAnswers()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a connection; only HTTP requests are guarded."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = _request_id(scope)
+        scope.setdefault("state", {})["request_id"] = request_id
+        token = current_request_id.set(request_id)
+        path = path_below_root(scope)
+        answer = _Answer(send, request_id, path, scope["state"], self._unread, connection_of(scope))
+        answer.max_body_bytes = self._max_body_bytes
+        observed = current_request.set(answer.observed)
+        is_polled = path.startswith(_POLLED)
+        if tracing.observer is not None and not is_polled:
+            answer.observed.span = tracing.observer.start_request(scope)
+        if _log.isEnabledFor(logging.DEBUG):
+            log_event(_log, logging.DEBUG, "request started", {"method": scope["method"], "path": _shown_path(path)})
+        if path.startswith(self._prefixes):
+            protocol = next(each for each in self._protocols if path.startswith(each.prefix))
+            scope["state"][ERROR_RESPONSE] = protocol.error_response
+            answer.max_body_bytes = protocol.max_body_bytes or self._max_body_bytes
+            if path == protocol.prefix:
+                answer.resource_metadata = protocol.resource_metadata
+        scope["state"][_ANSWER] = answer
+        try:
+            await self._answered(scope, receive, answer)
+        finally:
+            del scope["state"][_ANSWER]  # a reference cycle, which would keep the whole request for the collector
+            answer.end(scope, logging.DEBUG if is_polled else logging.INFO)
+            if answer.observed.span is not None:
+                answer.observed.span.leave()
+            current_request.reset(observed)
+            current_request_id.reset(token)
+
+    async def _answered(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
+        try:
+            _check_host(scope)
+            _check_query(scope)
+            await self._app(scope, receive, answer.send)
+        except ClientDisconnect:
+            answer.outcome = scope["state"]["outcome"] = CLIENT_GONE
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the server would answer without an id
+            await answer.fail(as_toolchat_error(error), scope)
+
+
+_ANSWER = "answer"
+"""The key of the request's state under which the guard finds the :class:`_Answer`."""
+
+
+class _Answer:
+    """Sends a response: adds the headers of every response, and records its status and its times."""
+
+    resource_metadata = ""
+    max_body_bytes = MAX_BODY_BYTES
+
+    def __init__(
+        self,
+        send: Send,
+        request_id: str,
+        path: str,
+        state: Mapping[str, Any],
+        unread: UnreadAnswers,
+        connection: Connection | None,
+    ) -> None:
+        self._send = send
+        self.observed = Request()
+        self._state = state
+        self._unread = unread
+        self._connection = connection
+        self._request_id = request_id
+        self._path = path
+        self.status = 0
+        self.outcome = ""
+        self.complete = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = [*message.get("headers", ()), (b"x-request-id", self._request_id.encode())]
+            if "form" in self._state:
+                overhead = self.observed.overhead(perf_counter()) * 1000
+                headers.append((b"x-toolchat-overhead-ms", b"%.3f" % overhead))
+            message["headers"] = with_security_headers(headers)
+            await self._begin(message)
+            return
+        if not self.observed.first_byte:
+            self.observed.first_byte = perf_counter()
+        if len(message.get("body", b"")) > PIECE_BYTES and self._connection is not None:
+            await self._send_pieces(message, self._connection)
+        else:
+            await self._send(message)
+        # After sending, not before: sending waits for a slow client, and until then that client can disconnect.
+        self.complete = not message.get("more_body", False)
+
+    async def _begin(self, message: Message) -> None:
+        # A response may start before the request's body has arrived, as a refusal does. The rest of the body would then
+        # be parsed as the next request, so the connection must end with this response.
+        if self._connection is None or not self._connection.is_receiving:
+            await self._send(message)
+            return
+        message["headers"].append((b"connection", b"close"))
+        await self._send(message)
+        self._connection.end_after_answer()
+
+    async def _send_pieces(self, message: Message, connection: Connection) -> None:
+        """Send a long body in pieces, so that the server does not buffer a second copy of it."""
+        body, more = message["body"], message.get("more_body", False)
+        if not more:
+            connection.allow_half_close()
+        with self._unread.counted(len(body), connection.abort):
+            for start in range(0, len(body), PIECE_BYTES):
+                end = start + PIECE_BYTES
+                piece = {"type": message["type"], "body": body[start:end], "more_body": more or end < len(body)}
+                await self._send(piece)
+
+    async def fail(self, error: ToolchatError, scope: Scope) -> None:
+        """Answer with an error, unless the response has started."""
+        record_failure(scope["state"], error)
+        if self.status == 0:
+            await refusal(error, scope["state"])(scope, Body(), self.send)
+
+    def end(self, scope: Scope, level: int) -> None:
+        """Count the request and log its end; a failure of the service is a warning."""
+        ended = perf_counter()
+        route: str = getattr(scope.get("route"), "path_format", OTHER)
+        outcome: str = self.outcome or self._state.get("outcome", "ok")
+        # A client that has left does not receive the error that was ready for it.
+        failure: ToolchatError | None = self._state.get(FAILURE) if outcome != CLIENT_GONE else None
+        self.observed.end(route, outcome, self._state, ended)
+        if (span := self.observed.span) is not None and span.is_recorded:
+            span.end_request(scope, _shown_path(self._path), route, self.status, outcome, failure)
+        if self.status >= 500 or (failure is not None and failure.status >= 500):
+            level = logging.WARNING
+        if _log.isEnabledFor(level):
+            line = {"method": scope["method"], "path": _shown_path(self._path), "route": route}
+            line |= {"status": self.status, "outcome": outcome, **self.observed.summary(ended)}
+            line.update(self._state.get("summary", {}))
+            if failure is not None and level == logging.WARNING:
+                line |= {"detail": failure.detail[:_MAX_DETAIL], **failure.log_fields}
+            log_event(_log, level, "request finished", line)
+
+
+async def _cancel_on_disconnect(app: ASGIApp, scope: Scope, receive: Receive, send: Send, body: Body) -> None:
+    """Run the application; if the client disconnects before the response is complete, cancel it."""
+    answer: _Answer = scope["state"][_ANSWER]
+    task = asyncio.current_task()
+
+    def cancel() -> None:
+        if task is not None and not answer.complete:
+            answer.outcome = scope["state"]["outcome"] = CLIENT_GONE
+            task.cancel()
+
+    stop = _watch(scope, receive, cancel)
+    try:
+        await app(scope, body, send)
+    except asyncio.CancelledError:
+        # Only our own cancellation ends here. One by the server must go on, also if both came at once: uncancel()
+        # then still counts the other one.
+        if answer.outcome != CLIENT_GONE or task is None or task.uncancel() > 0:
+            raise
+    finally:
+        stop()
+
+
+def _watch(scope: Scope, receive: Receive, on_disconnect: Callable[[], None]) -> Callable[[], object]:
+    """Call ``on_disconnect`` if the client disconnects; returns a function that ends the watch.
+
+    Our server reports a disconnect by a callback. Other servers report it by ``receive`` only, which needs a task for
+    each request.
+    """
+    connection = connection_of(scope)
+    if connection is not None:
+        return connection.on_disconnect(on_disconnect)
+
+    async def wait() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        on_disconnect()
+
+    return asyncio.create_task(wait()).cancel
+
+
+def path_below_root(scope: Scope) -> str:
+    """The path as the routes declare it: a server with a ``root_path`` puts that in front of every path."""
+    root: str = scope.get("root_path", "")
+    path: str = scope["path"]
+    return path[len(root) :] if root and path.startswith(f"{root}/") else path
+
+
+def _shown_path(path: str) -> str:
+    """A path for logs and traces: ids are hashed."""
+    first, *rest = path[:200].lstrip("/").split("/")
+    if first.lower() not in _PRIVATE:
+        return path[:200]
+    return "/".join(["", first, *(each if each in ("", "chat", "stream") else hashed(each) for each in rest)])
+
+
+def _request_id(scope: Scope) -> str:
+    for name, value in scope["headers"]:
+        if name == b"x-request-id":
+            return value.decode("ascii") if _WELL_FORMED_ID.fullmatch(value) else os.urandom(8).hex()
+    return os.urandom(8).hex()
+
+
+def _content_length(scope: Scope) -> int:
+    """The body's ``Content-Length``; 0 without one."""
+    return next((int(text) for name, text in scope["headers"] if name == b"content-length" and text.isdigit()), 0)
+
+
+def _check_host(scope: Scope) -> None:
+    """Require exactly one ``Host`` (RFC 9112, section 3.2): proxies that pick another one could be tricked."""
+    if scope["http_version"] != "1.0" and [name for name, _ in scope["headers"]].count(b"host") != 1:
+        raise InvalidRequest("the request must have exactly one Host header")
+
+
+def _check_query(scope: Scope) -> None:
+    query_string: bytes = scope["query_string"]
+    if len(query_string) > MAX_URL_BYTES:
+        raise TooLarge(f"the query string is longer than {MAX_URL_BYTES} bytes")
+    if not _SUSPICIOUS.search(query_string):
+        return
+    try:
+        text = decoded_query(scope)
+    except UnicodeDecodeError:
+        raise InvalidRequest("the query string is not UTF-8") from None
+    if "\x00" in text:
+        raise InvalidRequest("the query string contains a NUL character")
+
+
+class GuardMiddleware:
+    """Authenticates every request, then reads its body, and cancels it when the client disconnects.
+
+    It runs inside ``RequestMiddleware``, so that refusals have ids and log lines, too. A body is read as a whole, with
+    limits of size and time, before anything parses it, and only after authentication: a stranger's body would take
+    memory, and a place among the large ones.
+
+    Args:
+        app: the inner application.
+        access: the keys, tokens and hosts of the service.
+        body_timeout: seconds in which a body must arrive.
+    """
+
+    def __init__(self, app: ASGIApp, access: Access, *, body_timeout: float = 20) -> None:
+        self._app = app
+        self._authenticator = access.authenticator
+        self._bodies = Bodies(body_timeout)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Authenticate a request, or refuse it."""
+        # The caller of a background question was authenticated when it was accepted.
+        if scope["type"] not in ("http", "websocket") or BACKGROUND in scope.setdefault("state", {}):
+            await self._app(scope, receive, send)
+            return
+        address = self._authenticator.address(scope)
+        summary: dict[str, Any] = scope["state"].setdefault("summary", {})
+        if address:
+            summary["client"] = address
+        try:
+            caller = await self._authenticator.authenticate(scope, path_below_root(scope), address)
+            body = await self._read(scope, receive)
+        except ToolchatError as error:
+            await self._refuse(error, scope, receive, send)
+            return
+        if caller.principal.name:
+            summary["principal"] = caller.principal.name
+        token = current_caller.set(caller)
+        try:
+            if body is None:
+                await self._app(scope, receive, send)
+            else:
+                await _cancel_on_disconnect(self._app, scope, receive, send, body)
+        finally:
+            current_caller.reset(token)
+            if body is not None:
+                self._bodies.release(body)
+
+    async def _read(self, scope: Scope, receive: Receive) -> Body | None:
+        """Read the body of a request; ``None`` for a websocket."""
+        if scope["type"] == "websocket":
+            return None
+        if scope["method"] in ("GET", "HEAD"):
+            return Body()
+        if header(scope, b"content-encoding").lower() not in ("", "identity"):
+            raise UnsupportedMediaType("the body must be sent without Content-Encoding")
+        longest = scope["state"][_ANSWER].max_body_bytes
+        connection = connection_of(scope)
+        arrived = connection is not None and not connection.is_receiving
+        return await self._bodies.read(receive, longest, announced=_content_length(scope), arrived=arrived)
+
+    async def _refuse(self, error: ToolchatError, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":  # a close before the handshake becomes a 403
+            await send({"type": "websocket.close", "code": 1008, "reason": error.title})
+            return
+        record_failure(scope["state"], error)
+        if isinstance(error, Unauthorized) and (path := scope["state"][_ANSWER].resource_metadata):
+            # Host is the client's text, so it is quoted.
+            url = quote(f"{HTTPConnection(scope).base_url}{path[1:]}", safe=":/[]")
+            challenge = f'{error.headers["WWW-Authenticate"]}, resource_metadata="{url}"'
+            error.headers = {**error.headers, "WWW-Authenticate": challenge}
+        await refusal(error, scope["state"])(scope, receive, send)

@@ -1,0 +1,304 @@
+"""Parameters of questions: read from the URL of a GET or the JSON body of a POST, validated and documented."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from fastapi import Request
+from pydantic_core import from_json
+from starlette.types import Scope
+
+from toolchat.errors import InvalidRequest, UnsupportedMediaType, ValidationFailed
+from toolchat.service.access.hosts import header
+from toolchat.service.settings.typos import suggest
+
+__all__ = [
+    "LONGER_BY_POST",
+    "NOT_BLANK",
+    "NOT_BLANK_DESCRIPTION",
+    "Parameter",
+    "Parameters",
+    "checked_text",
+    "decoded_query",
+    "json_object",
+    "percent_decode",
+    "refuse_parameters",
+    "refuse_unknown",
+    "require_json",
+]
+
+NOT_BLANK: Mapping[str, Any] = {"not": {"pattern": r"\u0000|^[\s\u001c-\u001f\u0085]+$"}}
+"""The schema of a text that is empty or not blank, without NUL.
+
+It uses ``not`` because Swagger UI would show any other pattern to people; for them there is a description.
+"""
+NOT_BLANK_DESCRIPTION = "Not blank, without NUL"
+"""The same rule for descriptions."""
+
+LONGER_BY_POST = "; send a longer text in the JSON body of a POST"
+"""What to do about a text that is too long for a URL."""
+
+_JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter: a string, a list of strings, or a whole number."""
+
+    name: str
+    schema: Mapping[str, Any]
+    """JSON Schema; ``type`` (string, array or integer), ``maxLength``, ``maxItems`` and ``maximum`` are enforced."""
+    description: str
+    examples: Mapping[str, str] = field(default_factory=dict)
+    """For the documentation, by label."""
+
+    def convert(self, texts: Sequence[str], longest: int = 0) -> str | list[str] | int:
+        """Convert the strings that were sent for it, one for each occurrence, to its value.
+
+        Args:
+            texts: the strings.
+            longest: the limit of a text in a body; 0: the schema's.
+
+        Raises:
+            ValidationFailed: a single string is repeated, blank or too long, or a list is too long.
+        """
+        if self.schema["type"] == "array":
+            if len(texts) > self.schema["maxItems"]:
+                raise ValidationFailed(f"{self.name}: List should have at most {self.schema['maxItems']} items")
+            return list(texts)
+        if len(texts) > 1:
+            raise ValidationFailed(f"{self.name}: given more than once")
+        if self.schema["type"] == "integer":
+            return self._number(texts[0])
+        if "maxLength" not in self.schema:
+            return texts[0]
+        return checked_text(self.name, texts[0], longest or self.schema["maxLength"], "" if longest else LONGER_BY_POST)
+
+    def _number(self, text: str) -> int:
+        most: int = self.schema["maximum"]
+        if not (text.isascii() and text.isdigit() and len(text) <= len(str(most)) and int(text) <= most):
+            raise ValidationFailed(f"{self.name}: must be a whole number from 0 to {most}")
+        return int(text)
+
+    def strings_in(self, value: object) -> list[str]:
+        """The strings of a value in a JSON body.
+
+        Raises:
+            ValidationFailed: it has another type, or contains a NUL or a lone surrogate.
+        """
+        is_list = self.schema["type"] == "array"
+        if self.schema["type"] == "integer" and isinstance(value, int) and not isinstance(value, bool):
+            return [str(value)[:20]]
+        texts = value if is_list else [value]
+        if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
+            kind = {"array": "list of strings", "integer": "whole number"}.get(self.schema["type"], "string")
+            raise ValidationFailed(f"{self.name}: must be a {kind}")
+        for text in texts:
+            if "\x00" in text:
+                raise ValidationFailed(f"{self.name}: contains a NUL character")
+            if not text.isascii() and text.encode("utf-8", "replace").decode() != text:
+                raise ValidationFailed(f"{self.name}: contains a lone surrogate, which is half a character")
+        return texts
+
+    def in_url(self) -> dict[str, Any]:
+        """The parameter object of OpenAPI."""
+        shown = {"examples": {label: {"value": text} for label, text in self.examples.items()}} if self.examples else {}
+        parameter = {"name": self.name, "in": "query", "required": False, "description": self.description}
+        return parameter | {"schema": dict(self.schema)} | shown
+
+    def in_body(self) -> dict[str, Any]:
+        """The schema of the field of a body; its length is limited by a setting."""
+        schema = {name: value for name, value in self.schema.items() if name != "maxLength"}
+        limit = "; at most `QUESTION_MAX_CHARS` characters" if "maxLength" in self.schema else ""
+        return schema | {"description": f"{self.description}{limit}"}
+
+
+class Parameters:
+    """The parameters of a route's questions.
+
+    Args:
+        parameters: the known parameters; others are refused.
+        url_of_post: whether a POST accepts them in its URL, too, for compatibility.
+        rules: additional JSON Schema of a body, for the documentation; the route enforces it.
+    """
+
+    def __init__(
+        self, *parameters: Parameter, url_of_post: bool = False, rules: Mapping[str, Any] | None = None
+    ) -> None:
+        self._rules = rules or {}
+        self._known = {each.name: each for each in parameters}
+        self._url_of_post = url_of_post
+
+    async def read(self, request: Request) -> dict[str, Any]:
+        """The values of a request by name; missing parameters are absent.
+
+        Raises:
+            InvalidRequest: the body is not valid JSON.
+            UnsupportedMediaType: the body's content type is not JSON.
+            ValidationFailed: a parameter is unknown, repeated, of another type, blank or too long.
+        """
+        given: dict[str, list[str]] = {}
+        if request.scope["query_string"]:
+            for name, text in _pairs(request.scope["query_string"]):
+                given.setdefault(name, []).append(text)
+            refuse_unknown(given, self._known)
+        longest = 0
+        if request.method == "POST":
+            await self._add_body(request, given)
+            longest = request.app.state.question_max_chars
+        return {name: self._known[name].convert(texts, longest) for name, texts in given.items()}
+
+    async def _add_body(self, request: Request, given: dict[str, list[str]]) -> None:
+        if given and not self._url_of_post:
+            raise ValidationFailed(f"{next(iter(given))}: belongs in the JSON body of a POST, not in its URL")
+        body = await json_object(request)
+        refuse_unknown(body, self._known)
+        for name, value in body.items():
+            if name in given:
+                raise ValidationFailed(f"{name}: given in the URL and in the body")
+            given[name] = self._known[name].strings_in(value)
+
+    def documented(self, method: str) -> dict[str, Any]:
+        """Their part of an OpenAPI operation, for a route's ``openapi_extra``."""
+        url = {"parameters": [each.in_url() for each in self._known.values()]}
+        if method == "GET":
+            return url
+        return self._in_body() | (url if self._url_of_post else {})
+
+    def _in_body(self) -> dict[str, Any]:
+        properties = {name: each.in_body() for name, each in self._known.items()}
+        schema = {"type": "object", "properties": properties, "additionalProperties": False, **self._rules}
+        texts = [(label, each.name, text) for each in self._known.values() for label, text in each.examples.items()]
+        examples = {label: {"value": {name: text}} for label, name, text in texts}
+        return {"requestBody": {"required": False, "content": {_JSON: {"schema": schema, "examples": examples}}}}
+
+
+def _pairs(query_string: bytes) -> Iterator[tuple[str, str]]:
+    """The names and values of a query string; ``urllib.parse.parse_qsl`` takes three times as long."""
+    for pair in query_string.replace(b"+", b" ").split(b"&"):
+        if pair:
+            name, _, text = pair.partition(b"=")
+            if b"%" in pair:  # in the question, but hardly in the names and ids beside it
+                name, text = percent_decode(name), percent_decode(text)
+            yield name.decode("utf-8", "replace"), text.decode("utf-8", "replace")
+
+
+_DECODED = "decoded_query"
+_ESCAPES = re.compile(b"(?:%[0-9A-Fa-f]{2})+")
+
+
+def decoded_query(scope: Scope) -> str:
+    """The decoded query string of a request; raises ``UnicodeDecodeError`` if it is not UTF-8."""
+    state = scope["state"]
+    if _DECODED not in state:  # the guard and the route ask for it, and a Chinese question is long when it is encoded
+        state[_DECODED] = percent_decode(scope["query_string"].replace(b"+", b" ")).decode()
+    decoded: str = state[_DECODED]
+    return decoded
+
+
+def percent_decode(text: bytes) -> bytes:
+    """Decode the escapes of a URL, a run at a time; ``urllib.parse.unquote_to_bytes`` does it byte by byte."""
+    text = text.replace(b"%20", b" ")  # by far the most frequent one in English
+    if b"%" not in text:
+        return text
+    return _ESCAPES.sub(lambda run: bytes.fromhex(run[0].replace(b"%", b"").decode()), text)
+
+
+def checked_text(name: str, text: str, longest: int, hint: str = "") -> str:
+    """Check a string.
+
+    Raises:
+        ValidationFailed: it is blank or too long; the hint is added if it is too long.
+    """
+    if len(text) > longest:
+        raise ValidationFailed(f"{name}: must have at most {longest} characters, and has {len(text)}{hint}")
+    if text and not text.strip():
+        raise ValidationFailed(f"{name}: must not be blank")
+    return text
+
+
+def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
+    """Reject unknown parameter names.
+
+    A mistyped ``session_id`` would otherwise silently start a new conversation with every question.
+
+    Raises:
+        ValidationFailed: a name is unknown; the detail suggests a similar one.
+    """
+    for name in given:
+        if name not in known:
+            near = suggest(name[:64].lower().replace("_", ""), known)
+            meant = f"; did you mean {near}?" if near else f"; known: {', '.join(known) or 'none'}"
+            raise ValidationFailed(f"{_shown(name)}: there is no such parameter{meant}")
+
+
+async def refuse_parameters(request: Request) -> None:
+    """Reject query parameters; a dependency of routes that have none."""
+    refuse_unknown(request.query_params, ())
+
+
+def require_json(request: Request) -> None:
+    """Raise ``UnsupportedMediaType`` unless the body is sent as JSON.
+
+    A page of another site can send text/plain without a CORS preflight, but not application/json.
+    """
+    if header(request.scope, b"content-type").partition(";")[0].strip().lower() != _JSON:
+        raise UnsupportedMediaType(f"the body must be sent with Content-Type: {_JSON}")
+
+
+async def json_object(request: Request) -> dict[str, Any]:
+    """The JSON object in a request's body; empty without a body.
+
+    Raises:
+        InvalidRequest: the body is not valid JSON, or nested too deeply.
+        UnsupportedMediaType: ``Content-Type`` is not ``application/json``.
+        ValidationFailed: the body is not an object, or repeats a name.
+    """
+    body = await request.body()
+    if body or "content-type" in request.headers:
+        require_json(request)
+    try:
+        text = body.decode() or "{}"
+        _refuse_depth(text)
+        # Not pydantic's parser: it keeps the last of two values of one name, and a proxy may read the first (RFC 8259,
+        # section 4).
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_reject_constant)
+    except RecursionError:
+        raise InvalidRequest("body: is nested too deeply") from None
+    except ValueError as error:
+        reason = str(error).partition("; use sys.")[0]  # Python's advice about an integer of thousands of digits
+        raise InvalidRequest(f"body: is not valid JSON: {reason}") from None
+    if not isinstance(value, dict):
+        raise ValidationFailed("body: must be a JSON object")
+    return value
+
+
+def _refuse_depth(text: str) -> None:
+    """Reject nesting deeper than 200, which is pydantic's limit.
+
+    ``json.loads`` recurses until the stack is full; callbacks of the garbage collector then fail, too.
+    """
+    try:
+        from_json(text)
+    except ValueError as error:
+        if str(error).startswith("recursion limit"):
+            raise InvalidRequest("body: is nested too deeply") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValidationFailed(f"{_shown(name)}: given more than once")
+        found[name] = value
+    return found
+
+
+def _shown(name: str) -> str:
+    return name[:64].encode("utf-8", "replace").decode()
+
+
+def _reject_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not part of JSON")

@@ -1,0 +1,186 @@
+"""An active request: a question while it is being answered."""
+
+import time
+from collections.abc import Coroutine, Mapping
+from math import inf
+from typing import Any
+
+from fastapi import Request
+from starlette.requests import HTTPConnection
+
+from toolchat.chat.client import PromptSpec
+from toolchat.chat.memory import TURN_ID
+from toolchat.chat.request import Emit
+from toolchat.errors import DeadlineExceeded
+from toolchat.models.base import ChatResponse
+from toolchat.models.resilience import ModelTimeouts
+from toolchat.service.access.authentication import APPROVAL_HEADER
+from toolchat.service.access.principals import ALL_TOOLS, current_request_caller
+from toolchat.service.access.quotas import QuotaReservation
+from toolchat.service.api.approvals import ConsentAdvisor, PendingTurn
+from toolchat.service.api.body_limits import connection_of
+from toolchat.service.api.dependencies import session_of
+from toolchat.service.api.service import ServiceState
+from toolchat.service.observability import tracing
+from toolchat.service.observability.logs import hashed
+from toolchat.service.observability.message_content import LINK_FRAGMENT
+from toolchat.service.observability.metrics import OTHER
+from toolchat.tool_calling.context import CONVERSATION_ID
+
+__all__ = ["BACKGROUND", "IN_CHAT_PAGE", "ActiveRequest", "answer_document"]
+
+BACKGROUND = "background"
+"""The key of a request's state for the id of its background question and the journal of its turn."""
+IN_CHAT_PAGE = "in_chat_page"
+"""The key of a request's state: whether people see its answer in the page of another program."""
+
+_READING_SECONDS = 1
+"""Seconds after the deadline in which a client can still read the error."""
+
+
+class ActiveRequest:
+    """A question while it is being answered.
+
+    Args:
+        request: the HTTP request.
+        service: the running service.
+        prompt: the question, its tools and its advisors.
+        taken: the paused turn that the prompt resumes, if any.
+    """
+
+    notice = ""
+    """The text that asks for an approval; empty if none is needed. A stream ends with it."""
+
+    def __init__(
+        self, request: Request, service: ServiceState, prompt: PromptSpec, taken: PendingTurn | None = None
+    ) -> None:
+        self.service = service
+        self.reservation = QuotaReservation()
+        """The quota that it uses; set when it has a slot."""
+        self.prompt, self._consent = _with_consent(service, prompt, taken)
+        if (background := request.scope["state"].get(BACKGROUND)) is not None:
+            self.prompt = self.prompt.tool_context({TURN_ID: background[0]}).advisors(background[1])
+        conversation: str | None = prompt.request.context.get(CONVERSATION_ID)
+        self.session = session_of(conversation) if conversation else None
+        self.request_id: str = request.scope["state"]["request_id"]
+        state: dict[str, Any] = request.scope["state"]
+        state.setdefault("form", OTHER)  # from here on the request counts as a question
+        self._summary: dict[str, Any] = state.setdefault("summary", {})
+        if self.session:
+            self._summary["session"] = hashed(self.session)
+        self._scope = request.scope
+        self._connection = connection_of(request.scope)
+        self._started = time.perf_counter()
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a model answers; false if a single tool is run."""
+        return self.prompt.client is not self.service.manual_client
+
+    @property
+    def pending(self) -> Mapping[str, Any] | None:
+        """The approval that the answer waits for, if any: its id, its seconds, and the calls."""
+        return self._consent.pending
+
+    def complete(self) -> Coroutine[Any, Any, ChatResponse]:
+        """The complete answer.
+
+        Raises:
+            DeadlineExceeded: it took longer than ``REQUEST_TIMEOUT``.
+            ToolchatError: as ``CallSpec.response``.
+        """
+        return self._traced(self.prompt.call().response())
+
+    def stream(self, emit: Emit) -> Coroutine[Any, Any, ChatResponse]:
+        """The complete answer; its events go to ``emit``. Raises as :meth:`complete`."""
+        return self._traced(self.prompt.stream().response(emit))
+
+    def _traced(self, answering: Coroutine[Any, Any, ChatResponse]) -> Coroutine[Any, Any, ChatResponse]:
+        if tracing.observer is None or not tracing.observer.is_recorded() or not self.has_model:
+            return self._run(answering)
+        model, session = self.prompt.client.model, self._summary.get("session", "")
+        messages = self.prompt.request.messages
+        return tracing.observer.run_agent(model.provider, model.name, messages, session, self._run(answering))
+
+    async def _run(self, answering: Coroutine[Any, Any, ChatResponse]) -> ChatResponse:
+        limit = self.service.settings.request_timeout
+        if self._connection is not None:
+            # The deadline below ends the work; this ends the connection of a client that does not read its answer.
+            self._connection.abort_after(limit + _READING_SECONDS)
+        # As asyncio.timeout, at two thirds of the cost.
+        with ModelTimeouts(deadline=inf, idle=limit, error=lambda: _too_late(limit)):
+            response = await answering
+        self._record(response)
+        if self._consent.pending is None:
+            return response
+        self.notice = await self._ask_for_approval(self._consent.pending)
+        return response.with_text("\n\n".join(filter(None, (response.message.text, self.notice))))
+
+    async def _ask_for_approval(self, pending: dict[str, Any]) -> str:
+        """The text that asks for an approval: first for people, then for programs.
+
+        The link has a token if people see the answer in the page of another program, whose key they do not have. A
+        person who has decided with a token gets the next one in the answer.
+        """
+        identifier, names = pending["id"], ", ".join(call["name"] for call in pending["calls"])
+        for_programs = f"Waiting for approval of {names}: POST /approvals/{identifier}"
+        if "headers" not in self._scope:  # it came over standard input, so there is no page
+            return for_programs
+        connection, token = HTTPConnection(self._scope), ""
+        is_by_token = APPROVAL_HEADER in connection.headers
+        if is_by_token or self._scope["state"].get(IN_CHAT_PAGE):
+            token = await self.service.approvals.tokens.issue(identifier)
+        if is_by_token:
+            pending["token"] = token
+        link = f"{connection.base_url}playground/?approval={identifier}{token and LINK_FRAGMENT + token}"
+        return (
+            f"To approve or reject {names} within {pending['expires_in'] / 60:g} minutes, open {link}\n{for_programs}"
+        )
+
+    def _record(self, response: ChatResponse) -> None:
+        """Record the answer for the request's log line."""
+        calls = [
+            {"name": each.call.name[:64], "outcome": each.error_kind or "ok", "ms": each.duration_ms}
+            for each in response.executions
+        ]
+        self._summary |= {"rounds": response.rounds, "tool_calls": calls}
+
+    def document(self, response: ChatResponse) -> dict[str, Any]:
+        """The answer as a JSON document."""
+        document = answer_document(response, self.service.chat.model.provider)
+        document["duration_ms"] = round((time.perf_counter() - self._started) * 1000, 3)
+        document["request_id"] = self.request_id
+        if self.session:
+            document["session_id"] = self.session
+        return document | ({"approval": self._consent.pending} if self._consent.pending else {})
+
+
+def answer_document(response: ChatResponse, provider: str) -> dict[str, Any]:
+    """An answer with its turn summary; ``provider`` is used if the response does not name its own."""
+    return {
+        "answer": response.message.text,
+        "model": {"provider": response.provider or provider, "name": response.model},
+        "finish_reason": response.finish_reason,
+        "rounds": response.rounds,
+        "tool_calls": [each.to_dict() for each in response.executions],
+        "usage": response.usage.to_dict(),
+    }
+
+
+def _with_consent(
+    service: ServiceState, prompt: PromptSpec, taken: PendingTurn | None
+) -> tuple[PromptSpec, ConsentAdvisor]:
+    """Restrict a prompt to the caller's tools, and add the advisor that saves the turn if it needs an approval."""
+    principal = current_request_caller().principal
+    if principal.tools != ALL_TOOLS:
+        prompt = prompt.filter_tools(principal.may_use)
+    tools = prompt.request.tool_set
+    consent = ConsentAdvisor(service.approvals, prompt.own_advisors, tools, taken)
+    # An additional advisor means that this question builds an advisor chain of its own, so it is added only if the turn
+    # can pause: if a tool needs approval, or if a tool module's advisor may offer one. The memory offers no tools.
+    can_pause = bool(tools.guarded) or prompt.own_advisors not in ((), (service.memory_advisor,))
+    return (prompt.advisors(consent) if can_pause or taken else prompt), consent
+
+
+def _too_late(limit: float) -> DeadlineExceeded:
+    return DeadlineExceeded(f"the question was not answered within {limit:g} s")

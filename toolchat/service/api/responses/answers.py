@@ -1,0 +1,86 @@
+"""Answer a question in the format that the client accepts."""
+
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+from fastapi import Request, Response
+
+from toolchat.chat.client import PromptSpec
+from toolchat.service.api.approvals import PendingTurn
+from toolchat.service.api.dependencies import reject_prefetch
+from toolchat.service.api.idempotency import IdempotencyAdvisor, IdempotencyStore, IdempotentRequest
+from toolchat.service.api.problems import ERROR_RESPONSE
+from toolchat.service.api.responses.active_request import ActiveRequest
+from toolchat.service.api.responses.formats import AnswerFormat, accepted_format
+from toolchat.service.api.service import ServiceState, service_state
+
+__all__ = ["answer", "answer_once", "answer_prompt", "start_answer"]
+
+
+def answer(request: Request, query: str, tools: Sequence[object] = ()) -> Coroutine[Any, Any, Response]:
+    """Answer a question without a session.
+
+    Args:
+        request: the HTTP request.
+        query: the question.
+        tools: the tools to offer, as ``PromptSpec.tools`` takes them.
+
+    Raises:
+        ToolchatError: as :func:`answer_prompt`.
+    """
+    service = service_state(request)
+    return start_answer(request, service, service.chat.prompt(query).tools(*tools))
+
+
+def answer_prompt(
+    request: Request, prompt: PromptSpec, only: AnswerFormat | None = None, *, taken: PendingTurn | None = None
+) -> Coroutine[Any, Any, Response]:
+    """Answer a prompt.
+
+    Args:
+        request: the HTTP request.
+        prompt: the question, its tools and its advisors.
+        only: the format of a route that has a single one.
+        taken: the paused turn that the prompt resumes, if any.
+
+    Raises:
+        CrossSite: a page of another site sent the request, or a browser prefetches it.
+        ToolchatError: the question could not be answered; in a stream that has started, the error is its last piece.
+    """
+    return start_answer(request, service_state(request), prompt, only, taken)
+
+
+async def answer_once(
+    request: Request,
+    prompt: PromptSpec,
+    store: IdempotencyStore,
+    idempotent: IdempotentRequest,
+    only: AnswerFormat | None = None,
+) -> Response:
+    """Answer a prompt once for its idempotency key; a repeated request gets the first answer, and a header says so."""
+    # Before a stream begins, so that its headers can say it.
+    known = await store.find(idempotent)
+    response = await answer_prompt(request, prompt.advisors(IdempotencyAdvisor(store, idempotent, known)), only)
+    if known is not None:
+        response.headers["Idempotency-Replayed"] = "true"
+    return response
+
+
+async def start_answer(
+    request: Request,
+    service: ServiceState,
+    prompt: PromptSpec,
+    only: AnswerFormat | None = None,
+    taken: PendingTurn | None = None,
+) -> Response:
+    """As :func:`answer_prompt`, for callers that know the running service."""
+    reject_prefetch(request)  # even a question without effects costs money
+    form = accepted_format(request, only)
+    if response := form.short_circuit(request):
+        return response
+    state = request.scope["state"]
+    state["form"] = form.media_type
+    if form.error_response is not None:
+        # For the exception handlers, which answer an error before the first byte.
+        state[ERROR_RESPONSE] = form.error_response
+    return await form.respond(ActiveRequest(request, service, prompt, taken))

@@ -1,0 +1,291 @@
+"""Streamed answers: the events of ``text/event-stream``, and the response that sends them while the model writes.
+
+Event types: ``tool_call_started``, ``tool_call_progress``, ``tool_call_finished``, ``delta``, ``usage``, ``done`` and
+``error``; a notice of an advisor is sent under its own name, such as ``todo``.
+"""
+
+import asyncio
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, ClassVar
+
+from fastapi import Request, Response
+from pydantic_core import to_json
+from starlette.types import Receive, Scope, Send
+
+from toolchat.chat.request import ChatEvent, Notice
+from toolchat.errors import CLIENT_GONE, ToolchatError
+from toolchat.models.base import ChatResponse, TextDelta
+from toolchat.service.api.problems import as_toolchat_error, problem, record_failure
+from toolchat.service.api.responses.active_request import ActiveRequest
+from toolchat.service.api.responses.formats import AnswerFormat
+from toolchat.tool_calling.events import (
+    ToolCallFinished,
+    ToolCallProgress,
+    ToolCallStarted,
+    discard_event,
+    parse_arguments,
+)
+
+__all__ = [
+    "EVENT_SCHEMA",
+    "EventStream",
+    "EventWriter",
+    "ServerSentEvents",
+    "StreamFormat",
+    "StreamWriter",
+    "StreamedAnswer",
+]
+
+KEEP_ALIVE = b": keep-alive\n\n"
+
+EVENT_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["data"],
+    "properties": {
+        "event": {"type": "string"},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+        "id": {"type": "string"},
+    },
+}
+"""One event of a stream, for OpenAPI: readers apply the schema of ``text/event-stream`` to each event."""
+
+
+class StreamFormat(AnswerFormat):
+    """A format that is sent while the model writes."""
+
+    media_type = "text/event-stream"
+    parameters = "; charset=utf-8"
+    writer: Callable[[ActiveRequest], "StreamWriter"]
+    """Creates the writer of one answer; writers remember what they have written."""
+
+    async def respond(self, active: ActiveRequest) -> Response:
+        """See :meth:`AnswerFormat.respond`."""
+        return StreamedAnswer(active, self)
+
+    def headers(self, active: ActiveRequest, response: ChatResponse | None = None) -> dict[str, str]:
+        """See :meth:`AnswerFormat.headers`; nginx would otherwise buffer the stream."""
+        return super().headers(active, response) | {"X-Accel-Buffering": "no"}
+
+
+class StreamWriter(ABC):
+    """Encodes the events of one streamed answer as bytes; an event that the format does not have is empty."""
+
+    text_frame: tuple[bytes, bytes] | None = None
+    """The bytes around a piece of text as JSON, while the pieces differ in their text alone; the answer writes them.
+
+    A writer sets it after the first piece, and removes it as long as text needs more than that.
+    """
+
+    def __init__(self, active: ActiveRequest) -> None:
+        self.active = active
+
+    def keep_alive(self) -> bytes:
+        """The bytes that keep a silent stream open: a comment of server-sent events."""
+        return KEEP_ALIVE
+
+    @abstractmethod
+    def event(self, event: ChatEvent) -> bytes:
+        """Encode an event that occurs before the answer is complete."""
+
+    @abstractmethod
+    def done(self, response: ChatResponse) -> bytes:
+        """Encode the end: the complete answer."""
+
+    @abstractmethod
+    def on_error(self, error: ToolchatError) -> bytes:
+        """Encode an error after the first byte; it ends the stream."""
+
+
+_EXAMPLE = 'event: delta\ndata: {"text":"北京现在是 17:30。"}\n\nevent: done\ndata: {"answer":"北京现在是 17:30。"}\n\n'
+
+_EVENTS = (
+    "Events, each with a JSON object: `tool_call_started`, `tool_call_finished` (an entry of `tool_calls`), `delta` "
+    "(`text`), the notices of advisors, `usage`, then `done` (a ChatAnswer), or `error` (a Problem) and no `done`"
+)
+
+
+_TEXT_FRAME = (b'event: delta\ndata: {"text":', b"}\n\n")
+
+
+class EventWriter(StreamWriter):
+    """Writes each event as its type and a JSON object."""
+
+    def __init__(self, active: ActiveRequest) -> None:
+        super().__init__(active)
+        # A browser that loses the connection reconnects with this id, and gets 204 to stop it.
+        self._id = b"id: %b\n" % active.request_id.encode()
+
+    def keep_alive(self) -> bytes:
+        """See :meth:`StreamWriter.keep_alive`."""
+        return self._with_id(super().keep_alive())
+
+    def event(self, event: ChatEvent) -> bytes:
+        """See :meth:`StreamWriter.event`."""
+        if isinstance(event, TextDelta):
+            self.text_frame = _TEXT_FRAME
+            return self._write("delta", {"text": event.text})
+        if isinstance(event, ToolCallStarted):
+            return self._write("tool_call_started", _started(event))
+        if isinstance(event, ToolCallProgress):
+            return self._write("tool_call_progress", event.to_dict())
+        if isinstance(event, ToolCallFinished):
+            return self._write("tool_call_finished", event.to_dict())
+        return self._write(event.name, event.data) if isinstance(event, Notice) else b""
+
+    def done(self, response: ChatResponse) -> bytes:
+        """See :meth:`StreamWriter.done`."""
+        usage = self._write("usage", response.usage.to_dict())
+        return usage + self._write("done", self.active.document(response))
+
+    def on_error(self, error: ToolchatError) -> bytes:
+        """See :meth:`StreamWriter.on_error`; a problem document."""
+        return self._write("error", problem(error, self.active.request_id))
+
+    def _write(self, name: str, data: Mapping[str, Any]) -> bytes:
+        return self._with_id(b"event: %b\ndata: %b\n\n" % (name.encode(), to_json(data, inf_nan_mode="strings")))
+
+    def _with_id(self, piece: bytes) -> bytes:
+        identifier, self._id = self._id, b""
+        return identifier + piece
+
+
+def _started(event: ToolCallStarted) -> dict[str, Any]:
+    call = event.call
+    return {"id": call.id, "name": call.name, "arguments": parse_arguments(call), "round": event.round}
+
+
+class ServerSentEvents(StreamFormat):
+    """Server-sent events, each with a JSON object."""
+
+    documentation: ClassVar = {"schema": {**EVENT_SCHEMA, "description": _EVENTS}, "example": _EXAMPLE}
+    writer = EventWriter
+
+    def short_circuit(self, request: Request) -> Response | None:
+        """Answer a browser that reconnects with 204, which stops it; else the model would run twice."""
+        if "last-event-id" not in request.headers:
+            return None
+        return Response(status_code=204, headers={"Cache-Control": "no-store"})
+
+
+class EventStream(Response):
+    """Sends a response in pieces while its end is still being produced.
+
+    The status line goes out with the first piece, so that an error before it still has its own HTTP status; it is
+    raised, and the exception handlers answer. After the first piece an error becomes the last piece. Comments keep a
+    silent stream open: proxies close connections that are silent for 60 s.
+
+    Args:
+        media_type: the media type with its parameters.
+        keep_alive: the longest silence in seconds.
+    """
+
+    def __init__(self, media_type: str, keep_alive: float) -> None:
+        super().__init__(media_type=media_type)
+        del self.headers["content-length"]
+        self._longest_silence = keep_alive
+        self.started = False
+        """Whether the status line and the headers have been sent."""
+        self._writing = False
+        self._last_sent = time.monotonic()
+
+    async def produce(self) -> bytes:
+        """Send pieces by :meth:`write`, and return the last one."""
+        raise NotImplementedError
+
+    def on_error(self, error: ToolchatError) -> bytes:
+        """Encode an error after the first piece."""
+        raise NotImplementedError
+
+    def keep_alive(self) -> bytes:
+        """The bytes that keep a silent stream open: a comment of server-sent events."""
+        return KEEP_ALIVE
+
+    def answer_headers(self) -> Mapping[str, str]:
+        """The headers that are known when the first piece is sent."""
+        return {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        """Answer one request."""
+        self._send = send
+        keep_alive = asyncio.create_task(self._keep_open())
+        try:
+            await self._answer(scope["state"])
+        finally:
+            keep_alive.cancel()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _answer(self, state: dict[str, Any]) -> None:
+        try:
+            await self.write(await self.produce())
+        except (Exception, asyncio.CancelledError) as error:
+            # Before the first byte the handlers answer with a status; without a client there is nobody to write to.
+            client_is_gone = isinstance(error, asyncio.CancelledError) and state.get("outcome") == CLIENT_GONE
+            if not self.started or client_is_gone:
+                raise
+            last = as_toolchat_error(error)
+            record_failure(state, last)
+            await self.write(self.on_error(last))
+
+    async def write(self, piece: bytes) -> None:
+        """Send a piece."""
+        if not self.started:
+            self.started = True
+            self.headers.update(self.answer_headers())
+            await self._send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        self._writing = True
+        try:
+            await self._send({"type": "http.response.body", "body": piece, "more_body": True})
+        finally:
+            self._writing = False
+            self._last_sent = time.monotonic()
+
+    async def _keep_open(self) -> None:
+        while True:
+            silent = time.monotonic() - self._last_sent
+            if silent >= self._longest_silence:
+                silent = 0
+                if not self._writing:  # a piece that waits for a slow client is not silence
+                    await self.write(self.keep_alive())
+            await asyncio.sleep(self._longest_silence - silent)
+
+
+class StreamedAnswer(EventStream):
+    """Sends an answer while the model writes it."""
+
+    def __init__(self, active: ActiveRequest, form: StreamFormat) -> None:
+        super().__init__(form.media_type + form.parameters, active.service.tuning.stream_keep_alive)
+        self._active = active
+        self._form = form
+        self._writer = form.writer(active)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request within the limit of concurrent requests."""
+        async with self._active.service.admission.slot() as self._active.reservation:
+            await super().__call__(scope, receive, send)
+
+    async def produce(self) -> bytes:
+        """See :meth:`EventStream.produce`."""
+        response = await self._form.finish(self._active, await self._active.stream(self._emit))
+        return self._writer.done(response)
+
+    def on_error(self, error: ToolchatError) -> bytes:
+        """See :meth:`EventStream.on_error`."""
+        return self._writer.on_error(error)
+
+    def keep_alive(self) -> bytes:
+        """See :meth:`EventStream.keep_alive`."""
+        return self._writer.keep_alive()
+
+    def answer_headers(self) -> Mapping[str, str]:
+        """See :meth:`EventStream.answer_headers`."""
+        return self._form.headers(self._active)
+
+    def _emit(self, event: ChatEvent) -> Coroutine[Any, Any, None]:
+        frame = self._writer.text_frame
+        if frame is not None and isinstance(event, TextDelta):
+            # Nearly every event is the next piece of a text, so it is encoded here, whatever the format.
+            return self.write(frame[0] + to_json(event.text) + frame[1])
+        piece = self._writer.event(event)
+        return self.write(piece) if piece else discard_event(event)

@@ -1,0 +1,144 @@
+"""Response formats, and their choice by ``Accept``: plain text, JSON, or a stream (``event_stream.py``)."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from fastapi import Request, Response
+from pydantic_core import to_json
+
+from toolchat.errors import NotAcceptable, ToolchatError
+from toolchat.models.base import ChatResponse
+from toolchat.service.api.headers import answer_headers
+from toolchat.service.api.responses.active_request import ActiveRequest
+
+__all__ = ["AnswerFormat", "BufferedFormat", "JsonDocument", "PlainText", "accepted_format", "negotiate"]
+
+
+class AnswerFormat(ABC):
+    """A response format: its media type, its documentation, and the headers and errors that differ from others."""
+
+    media_type: ClassVar[str]
+    """The media type without parameters, as in ``Accept`` and OpenAPI."""
+    parameters: ClassVar[str] = ""
+    """The parameters of ``Content-Type``, such as ``; charset=utf-8``."""
+    documentation: ClassVar[dict[str, Any]]
+    """The media type object of OpenAPI: a schema and an example."""
+    negotiated: ClassVar[bool] = True
+    """Whether ``Accept`` must allow it; false if another part of the request chooses the format."""
+    error_response: Callable[[ToolchatError, str], Response] | None = None
+    """Answers with an error before the first byte, given the request's id; ``None``: as the request's protocol does."""
+
+    def short_circuit(self, request: Request) -> Response | None:  # noqa: ARG002
+        """Answer a request without the model; ``None`` if the model is needed, as for nearly all requests."""
+        return None
+
+    async def finish(self, active: ActiveRequest, response: ChatResponse) -> ChatResponse:  # noqa: ARG002
+        """Change or save a complete answer before it is sent."""
+        return response
+
+    @abstractmethod
+    async def respond(self, active: ActiveRequest) -> Response:
+        """Answer a question; raises ``ToolchatError`` before the first byte."""
+
+    def headers(self, active: ActiveRequest, response: ChatResponse | None = None) -> dict[str, str]:
+        """The headers of an answer, computed when they are sent; a stream's go out before there is a ``response``."""
+        return answer_headers(active, response)
+
+
+class BufferedFormat(AnswerFormat):
+    """A format that is sent when the answer is complete."""
+
+    async def respond(self, active: ActiveRequest) -> Response:
+        """See :meth:`AnswerFormat.respond`."""
+        async with active.service.admission.slot() as active.reservation:
+            response = await self.finish(active, await active.complete())
+        headers = self.headers(active, response)
+        return Response(self.render(active, response), media_type=self.media_type + self.parameters, headers=headers)
+
+    @abstractmethod
+    def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:
+        """The body of the response."""
+
+
+class PlainText(BufferedFormat):
+    """The text of the answer; the default format."""
+
+    media_type = "text/plain"
+    parameters = "; charset=utf-8"
+    documentation: ClassVar = {"schema": {"type": "string"}, "example": "北京现在是 17:30。"}
+
+    def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:  # noqa: ARG002
+        """See :meth:`BufferedFormat.render`."""
+        return response.message.text.encode()
+
+
+class JsonDocument(BufferedFormat):
+    """The answer with its tool calls, tokens and duration; ``ChatAnswer`` in OpenAPI."""
+
+    media_type = "application/json"
+    documentation: ClassVar = {"schema": {"$ref": "#/components/schemas/ChatAnswer"}}
+
+    def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:
+        """See :meth:`BufferedFormat.render`."""
+        return to_json(active.document(response), inf_nan_mode="strings")
+
+
+def accepted_format(request: Request, only: AnswerFormat | None = None) -> AnswerFormat:
+    """Choose the format of a response.
+
+    Args:
+        request: the HTTP request; its application lists the formats in the order in which ``*/*`` prefers them.
+        only: the format of a route that has a single one.
+
+    Raises:
+        NotAcceptable: ``Accept`` excludes every format.
+    """
+    if only is not None and not only.negotiated:
+        return only
+    forms: tuple[AnswerFormat, ...] = (only,) if only else request.app.state["answer_formats"]
+    accept = [value.decode("latin-1") for name, value in request.scope["headers"] if name == b"accept"]
+    return negotiate(",".join(accept), forms)
+
+
+@lru_cache(maxsize=256)
+def negotiate(accept: str, forms: tuple[AnswerFormat, ...]) -> AnswerFormat:
+    """Choose by quality, then by how exactly a range names the format, then by the order of the header.
+
+    Raises:
+        NotAcceptable: the header excludes every format.
+    """
+    if not accept.strip():
+        return forms[0]
+    # Bounded, since the header is the client's and every range is compared with every format.
+    ranges = [_media_range(part) for part in accept[:4096].split(",")]
+    rank, best = max(((_rank(form, ranges), form) for form in forms), key=lambda ranked: ranked[0])
+    if rank[0] <= 0:
+        raise NotAcceptable(_refusal(forms))
+    return best
+
+
+def _refusal(forms: Sequence[AnswerFormat]) -> str:
+    if len(forms) == 1:
+        return f"the only form here is {forms[0].media_type}"
+    return f"Accept allows none of {', '.join(form.media_type for form in forms)}"
+
+
+def _media_range(part: str) -> tuple[str, float]:
+    name, *parameters = (piece.strip().lower() for piece in part.split(";"))
+    quality = next((each[2:] for each in parameters if each.startswith("q=")), "1")
+    try:
+        return name, min(max(float(quality), 0.0), 1.0)
+    except ValueError:
+        return name, 0.0
+
+
+def _rank(form: AnswerFormat, ranges: list[tuple[str, float]]) -> tuple[float, int, int]:
+    main_type = form.media_type.split("/", 1)[0]
+    for exactness, wanted in ((2, form.media_type), (1, f"{main_type}/*"), (0, "*/*")):
+        for position, (name, quality) in enumerate(ranges):
+            if name == wanted:
+                # If only a wildcard matches, all formats have the same rank, and max keeps the first.
+                return quality, exactness, -position
+    return 0.0, 0, 0

@@ -1,0 +1,355 @@
+"""Sessions: their ids, their parameters, the fields of a stored conversation, and the routes of ``/chat``."""
+
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Request, Response
+from pydantic_core import to_json
+
+from toolchat.chat.advisors.base import Advisor
+from toolchat.chat.client import PromptSpec
+from toolchat.chat.memory import REPLACED_TURNS, Turn
+from toolchat.chat.session_records import parse_turn_summary, to_records
+from toolchat.errors import NotFound, SessionBusy, StoreUnavailable, ValidationFailed
+from toolchat.messages import Message, SystemMessage, UserMessage, immutable
+from toolchat.service.access.hosts import header
+from toolchat.service.access.principals import current_request_caller
+from toolchat.service.api.background.routes import accept, accepted, background, resume, stream
+from toolchat.service.api.call_limit import call_count_key
+from toolchat.service.api.dependencies import scoped_key, session_of
+from toolchat.service.api.fast_router import MAX_QUERY_CHARS, QuestionRoute, question_routes
+from toolchat.service.api.parameters import NOT_BLANK, NOT_BLANK_DESCRIPTION, Parameter, Parameters, refuse_parameters
+from toolchat.service.api.problems import problems
+from toolchat.service.api.responses import EVENTS, answer_prompt
+from toolchat.service.api.responses.formats import AnswerFormat
+from toolchat.service.api.schemas import SESSION_RESPONSES, STREAM_RESPONSES, Conversation, SessionEntry
+from toolchat.service.api.service import Service, ServiceState, service_state
+from toolchat.tool_calling.context import CONVERSATION_ID
+
+__all__ = [
+    "SESSION_HEADER",
+    "SESSION_ID_PATTERN",
+    "SessionParameters",
+    "SessionPath",
+    "SessionQuestion",
+    "add_routes",
+    "answer_in_session",
+    "conversation_by_header",
+    "conversation_of",
+    "conversation_or_new",
+    "conversation_prompt",
+    "last_turn",
+]
+
+
+SESSION_ID_PATTERN = "(?!(?:chat|stream)$)[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+"""The pattern of session ids; they are part of paths, in which some names are reserved, and of stored keys."""
+
+_SESSION_ID = re.compile(SESSION_ID_PATTERN)
+_RULE = "must be 1-64 characters of A-Z a-z 0-9 . _ -, starting with a letter or a digit"
+_RESERVED = ("chat", "stream")
+_QUESTION = {"type": "string", "maxLength": MAX_QUERY_CHARS, **NOT_BLANK}
+_SESSION = Parameter(
+    "sessionId",
+    {"type": "string", "pattern": f"^({SESSION_ID_PATTERN})?$"},
+    "The session of the question; missing or empty: a new one",
+)
+_REPLACED = Parameter(
+    "replaceTurns",
+    {"type": "integer", "minimum": 0, "maximum": 1000},
+    "Number of the session's newest turns that this question and its answer replace",
+)
+_TOOLS = Parameter(
+    "tools",
+    {"type": "array", "items": {"type": "string"}, "maxItems": 50},
+    "Names of the tools to offer, separated by commas in a URL; empty: none; missing: all",
+)
+
+
+def conversation_of(given: str, field: str = "sessionId") -> str:
+    """The conversation id of a session id, scoped to the current principal; ``field`` names it in errors.
+
+    Raises:
+        ValidationFailed: the session id is malformed or reserved.
+    """
+    if given in _RESERVED:
+        raise ValidationFailed(f"{field}: {given} is reserved")
+    if not _SESSION_ID.fullmatch(given):
+        raise ValidationFailed(f"{field}: {_RULE}")
+    return scoped_key(given)
+
+
+def conversation_or_new(given: str) -> str:
+    """As :func:`conversation_of`; an empty id becomes a new one of 128 random bits."""
+    return conversation_of(given or secrets.token_hex(16))
+
+
+SESSION_HEADER: dict[str, Any] = {
+    "name": "X-Session-ID",
+    "in": "header",
+    "required": False,
+    "description": "The session whose conversation the service stores; without it the messages are the conversation",
+    "schema": {"type": "string", "pattern": f"^({SESSION_ID_PATTERN})?$"},
+}
+"""The header by which a request with a whole conversation can use a session instead; for OpenAPI."""
+
+
+def conversation_by_header(request: Request) -> str:
+    """The conversation id of ``X-Session-ID``; empty without it; raises as :func:`conversation_of`."""
+    given = header(request.scope, b"x-session-id")
+    return conversation_of(given, "X-Session-ID") if given else ""
+
+
+def last_turn(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The system messages, the last question and everything after it; the session stores the earlier messages."""
+    begin = max((place for place, each in enumerate(messages) if isinstance(each, UserMessage)), default=0)
+    return (*(each for each in messages[:begin] if isinstance(each, SystemMessage)), *messages[begin:])
+
+
+def conversation_prompt(
+    service: ServiceState,
+    message: str | Sequence[Message],
+    conversation: str,
+    *,
+    tools: Sequence[object] = (),
+    advisors: Sequence[Advisor] = (),
+    context: Mapping[str, Any] | None = None,
+) -> PromptSpec:
+    """Put together the prompt for the next turn: messages, tools, memory, advisors and the conversation's id.
+
+    Args:
+        service: the running service.
+        message: the user's message, or the messages of a client that sends the whole conversation.
+        conversation: the id of a remembered conversation; empty if the service does not remember it.
+        tools: what ``PromptSpec.tools`` takes, in one tuple or list.
+        advisors: advisors in addition to the memory's.
+        context: values for tools and advisors in addition to the conversation's id.
+    """
+    prompt = service.chat.prompt(message if isinstance(message, str) or not conversation else last_turn(message))
+    if conversation:
+        advisors = (service.memory_advisor, *advisors)
+    elif advisors:
+        # Advisors of tools store state under a conversation; this one lasts for one request.
+        conversation = conversation_or_new("")
+    values = {**(context or {}), CONVERSATION_ID: conversation} if conversation else context
+    prompt = prompt.tools(tools).advisors(*advisors) if advisors else prompt.tools(tools)
+    return prompt.tool_context(values) if values else prompt
+
+
+@immutable
+class SessionQuestion:
+    """A question in a session."""
+
+    text: str
+    conversation: str
+    """See :func:`conversation_of`."""
+    tools: Sequence[str] | None = None
+    """Names of the tools to offer; ``None``: all."""
+    replaced_turns: int = 0
+    """How many of the session's newest turns it replaces."""
+
+
+class SessionParameters:
+    """The parameters of a route that answers in a session: ``userInput`` or ``query``, ``sessionId``, and ``tools``.
+
+    Args:
+        examples: questions for the documentation, by label.
+        default: the question if none is sent; without a default a question is required.
+        choosing: whether the client can choose the tools.
+    """
+
+    def __init__(self, examples: Mapping[str, str], default: str = "", *, choosing: bool = True) -> None:
+        self._default = default
+        # Only one name has examples: Swagger UI fills in both, and the question would be sent twice.
+        names = ("query", "userInput") if default else ("userInput", "query")
+        schema = _QUESTION | ({"default": default} if default else {})
+        description = f"The question. {NOT_BLANK_DESCRIPTION}.{' Missing or empty: the default.' if default else ''}"
+        first = Parameter(names[0], schema, description, examples)
+        alias = Parameter(names[1], _QUESTION, f"An alias of `{names[0]}`")
+        given = [{"required": [name], "properties": {name: {"minLength": 1}}} for name in names]
+        needed = {} if default else {"anyOf": given}
+        rules = {"not": {"allOf": given}, **needed}
+        self._parameters = Parameters(first, alias, _SESSION, _REPLACED, *([_TOOLS] if choosing else []), rules=rules)
+        self.documented = self._parameters.documented
+
+    async def read(self, request: Request) -> SessionQuestion:
+        """The question of a request; raises as :meth:`Parameters.read`, and if it is ambiguous or missing."""
+        given = await self._parameters.read(request)
+        one, other = given.get("userInput", ""), given.get("query", "")
+        if one and other and one != other:
+            raise ValidationFailed("userInput: userInput and query differ; send one of them")
+        question = one or other or self._default
+        if not question:
+            raise ValidationFailed("query: is missing or blank")
+        parts = [part for text in given.get("tools", ()) for part in text.split(",")]
+        tools = [part.strip() for part in parts if part.strip()] if "tools" in given else None
+        conversation = conversation_or_new(given.get("sessionId", ""))
+        return SessionQuestion(question, conversation, tools, given.get("replaceTurns", 0))
+
+
+async def answer_in_session(
+    request: Request,
+    question: SessionQuestion,
+    path: str,
+    *,
+    tools: Sequence[object] = (),
+    advisors: Sequence[Advisor] = (),
+    context: Mapping[str, Any] | None = None,
+    form: AnswerFormat | None = None,
+) -> Response:
+    """Answer the next question of a session, in the format that the client accepts.
+
+    A ``POST`` with ``Prefer: respond-async`` is answered in the background.
+
+    Args:
+        request: the HTTP request.
+        question: the question and its conversation.
+        path: where a question in the background is posted again.
+        tools: the tools to offer, as ``PromptSpec.tools`` takes them.
+        advisors: advisors in addition to the memory.
+        context: values for tools and advisors in addition to the conversation id.
+        form: the format of a route that has a single one.
+
+    Raises:
+        CrossSite: a page of another site sent the request, or a browser prefetches it.
+        ToolchatError: as ``answer_prompt``; also ``SessionBusy`` and ``StoreUnavailable``.
+    """
+    if request.method == "POST" and "respond-async" in request.headers.get("prefer", "").lower():
+        accepted_question = await accept(request, path, _posted(question))
+        is_stream = form is EVENTS or EVENTS.media_type in request.headers.get("accept", "")
+        return stream(request, accepted_question) if is_stream else accepted(request, accepted_question)
+    service = service_state(request)
+    if question.replaced_turns:
+        context = {**(context or {}), REPLACED_TURNS: question.replaced_turns}
+    prompt = conversation_prompt(
+        service, question.text, question.conversation, tools=tools, advisors=advisors, context=context
+    )
+    return await answer_prompt(request, prompt, form)
+
+
+router = APIRouter(tags=["Chat"])
+
+_PARAMETERS = SessionParameters({"中文": "北京现在几点？", "English": "What time is it in London?"})
+SessionPath = Annotated[
+    str,
+    # For the documentation only: conversation_of has a clearer message.
+    Path(alias="sessionId", description="The session id", json_schema_extra={"pattern": f"^{SESSION_ID_PATTERN}$"}),
+]
+
+
+async def chat(request: Request) -> Response:
+    """Answer the next question of a session; the model receives the earlier turns.
+
+    The questions of a session are answered one after another. The response header `X-Session-ID` has the session's id.
+    A `POST` with `Prefer: respond-async` gets 202, and is answered in the background: see `/questions/{identifier}`.
+    """
+    return await _ask(request)
+
+
+async def chat_stream(request: Request) -> Response:
+    """Answer as `/chat`, but always as server-sent events, while the model writes and tools run.
+
+    If a browser reconnects (`Last-Event-ID`), it gets the remaining events of a background question. For any other
+    question it gets 204, so that the model does not run twice.
+    """
+    return (await resume(request) if "last-event-id" in request.headers else None) or await _ask(request, EVENTS)
+
+
+@router.get(
+    "/sessions",
+    response_model=list[SessionEntry],
+    dependencies=[Depends(refuse_parameters)],
+    responses=problems(StoreUnavailable, ValidationFailed),
+    summary="List sessions",
+)
+async def sessions(request: Request, service: Service) -> Response:
+    """List the newest sessions of the client's key, the last used first; empty without a key.
+
+    `running` is the id of a question that is answered in the background: see `/questions/{identifier}`. `approval` is
+    the id of an answer that waits for approval: see `/approvals/{identifier}`.
+    """
+    owner = current_request_caller().principal.owner
+    running = background(request).of_sessions(owner)
+    shown = await service.sessions.sessions(owner.removesuffix("/"))
+    for each in shown:
+        if each["session_id"] in running:
+            each["running"] = running[each["session_id"]]
+        if "approval" in each and not await service.approvals.is_waiting(each["approval"]):
+            del each["approval"]
+    return Response(to_json(shown), media_type="application/json", headers={"Cache-Control": "no-store"})
+
+
+@router.get(
+    "/chat/{sessionId}",
+    response_model=Conversation,
+    dependencies=[Depends(refuse_parameters)],
+    responses=problems(NotFound, ValidationFailed, StoreUnavailable),
+    summary="Show a conversation",
+)
+async def show(service: Service, session: SessionPath) -> Response:
+    """List the stored messages of a conversation, oldest first.
+
+    The last message of a turn carries its `tool_calls`, `usage`, `duration_ms` and `model`, which are not sent to the
+    model again.
+    """
+    conversation = conversation_of(session)
+    turns = await service.memory.turns(conversation)
+    if not turns and not await service.approvals.waits_in(conversation):
+        raise NotFound("no conversation is stored under this id")
+    document = {
+        "session_id": session,
+        "turns": len(turns),
+        "messages": [record for turn in turns for record in _shown(turn)],
+    }
+    body = to_json(document, inf_nan_mode="strings")
+    return Response(body, media_type="application/json", headers={"Cache-Control": "no-store"})
+
+
+@router.delete(
+    "/chat/{sessionId}",
+    status_code=204,
+    dependencies=[Depends(refuse_parameters)],
+    responses=problems(SessionBusy, ValidationFailed, StoreUnavailable),
+    summary="Delete a conversation",
+)
+async def forget(service: Service, session: SessionPath) -> Response:
+    """Delete a conversation and everything stored with it, after its running turn; 204 even if it does not exist."""
+    conversation = conversation_of(session)
+    # Deleted while the session is locked: an answer that paused in the meantime would survive its conversation.
+    delete_approvals = partial(service.approvals.delete, conversation)
+    stored_keys = (*service.tools.state_keys(conversation), call_count_key(conversation))
+    await service.memory.delete(conversation, *stored_keys, then=delete_approvals)
+    await service.sessions.remove(conversation)
+    return Response(status_code=204)
+
+
+def add_routes(added: APIRouter) -> None:
+    """Add the routes of sessions."""
+    asked = partial(
+        question_routes, added, parameters=_PARAMETERS, tags=router.tags, route_class_override=QuestionRoute
+    )
+    asked(path="/chat", responses=SESSION_RESPONSES, summary="Ask in a session")(chat)
+    streamed = "Ask in a session, answered as server-sent events"
+    asked(path="/chat/stream", responses=STREAM_RESPONSES, summary=streamed)(chat_stream)
+    added.include_router(router)
+
+
+def _shown(turn: Turn) -> list[dict[str, Any]]:
+    *records, answer = to_records(turn.messages)
+    return [*records, answer | parse_turn_summary(turn.summary)]
+
+
+async def _ask(request: Request, form: AnswerFormat | None = None) -> Response:
+    question = await _PARAMETERS.read(request)
+    offered, advisors = service_state(request).tools.for_conversation(question.tools)
+    return await answer_in_session(request, question, "/chat", tools=offered, advisors=advisors, form=form)
+
+
+def _posted(question: SessionQuestion) -> dict[str, Any]:
+    """The JSON body of a question, with its session's id even if that is new."""
+    body: dict[str, Any] = {"userInput": question.text, "sessionId": session_of(question.conversation)}
+    body |= {} if question.tools is None else {"tools": question.tools}
+    return body | ({"replaceTurns": question.replaced_turns} if question.replaced_turns else {})

@@ -1,0 +1,84 @@
+"""Routes about the service itself: the index, health probes, metrics, and the list of tools."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import APIRouter, Request
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.openmetrics import exposition as openmetrics
+from starlette.responses import PlainTextResponse, Response
+
+from toolchat import __version__
+from toolchat.errors import Draining
+from toolchat.service.api.fast_router import ReadRoute
+from toolchat.service.api.problems import problems
+from toolchat.service.api.schemas import Health, Index, ToolModuleDescription
+from toolchat.service.api.service import Service
+from toolchat.service.api.tool_routes import describe_usable
+from toolchat.service.observability.multiprocess import registry
+
+__all__ = ["router"]
+
+
+router = APIRouter(tags=["Service"], route_class=ReadRoute)
+
+
+@router.get("/", response_model=Index, summary="List the endpoints")
+async def index(request: Request, service: Service) -> dict[str, Any]:
+    """List the endpoints, the chat model and the documentation."""
+    paths = request.app.openapi()["paths"]
+    return {
+        "name": "toolchat",
+        "version": __version__,
+        "chat_model": service.model_label,
+        "documentation": "/docs",
+        "playground": "/playground",
+        "question_max_chars": service.settings.question_max_chars,
+        "endpoints": {path: _described(methods) for path, methods in paths.items()},
+    }
+
+
+def _described(methods: Mapping[str, Mapping[str, Any]]) -> str:
+    return "; ".join(f"{method.upper()}: {operation.get('summary', '')}" for method, operation in methods.items())
+
+
+@router.get(
+    "/tools", response_model=list[ToolModuleDescription], response_model_exclude_unset=True, summary="List the tools"
+)
+async def tools(service: Service) -> list[dict[str, Any]]:
+    """List every tool module: its tools' definitions, or why it is not registered and which variable to set."""
+    return describe_usable(service.tools.entries.values())
+
+
+@router.get("/health/live", response_model=Health, response_model_exclude_unset=True, summary="Liveness")
+async def live() -> dict[str, Any]:
+    """Report that the process responds. No other service is checked."""
+    return {"status": "ok"}
+
+
+@router.get(
+    "/health/ready",
+    response_model=Health,
+    response_model_exclude_unset=True,
+    responses=problems(503),
+    summary="Readiness",
+)
+async def ready(service: Service) -> dict[str, Any]:
+    """Report whether questions are accepted, the model, and the registered tools; 503 during shutdown."""
+    if service.admission.draining:
+        raise Draining("the service is being stopped", retry_after=1)
+    registered = {name: entry.fault is None for name, entry in service.tools.entries.items()}
+    store = {"kind": service.store.kind, "available": service.store.available}
+    status = "ok" if service.store.available else "degraded"
+    return {"status": status, "chat_model": service.model_label, "tools": registered, "state_store": store}
+
+
+@router.get("/metrics", response_class=PlainTextResponse, summary="Metrics")
+async def metrics(request: Request, service: Service) -> Response:
+    """Report the metrics for Prometheus: in its text format or, if the client accepts it, as OpenMetrics."""
+    service.metrics.update()
+    if "application/openmetrics-text" in request.headers.get("accept", ""):
+        text, kind = openmetrics.generate_latest(registry()), openmetrics.CONTENT_TYPE_LATEST
+    else:
+        text, kind = generate_latest(registry()), CONTENT_TYPE_PLAIN_0_0_4
+    return Response(text, headers={"Content-Type": kind})

@@ -1,0 +1,197 @@
+"""The tool registry: which tools are available now, under which names, and why others are not."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+from toolchat.chat.advisors.base import Advisor
+from toolchat.chat.tool_module import ToolModule
+from toolchat.errors import NotConfigured, NotFound, ToolServerUnavailable, ValidationFailed
+from toolchat.service.api.dynamic_tools import DynamicTools, ToolNames
+from toolchat.tool_calling.callback import StaticToolCallbackResolver, ToolCallback, ToolSet
+from toolchat.tool_calling.caller import current_caller
+
+__all__ = ["Entry", "Snapshot", "ToolRegistry"]
+
+
+_NO_TOOLS = ToolSet()
+_RETRY_AFTER = 5
+"""Seconds after which a server that is unavailable may be back."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A tool module with its tools."""
+
+    module: ToolModule
+    functions: ToolSet = _NO_TOOLS
+    methods: ToolSet = _NO_TOOLS
+    fault: str | None = None
+    """Why the module is not registered; ``None`` if it is."""
+    advisors: tuple[Advisor, ...] = ()
+    sources: tuple[DynamicTools, ...] = ()
+
+    @cached_property
+    def tools(self) -> ToolSet:
+        """Every function and method tool; the same object for every question."""
+        return ToolSet(self.functions + self.methods)
+
+    def in_conversation(self) -> ToolSet:
+        """Return every tool; of interchangeable ones the functions."""
+        return self.functions if self.module.interchangeable and self.functions else self.tools
+
+    def now(self, dynamic: Sequence[ToolCallback]) -> "Entry":
+        """Return a copy with the dynamic tools of the moment added."""
+        fault = next((each.fault for each in self.sources if each.fault), self.fault)
+        return replace(self, functions=ToolSet((*self.functions, *dynamic)), fault=fault)
+
+    def check(self) -> None:
+        """Check that the module's tools can be used.
+
+        Raises:
+            NotConfigured: the module is not registered; the detail names the variable to set.
+            ToolServerUnavailable: the server of its tools is unavailable.
+        """
+        if self.fault:
+            detail = f"{self.module.title}: {self.fault}"
+            raise ToolServerUnavailable(detail, retry_after=_RETRY_AFTER) if self.sources else NotConfigured(detail)
+
+
+class Snapshot:
+    """The modules and tools at one moment; immutable, and replaced when a dynamic tool changes.
+
+    Args:
+        entries: the modules with their fixed tools.
+        names: assigns names to the dynamic tools.
+    """
+
+    def __init__(self, entries: Iterable[Entry], names: ToolNames) -> None:
+        entries = list(entries)
+        renamed = iter(names.rename([source for entry in entries for source in entry.sources]))
+        present = [
+            entry.now([tool for _ in entry.sources for tool in next(renamed)]) if entry.sources else entry
+            for entry in entries
+        ]
+        self.entries = {entry.module.name: entry for entry in present}
+        self.every_tool = ToolSet.unique([tool for entry in present for tool in entry.tools])
+        self.resolver = StaticToolCallbackResolver(self.every_tool)
+        self.all_tools = ToolSet([tool for entry in present for tool in entry.in_conversation()])
+        self.owners = {tool.definition.name: entry for entry in present for tool in entry.tools}
+
+
+class ToolRegistry:
+    """All tool modules, registered or not. A change of dynamic tools takes effect with the next request.
+
+    Args:
+        entries: the modules with their fixed tools.
+        reserved: names of the service's own tools, which no dynamic tool gets.
+    """
+
+    def __init__(self, entries: Iterable[Entry], reserved: Iterable[str] = ()) -> None:
+        self._entries = tuple(entries)
+        self._sources = [each for entry in self._entries for each in entry.sources]
+        fixed = {tool.definition.name for entry in self._entries for tool in entry.tools}
+        self._names = ToolNames(fixed.union(reserved))
+        self._versions = [each.version for each in self._sources]
+        self._snapshot = Snapshot(self._entries, self._names)
+        self.advisors = [each for entry in self._entries for each in entry.advisors]
+
+    def resolve(self, name: str) -> ToolCallback | None:
+        """Return the tool of a name, as a resolver."""
+        return self._now.resolver.resolve(name)
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all tools."""
+        return self._now.resolver.names()
+
+    @property
+    def entries(self) -> Mapping[str, Entry]:
+        """The modules of the moment by name; the same object until a dynamic tool changes."""
+        return self._now.entries
+
+    @property
+    def _now(self) -> Snapshot:
+        """The snapshot of the moment; the same object until a dynamic tool changes."""
+        if self._sources and (versions := [each.version for each in self._sources]) != self._versions:
+            self._versions = versions
+            self._snapshot = Snapshot(self._entries, self._names)
+        return self._snapshot
+
+    async def wait_ready(self) -> None:
+        """Wait for the dynamic tools; each source decides how long the start waits."""
+        await asyncio.gather(*(each.wait_ready() for each in self._sources))
+
+    def stop(self) -> None:
+        """Tell every source of dynamic tools to shut down."""
+        for each in self._sources:
+            each.stop()
+
+    def offered(self, module: str, kind: Literal["function", "method"]) -> Sequence[object]:
+        """Return the tools that a module's chat routes offer to the model.
+
+        Raises:
+            NotConfigured: the module is not registered; the detail names the variable to set.
+            ToolServerUnavailable: the server of its tools is unavailable.
+        """
+        entry = self._now.entries[module]
+        entry.check()
+        return entry.methods if kind == "method" else entry.functions
+
+    def tool(self, name: str) -> ToolCallback:
+        """Return the tool of a name.
+
+        Raises:
+            NotFound: there is none that the caller may use.
+            NotConfigured: its module is not registered; the detail names the variable to set.
+            ToolServerUnavailable: its server is unavailable.
+        """
+        if found := self._usable(name):
+            self._now.owners[name].check()
+            return found
+        # A declared tool that does not exist, because its module lacks a key, gets the reason instead of "not found".
+        for entry in self._now.entries.values() if current_caller.get().may_use(name) else ():
+            if any(each.name == name for each in entry.module.declared()):
+                entry.check()
+        raise NotFound(f"no tool has the name {name[:64]}; known: {self._known()}")
+
+    def for_conversation(self, names: Sequence[str] | None) -> tuple[ToolSet, Sequence[Advisor]]:
+        """Return the tools that a conversation offers, all or those of these names, and the advisors of their modules.
+
+        Raises:
+            ValidationFailed: there is no tool of such a name.
+        """
+        if names is None:
+            return self._now.all_tools, self.advisors
+        chosen = tuple(dict.fromkeys(names))
+        for name in chosen:
+            if self._usable(name) is None:
+                raise ValidationFailed(f"tools: no tool has the name {name[:64]}; known: {self._known()}")
+        advisors = (each for name in chosen for each in self._now.owners[name].advisors)
+        return self._now.every_tool.subset(chosen), list(dict.fromkeys(advisors))
+
+    def for_folder(self, name: str) -> tuple[ToolSet, Sequence[Advisor]]:
+        """Return the tools and advisors of one module.
+
+        Raises:
+            NotFound: there is no such module.
+            NotConfigured: it is not registered; the detail names the variable to set.
+        """
+        entry = self._now.entries.get(name)
+        if entry is None:
+            raise NotFound(f"no tool module has the name {name[:64]}")
+        entry.check()
+        return entry.in_conversation(), entry.advisors
+
+    def state_keys(self, conversation: str) -> Sequence[str]:
+        """Return the store's keys under which tools keep state of a conversation."""
+        prefixes = (prefix for entry in self._entries for prefix in entry.module.state_keys)
+        return [f"{prefix}:{conversation}" for prefix in prefixes]
+
+    def _usable(self, name: str) -> ToolCallback | None:
+        """Return the tool of a name, or ``None`` also if the caller may not use it."""
+        return self.resolve(name) if current_caller.get().may_use(name) else None
+
+    def _known(self) -> str:
+        return ", ".join(filter(current_caller.get().may_use, self.names())) or "none"

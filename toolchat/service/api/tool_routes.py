@@ -1,0 +1,184 @@
+"""The route that runs a tool without a model, and the JSON descriptions of tools."""
+
+from collections.abc import Iterable
+from typing import Annotated, Any, ClassVar
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from pydantic_core import to_json
+
+from toolchat.chat.manual_execution import manual_request
+from toolchat.chat.request import ChatEvent
+from toolchat.errors import (
+    CrossSite,
+    DeadlineExceeded,
+    Draining,
+    IdempotencyConflict,
+    InvalidRequest,
+    NotAcceptable,
+    NotConfigured,
+    NotFound,
+    Overloaded,
+    QuotaExceeded,
+    SessionBusy,
+    StoreUnavailable,
+    ToolFailed,
+    UnsupportedMediaType,
+    ValidationFailed,
+)
+from toolchat.models.base import ChatResponse
+from toolchat.service.api.advisors import SessionLockAdvisor
+from toolchat.service.api.dependencies import KEY, REPLAYED, Owner, refuse_several_keys, require_same_site
+from toolchat.service.api.idempotency import IdempotentRequest
+from toolchat.service.api.parameters import json_object, refuse_unknown
+from toolchat.service.api.problems import problems
+from toolchat.service.api.responses import answer_once, answer_prompt
+from toolchat.service.api.responses.active_request import ActiveRequest
+from toolchat.service.api.responses.event_stream import EVENT_SCHEMA, EventWriter, ServerSentEvents
+from toolchat.service.api.responses.formats import AnswerFormat, BufferedFormat, negotiate
+from toolchat.service.api.schemas import ToolRun
+from toolchat.service.api.service import Service
+from toolchat.service.api.sessions import SESSION_ID_PATTERN, conversation_of
+from toolchat.service.api.tool_registry import Entry
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.caller import current_caller
+from toolchat.tool_calling.context import CONVERSATION_ID
+from toolchat.tool_calling.events import ToolCallEvent
+
+__all__ = ["describe_module", "describe_usable", "router"]
+
+
+def describe_module(entry: Entry) -> dict[str, Any]:
+    """Describe a tool module with its tools, or with the reason why it is not registered."""
+    module = entry.module
+    state = {"registered": False, "reason": entry.fault} if entry.fault else {"registered": True}
+    tools = [_describe_tool(tool, "function") for tool in entry.functions]
+    tools += [_describe_tool(tool, "method") for tool in entry.methods]
+    return {"name": module.name, "title": module.title, "path": module.path, **state, "tools": tools}
+
+
+def describe_usable(entries: Iterable[Entry]) -> list[dict[str, Any]]:
+    """Describe the modules with a tool that the caller may use, and only such tools; modules without tools as well."""
+    may_use = current_caller.get().may_use
+    described = []
+    for entry in entries:
+        module = describe_module(entry)
+        declared = {tool.name for tool in entry.module.declared()} | {tool["name"] for tool in module["tools"]}
+        if not declared or any(map(may_use, declared)):
+            described.append(module | {"tools": [each for each in module["tools"] if may_use(each["name"])]})
+    return described
+
+
+def _describe_tool(tool: ToolCallback, kind: str) -> dict[str, Any]:
+    return {
+        "name": tool.definition.name,
+        "kind": kind,
+        "description": tool.definition.description,
+        "input_schema": tool.definition.input_schema,
+        "sandbox": tool.metadata.sandbox,
+        "requires_approval": bool(tool.metadata.requires_approval),
+        "read_only": tool.metadata.is_read_only,
+    }
+
+
+router = APIRouter(tags=["Run a tool"], dependencies=[Depends(require_same_site), Depends(refuse_several_keys)])
+
+_EXAMPLE = (
+    'event: tool_call_started\ndata: {"id":"run_1","name":"rollDice","arguments":{},"round":1}\n\n'
+    'event: tool_call_progress\ndata: {"id":"run_1","name":"rollDice","done":1,"of":2,"round":1}\n\n'
+    'event: tool_call_finished\ndata: {"id":"run_1","name":"rollDice","outcome":"ok"}\n\n'
+    'event: done\ndata: {"id":"run_1","name":"rollDice","outcome":"ok"}\n\n'
+)
+
+
+def _record(active: ActiveRequest, response: ChatResponse) -> dict[str, Any]:
+    return response.executions[0].to_dict() | {"request_id": active.request_id}
+
+
+class _RunDocument(BufferedFormat):
+    """The call and its result."""
+
+    media_type = "application/json"
+    documentation: ClassVar = {"schema": {"$ref": "#/components/schemas/ToolRun"}}
+
+    def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:
+        return to_json(_record(active, response), inf_nan_mode="strings")
+
+
+class _RunWriter(EventWriter):
+    """Writes the events of the call only; no model writes about its result."""
+
+    def event(self, event: ChatEvent) -> bytes:
+        return super().event(event) if isinstance(event, ToolCallEvent) else b""
+
+    def done(self, response: ChatResponse) -> bytes:
+        return self._write("done", _record(self.active, response))
+
+
+class _RunEvents(ServerSentEvents):
+    documentation: ClassVar = {"schema": EVENT_SCHEMA, "example": _EXAMPLE}
+    writer = _RunWriter
+
+
+_FORMS: tuple[AnswerFormat, ...] = (_RunDocument(), _RunEvents())
+_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The call and its result; a tool's failure is an `outcome`",
+        "model": ToolRun,
+        "content": {_RunDocument.media_type: {}, _RunEvents.media_type: _RunEvents.documentation},
+        "headers": REPLAYED,
+    },
+    **problems(InvalidRequest, CrossSite, NotFound, NotAcceptable, IdempotencyConflict, SessionBusy, ValidationFailed),
+    **problems(UnsupportedMediaType, QuotaExceeded),
+    **problems(ToolFailed, NotConfigured, Overloaded, Draining, StoreUnavailable, DeadlineExceeded),
+}
+_BODY = {"content": {"application/json": {"schema": {"type": "object"}}}, "description": "The tool's arguments"}
+
+
+@router.post(
+    "/tools/{name}",
+    response_class=Response,
+    responses=_RESPONSES,
+    summary="Run a tool without a model",
+    openapi_extra={"requestBody": _BODY},
+)
+async def run_tool(
+    request: Request,
+    service: Service,
+    owner: Owner,
+    name: Annotated[str, Path(description="The tool's name, as `GET /tools` lists it")],
+    session: Annotated[
+        str,
+        Query(
+            alias="sessionId",
+            description="The session under which the tool stores data, if it does",
+            json_schema_extra={"pattern": f"^({SESSION_ID_PATTERN})?$"},
+        ),
+    ] = "",
+    key: Annotated[str, KEY] = "",
+) -> Response:
+    """Run one tool once, like a model's call, but without a model. The body is the tool's arguments.
+
+    A tool that needs approval requires an `Idempotency-Key`: the request counts as approval, and the tool runs once.
+    """
+    _check_url(request)
+    tool = service.tools.tool(name)
+    if tool.metadata.requires_approval and not key:
+        raise InvalidRequest(f"Idempotency-Key: is missing; {name} requires approval, and with the key it runs once")
+    arguments = await json_object(request)
+    context = {CONVERSATION_ID: conversation_of(session)} if session else {}
+    prompt = manual_request(service.manual_client, tool, arguments, context)
+    if session:
+        # The tool may change what the session stores, as a turn of the session does.
+        prompt = prompt.advisors(SessionLockAdvisor(service.memory))
+    form = negotiate(",".join(request.headers.getlist("accept")), _FORMS)
+    if not key:
+        return await answer_prompt(request, prompt, form)
+    idempotent = IdempotentRequest(owner, f"tools\n{key}", to_json([name, session, arguments]).decode())
+    return await answer_once(request, prompt, service.idempotency, idempotent, form)
+
+
+def _check_url(request: Request) -> None:
+    """Reject unknown query parameters: a mistyped ``sessionId`` would run the tool outside of its session."""
+    refuse_unknown(request.query_params, ("sessionId",))
+    if len(request.query_params.getlist("sessionId")) > 1:
+        raise ValidationFailed("sessionId: given more than once")

@@ -1,0 +1,188 @@
+"""The command ``check``: test the model, the store, the trace collector, the token issuer and the tools' upstreams."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from toolchat.errors import ToolchatError
+from toolchat.http.client import OutboundHttp
+from toolchat.messages import UserMessage
+from toolchat.models.base import ChatModel, Prompt
+from toolchat.models.fallbacks import FallbackChatModel
+from toolchat.service.access.tokens import Tokens
+from toolchat.service.api.service import model_label
+from toolchat.service.cli.dialogue import ANSWERED, FAILED
+from toolchat.service.cli.opened_service import OpenedService, opened_service
+from toolchat.service.cli.terminal import escape_controls, print_result
+from toolchat.service.composition.models import PROVIDER_VARIABLES
+from toolchat.service.observability.tracing_settings import TracingConfiguration
+from toolchat.service.tool_modules.discovery import ConfiguredModule
+from toolchat.state.base import StateStore
+from toolchat.tool_calling.definition import ToolDefinition
+from toolchat.tool_calling.errors import ToolExecutionError
+from toolchat.tool_calling.events import discard_event
+
+__all__ = ["check"]
+
+_PING = ToolDefinition("ping", "Check that tools can be called.", {"type": "object", "properties": {}})
+_LONGEST_NOTE = 200
+_COLLECTOR_SECONDS = 3.0
+
+_Probe = Callable[[], Coroutine[Any, Any, str]]
+"""Sends one cheap request; returns a note, or raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """The result of checking one part."""
+
+    state: Literal["works", "failed", "missing", "off", "ready"]
+    note: str
+    seconds: float | None = None
+    """Duration of the probe; ``None`` if there was none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of the service, with its probe, or the result if there is nothing to probe."""
+
+    title: str
+    probe: _Probe | _Result
+    timeout: float
+
+
+def check() -> int:
+    """Probe all parts concurrently and print one line for each.
+
+    Returns:
+        0, or 1 if a configured part does not work; a part that is not configured is no failure.
+
+    Raises:
+        ConfigurationError: the configuration is invalid.
+    """
+    with opened_service() as service:
+        return service.run(partial(_check, service))
+
+
+async def _check(service: OpenedService) -> int:
+    parts = list(_parts(service))
+    width = max(len(part.title) for part in parts)
+    # All at once, but printed in their order: an upstream that times out must not add up with the others.
+    tasks = [asyncio.create_task(_run(part)) for part in parts]
+    code = ANSWERED
+    for part, task in zip(parts, tasks, strict=True):
+        result = await task
+        duration = "" if result.seconds is None else f"{result.seconds:.2f} s"
+        note = escape_controls(result.note)[:_LONGEST_NOTE]
+        print_result(f"{result.state:<8} {part.title:<{width}} {duration:>8}  {note}".rstrip())
+        code = FAILED if result.state == "failed" else code
+    return code
+
+
+async def _run(part: _Part) -> _Result:
+    if isinstance(part.probe, _Result):
+        return part.probe
+    began = time.perf_counter()
+    try:
+        async with asyncio.timeout(part.timeout):
+            note = await part.probe()
+    except Exception as error:  # noqa: BLE001 - a tool module's own check may raise anything
+        return _Result("failed", _describe(error, part.timeout), time.perf_counter() - began)
+    return _Result("works", note, time.perf_counter() - began)
+
+
+def _describe(error: Exception, timeout: float) -> str:
+    match error:
+        case ToolchatError() if type(error) is ToolchatError:  # raised by a probe, which says what failed
+            return error.detail
+        case ToolchatError():
+            return f"{error.code}: {error.detail}"
+        case ToolExecutionError():
+            return f"{error.kind}: {error}"
+        case TimeoutError():
+            return f"no answer within {timeout:g} s"
+        case _:
+            return f"{type(error).__name__}: {error}"
+
+
+def _parts(service: OpenedService) -> Iterator[_Part]:
+    settings = service.configuration.settings
+    model = service.state.chat.model
+    for number, each in enumerate(model.models if isinstance(model, FallbackChatModel) else (model,), 1):
+        title = f"Chat model {number}" if number > 1 else "Chat model"
+        yield _Part(title, _model_probe(service, each), settings.model_timeout)
+    yield _Part("State", _store_probe(service.state.store), 5)
+    yield _Part("Traces", _traces_probe(service.configuration.tracing), 2 * _COLLECTOR_SECONDS)
+    if service.configuration.access.tokens.is_set:
+        yield _Part("Tokens", partial(_check_tokens, service), 5)
+    for configured in service.configuration.modules:
+        sandbox = " (sandbox)" if configured.settings.in_sandbox else ""
+        yield _Part(configured.module.title + sandbox, _module_probe(service, configured), settings.tool_timeout)
+
+
+def _model_probe(service: OpenedService, model: ChatModel) -> _Probe | _Result:
+    if model.provider == "offline":
+        if not service.configuration.chat_model.is_last_resort:
+            return _Result("off", "the offline model answers, as CHAT_PROVIDER says")
+        # A deployment that answers without a model by accident must not pass.
+        return _Result("failed", f"only the offline model answers; set {PROVIDER_VARIABLES}, or CHAT_PROVIDER=offline")
+
+    async def call_ping() -> str:
+        prompt = Prompt((UserMessage("Call the tool ping, then say ok."),), (_PING,))
+        response = await model.respond(prompt, discard_event)
+        label = model_label(model.provider, model.name)
+        if not response.has_tool_calls:
+            raise ToolchatError(f"fault of the model: {label} answers, but did not call the tool that it was asked to")
+        return f"{label} calls tools"
+
+    return call_ping
+
+
+def _store_probe(store: StateStore) -> _Probe | _Result:
+    if store.kind == "memory":
+        return _Result("off", "state is kept in the memory of this process, and lost when it stops")
+
+    async def write_and_read() -> str:
+        # Random: several replicas may be checked at the same time, and the store may be a shared one.
+        key = f"check:{secrets.token_hex(8)}"
+        await store.put(key, b"stored", ttl=10)
+        stored = await store.get(key)
+        await store.delete(key)
+        if stored != b"stored":
+            raise ToolchatError("the value read differs from the value written")
+        warning = await store.durability_warning()
+        return f"{store.kind} writes, reads and deletes" + (f"; {warning}" if warning else "")
+
+    return write_and_read
+
+
+def _traces_probe(tracing: TracingConfiguration) -> _Probe | _Result:
+    if not tracing.is_on:
+        return _Result("off", "no traces are sent; set OTEL_EXPORTER_OTLP_ENDPOINT")
+
+    async def export_nothing() -> str:
+        from toolchat.service.observability.span_export import try_export
+
+        if reason := await try_export(tracing, _COLLECTOR_SECONDS):
+            raise ToolchatError(f"{tracing.target} does not accept traces: {reason}")
+        return f"{tracing.target} accepts traces; {tracing.sampling}"
+
+    return export_nothing
+
+
+async def _check_tokens(service: OpenedService) -> str:
+    tokens = Tokens(service.configuration.access.tokens, await service.state.container.get(OutboundHttp))
+    keys = await tokens.published_keys()
+    return f"the identity provider publishes {len(keys)} keys"
+
+
+def _module_probe(service: OpenedService, configured: ConfiguredModule) -> _Probe | _Result:
+    if configured.fault:
+        return _Result("missing" if configured.settings.enabled else "off", configured.fault)
+    if configured.module.check is None:
+        return _Result("ready", "no upstream to check")
+    return partial(configured.module.check, service.state.container)

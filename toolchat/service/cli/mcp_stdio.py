@@ -1,0 +1,71 @@
+"""The command ``mcp``: an MCP server over standard input and output, for hosts on the same machine."""
+
+import asyncio
+import gc
+import logging
+import os
+import sys
+from dataclasses import replace
+
+from fastapi import Request
+from mcp.server.context import CallNext, HandlerResult
+from mcp.server.runner import serve_dual_era_loop
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR
+from pydantic import ValidationError
+
+from toolchat.service.api.problems import as_toolchat_error, problem
+from toolchat.service.composition.configuration import read_configuration
+from toolchat.service.composition.lifespan import open_service
+from toolchat.service.observability.logs import configure_logging, log_event
+from toolchat.service.observability.logs import request_id as current_request_id
+from toolchat.service.protocols.mcp_server.calls import Context, Origin
+from toolchat.service.protocols.mcp_server.server import SERVER
+
+__all__ = ["serve_stdio"]
+
+_log = logging.getLogger("app.request")
+
+
+def serve_stdio() -> int:
+    """Serve until standard input ends.
+
+    Raises:
+        ConfigurationError: the configuration is invalid.
+    """
+    configuration = read_configuration(serving=False)
+    configure_logging(configuration.settings.log_level)
+    configuration.log_warnings()
+    SERVER.middleware.append(_as_request)
+
+    async def serve() -> None:
+        # What a tool prints does not reach the host: the SDK directs it to standard error.
+        async with open_service(configuration) as (state, _), stdio_server() as (messages, answers):
+            # Everything created so far lives until the end: collections need not look at it.
+            gc.freeze()
+            gc.enable()
+            await serve_dual_era_loop(SERVER, messages, answers, lifespan_state=state)
+            sys.stdout.flush()  # what a tool printed, while it still goes to standard error
+
+    asyncio.run(serve())
+    return 0
+
+
+async def _as_request(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Give a request an id, a log line and errors with a problem document, as the guard does over HTTP."""
+    if ctx.request_id is None:
+        return await call_next(ctx)
+    request_id = os.urandom(8).hex()
+    current_request_id.set(request_id)
+    # Calls belong to an HTTP request. This one stands in for it and collects the log summary.
+    request = Request({"type": "http", "state": {"request_id": request_id, "summary": {}}})
+    try:
+        return await call_next(replace(ctx, request=Origin(request, {"tenantId": "zh"})))
+    except (MCPError, ValidationError):
+        raise
+    except Exception as error:
+        known = as_toolchat_error(error)
+        raise MCPError(INTERNAL_ERROR, known.detail, problem(known, request_id)) from error
+    finally:
+        log_event(_log, logging.INFO, "request finished", {"method": ctx.method, **request.state.summary})

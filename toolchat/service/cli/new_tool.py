@@ -1,0 +1,89 @@
+"""The command ``new-tool``: write a tool package and its test, ready to be changed."""
+
+import keyword
+import shlex
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from toolchat.errors import ConfigurationError
+from toolchat.service.cli.terminal import print_result
+from toolchat.service.settings.base import read_settings
+from toolchat.service.tool_modules.definition_checks import shown_path
+from toolchat.service.tool_modules.discovery import ToolsPathSettings
+
+__all__ = ["create_tool"]
+
+_PACKAGE = '''\
+"""The tool {name}."""
+
+from typing import Annotated
+
+from toolchat import ToolModule, tool
+
+
+@tool(read_only=True)
+async def {name}(city: Annotated[str, "City name in English"]) -> str:
+    """Describe here what the tool returns: the model decides by this text when to call it."""
+    return f"Nothing is known about {{city}} yet."
+
+
+module = ToolModule(functions=({name},), default_query="What does {name} say about Paris?")
+'''
+_TEST = '''\
+"""Tests of the tool {name}."""
+
+import asyncio
+
+from {name} import {name}
+
+
+def test_the_result_names_the_city() -> None:
+    """The tool returns a text about the city that it is asked about."""
+    assert "Paris" in asyncio.run({name}("Paris"))
+'''
+
+
+def create_tool(*, name: str, path: Path | None) -> int:
+    """Write the package ``name`` and, beside it, ``test_name.py``; print the commands that test and run it.
+
+    Args:
+        name: name of the package and of its tool.
+        path: folder to write to; default: the first of ``TOOLS_PATH``, else ``tools``.
+
+    Raises:
+        ConfigurationError: the name cannot be used, or a file exists already; then nothing is written.
+    """
+    _check_name(name)
+    loaded = read_settings(ToolsPathSettings).path
+    folder = path or next(iter(loaded), Path("tools"))
+    files = {folder / name / "__init__.py": _PACKAGE, folder / f"test_{name}.py": _TEST}
+    for file in (folder / name, *files):
+        if file.exists():
+            raise ConfigurationError(f"{file}: exists already; nothing was written")
+    for file, template in files.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(template.format(name=name), encoding="utf-8")
+        print_result(f"wrote {file}")
+    print_result("\n".join(["", "next:", *(f"  {line}" for line in _next_commands(name, folder, folder in loaded))]))
+    return 0
+
+
+def _check_name(name: str) -> None:
+    if not (name.isidentifier() and name.isascii() and name == name.lower()) or keyword.iskeyword(name):
+        raise ConfigurationError(f"{name[:64]}: must be a Python name in lower case, such as air_quality")
+    # The test imports the package by its bare name, so it must not hide an installed one.
+    if name in ("module", "tool") or find_spec(name) or find_spec(f"app.tools.{name}"):
+        raise ConfigurationError(f"{name}: is a name that Python or the service uses already; choose another")
+
+
+def _next_commands(name: str, folder: Path, is_loaded: bool) -> list[str]:
+    python = shlex.quote(shown_path(Path(sys.executable)))
+    app = f"{'' if is_loaded else f'TOOLS_PATH={shlex.quote(str(folder))} '}{python} -m app"
+    # An installation without the development packages cannot run the test.
+    tested = [f"{python} -m pytest {shlex.quote(str(folder / f'test_{name}.py'))}"] if find_spec("pytest") else []
+    return [
+        *tested,
+        f"{app} tools run {name} city=Paris",
+        f"{app} serve",
+    ]

@@ -1,0 +1,295 @@
+"""The command line's arguments, help texts and examples."""
+
+import argparse
+import re
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from itertools import takewhile
+from pathlib import Path
+
+from toolchat import __version__
+
+__all__ = ["parse"]
+
+_EXAMPLES = {
+    "": """
+  python -m app serve                            serve over HTTP, configured by .env and the environment
+  python -m app ask "What time is it in Tokyo?"  answer one question in the terminal
+  python -m app COMMAND --help                   options and examples of a command
+
+exit codes: 0 success; 1 a failure; 2 invalid configuration or command line; 3 a tool call needs approval""",
+    "serve": """
+  python -m app serve
+  python -m app serve --host 0.0.0.0 --port 9000
+  python -m app serve --workers 4
+  LOG_LEVEL=debug python -m app serve""",
+    "demo": """
+  python -m app demo
+  python -m app demo --port 9000""",
+    "ask": """
+  python -m app ask "What time is it in Tokyo?"
+  python -m app ask --json "东京现在几点？" 2>/dev/null
+  echo "Translate into French: good morning" | python -m app ask -
+  python -m app ask --demo "What is the weather in Paris tomorrow?"
+  python -m app ask --background "What time is it in Tokyo?"
+  python -m app ask --follow ID
+  python -m app ask --tool switchLight --approve switchLight "Light on"
+
+The answer goes to standard output, tool calls go to standard error. If a tool requires approval, the terminal asks
+first: y, n, n REASON, or edit. Without a terminal the call does not run, and the exit code is 3.""",
+    "chat": """
+  python -m app chat
+  python -m app chat --demo --tool getCityTimeFunction
+
+Commands: /tools, /new, /save FILE, /help, /quit. The arrow keys recall earlier questions; Ctrl-C stops an answer.""",
+    "tools": """
+  python -m app tools list
+  python -m app tools run getCityTimeFunction timeZoneId=Asia/Tokyo
+  python -m app tools run --demo getWeatherFunction city=Paris days=2""",
+    "tools run": """
+  python -m app tools run getCityTimeFunction timeZoneId=Asia/Tokyo
+  python -m app tools run --demo getWeatherFunction '{"city": "Paris", "days": 2}'
+  python -m app tools run rollDice sides=20 labels:='["a", "b"]'
+
+key=value is converted to the type in the tool's schema: days=2 becomes a number if the schema asks for one. key:=JSON
+is always parsed as JSON. The result goes to standard output, progress goes to standard error; the exit code is 1 if the
+tool fails. A tool that requires approval runs at once: running it here counts as approval.""",
+    "new-tool": """
+  python -m app new-tool air_quality
+  python -m app new-tool air_quality --path ../our-tools
+
+Nothing is overwritten. docs/tools.md explains what a package can declare.""",
+    "check": """
+  python -m app check
+  python -m app check && python -m app serve
+
+The exit code is 1 if one of them does not work.""",
+    "mcp": """
+  python -m app mcp
+  WEATHER_API_KEY=... python -m app mcp
+
+For MCP hosts that start a process; docs/mcp.md shows their configuration. Logs go to standard error.""",
+    "keys": """
+  python -m app keys new alice >> keys.toml
+
+The key is shown only once, on standard error; its entry for API_KEYS_FILE goes to standard output.""",
+    "state": """
+  python -m app state export > state.jsonl
+  STATE_URL=redis://localhost:6379/0 python -m app state import < state.jsonl
+  python -m app state stats
+  python -m app state vacuum
+
+The commands work on the store that STATE_URL names, also while the service runs. An export contains conversations. An
+import adds missing records and overwrites none.""",
+}
+"""Epilogs of the help texts, by command."""
+
+_SERVE = "toolchat.service.cli.serve:serve"
+_DEMO = "toolchat.service.cli.serve:demo"
+_SERVER_OPTIONS = {
+    "host": ("address to listen on (SERVER_HOST)", (_SERVE, _DEMO)),
+    "port": ("port to listen on; 0 picks a free one (SERVER_PORT)", (_SERVE, _DEMO)),
+    "workers": ("number of worker processes (SERVER_WORKERS)", (_SERVE,)),
+}
+"""Options that take precedence over a variable, each with its help and the commands that have it."""
+_SUBCOMMANDS = {"tools": ("list", "run"), "keys": ("new",), "state": ("export", "import", "stats", "vacuum")}
+_GUESSES = {"start": "serve", "run": "serve or tools run", "-p": "--port"}
+"""Words that users try instead of a command or an option whose name is not similar."""
+_OPTION = re.compile(r"(?<![\w-])--[a-z]+")
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Parse the command line.
+
+    Exits with 0 after ``--help`` and ``--version``, and with 2 if an argument is not valid.
+
+    Returns:
+        The options of a command, which are the keyword arguments of its function, and ``run``: that function as
+        ``module:name``, so that only the module of the chosen command is imported.
+    """
+    typed = sys.argv[1:] if arguments is None else arguments
+    parser, commands = _parser()
+    # argparse would report a mistake as an invalid choice or as unrecognized arguments, without a suggestion.
+    words = [
+        word for before, word in zip(["", *typed], typed, strict=False)
+        if not word.startswith("-") and before.removeprefix("--") not in _SERVER_OPTIONS
+    ]  # fmt: skip
+    leading = [each.partition("=")[0] for each in takewhile(lambda each: each.startswith("-"), typed)]
+    if leading:  # the argument of an unknown option would be reported as a command
+        _refuse_unknown(parser, "option", leading, ["-h", *_OPTION.findall(parser.format_help())])
+    nested = [f"{name} {each}" for name, below in _SUBCOMMANDS.items() for each in below]
+    _refuse_unknown(parser, "command", words[:1], commands, [*commands, *nested, "--help", "--version"])
+    command = commands[words[0]] if words else parser
+    _refuse_server_options(parser, typed, command.get_default("run"))
+    if words[:1] and words[0] in _SUBCOMMANDS:
+        _refuse_unknown(parser, "command", words[1:2], _SUBCOMMANDS[words[0]])
+    parsed, rest = parser.parse_known_args(typed)
+    options = [each.partition("=")[0] for each in rest if each.startswith("-")]
+    _refuse_unknown(parser, "option", options, _OPTION.findall(command.format_help()))
+    if rest:
+        parser.error(f"{rest[0]}: is one argument too many; put quotes around a text with spaces")
+    for name in _SERVER_OPTIONS:
+        if getattr(parsed, name) is None:  # it was not typed, or is not an option of this command
+            delattr(parsed, name)
+    return parsed
+
+
+def _refuse_server_options(parser: argparse.ArgumentParser, typed: Sequence[str], run: str) -> None:
+    for name, (_, runs) in _SERVER_OPTIONS.items():
+        if run not in runs and any(each.partition("=")[0] == f"--{name}" for each in typed):
+            commands = " and ".join(each.partition(":")[2] for each in runs)
+            parser.error(f"--{name} is an option of {commands} only")
+
+
+def _refuse_unknown(
+    parser: argparse.ArgumentParser,
+    kind: str,
+    words: Sequence[str],
+    known: Collection[str],
+    elsewhere: Collection[str] = ("--help",),
+) -> None:
+    """Exit if a word is unknown, and suggest a similar known one, or what has this word in its name elsewhere."""
+    for word in words:
+        if word not in known:
+            from toolchat.service.settings.typos import suggest
+
+            namesakes = (name for name in elsewhere if word in re.split(r"\W", name))
+            similar = _GUESSES.get(word) or suggest(word, known) or next(namesakes, None)
+            others = f"known: {', '.join(known)}" if kind == "command" else "--help lists all"
+            parser.error(f"there is no {kind} {word}; {f'did you mean {similar}?' if similar else others}")
+
+
+def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
+    """Return the parser, and the parsers of its commands by name."""
+    parser = argparse.ArgumentParser(prog="python -m app")
+    parser.add_argument("--version", action="version", version=f"toolchat {__version__}")
+    _describe(parser, "", "Chat questions answered with live tools.", _SERVE)
+    _add_server_options(parser, _SERVE, default=None)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+
+    def command(name: str, run: str, summary: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=summary)
+        _describe(added, name, _sentence(summary), run)
+        return added
+
+    _add_server_options(command("serve", _SERVE, "serve over HTTP (the default)"), _SERVE)
+    demo = command("demo", _DEMO, "serve with invented data, so that every tool works without a key")
+    _add_server_options(demo, _DEMO)
+    _add_ask(
+        command("ask", "toolchat.service.cli.conversation:ask", "ask one question and print the answer as it arrives")
+    )
+    _add_dialogue(command("chat", "toolchat.service.cli.conversation:chat", "hold a conversation in the terminal"))
+    _add_tools(command("tools", "toolchat.service.cli.tools:list_tools", "list the tools, or run one without a model"))
+    _add_new_tool(command("new-tool", "toolchat.service.cli.new_tool:create_tool", "write a tool package and its test"))
+    command("check", "toolchat.service.cli.check:check", "send one request to each configured upstream")
+    command("mcp", "toolchat.service.cli.mcp_stdio:serve_stdio", "serve MCP over standard input and output")
+    _add_keys(command("keys", "toolchat.service.cli.keys:create_key", "create an API key"))
+    _add_state(command("state", "toolchat.service.cli.state:stats", "export, import, count or compact the stored data"))
+    return parser, commands.choices
+
+
+def _describe(parser: argparse.ArgumentParser, name: str, description: str, run: str) -> None:
+    parser.description = description
+    parser.epilog = f"examples:{_EXAMPLES[name]}"
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.set_defaults(run=run)
+
+
+def _add_server_options(parser: argparse.ArgumentParser, run: str, default: object = argparse.SUPPRESS) -> None:
+    # SUPPRESS keeps an option that was typed before the command.
+    for name, (text, runs) in _SERVER_OPTIONS.items():
+        if run in runs:
+            parser.add_argument(f"--{name}", metavar=name.upper(), default=default, help=text)
+
+
+def _add_ask(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", nargs="?", help="the question; with - or a pipe, it is read from standard input")
+    parser.add_argument("--json", action="store_true", help="print the answer with its tool calls as JSON")
+    text = "leave the question to the running service, and print its id"
+    parser.add_argument("--background", action="store_true", help=text)
+    parser.add_argument("--follow", default="", metavar="ID", help="print the answer to a background question")
+    _add_dialogue(parser)
+
+
+def _add_dialogue(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tool", action="append", metavar="NAME", help="offer only this tool; may be repeated")
+    parser.add_argument(
+        "--approve", action="append", default=[], metavar="NAME", help="approve all calls of this tool; may be repeated"
+    )
+    _add_tenant(parser)
+    _add_demo(parser)
+
+
+def _add_tools(parser: argparse.ArgumentParser) -> None:
+    _add_demo(parser)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    text = "list the tools (the default)"
+    _add_demo(commands.add_parser("list", help=text, description=_sentence(text)), default=argparse.SUPPRESS)
+    run = commands.add_parser("run", help="run one tool without a model")
+    _describe(
+        run,
+        "tools run",
+        "Run one tool like a model's call, but without a model.",
+        "toolchat.service.cli.tools:run_tool",
+    )
+    run.add_argument("name", help="name of the tool, as listed by python -m app tools")
+    run.add_argument(
+        "arguments",
+        nargs="*",
+        metavar="key=value",
+        help="an argument; or key:=JSON, or one JSON object with all arguments",
+    )
+    run.add_argument("--json", action="store_true", help="print the call with its outcome and duration as JSON")
+    _add_tenant(run)
+    _add_demo(run, default=argparse.SUPPRESS)  # keeps a --demo that was typed before the word run
+
+
+def _add_new_tool(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", help="name of the package and of its tool, such as air_quality")
+    parser.add_argument(
+        "--path",
+        type=Path,
+        metavar="DIR",
+        help="folder to write to; default: the first of TOOLS_PATH, else ./tools",
+    )
+
+
+def _add_tenant(parser: argparse.ArgumentParser) -> None:
+    text = "tenant that tools read, like the header X-Tenant-ID"
+    parser.add_argument("--tenant", type=_tenant, default="", metavar="NAME", help=text)
+
+
+def _add_demo(parser: argparse.ArgumentParser, default: object = False) -> None:
+    text = "replace the tools' upstreams with a sandbox of invented data"
+    parser.add_argument("--demo", action="store_true", default=default, help=text)
+
+
+def _add_keys(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    new = commands.add_parser("new", help="create a key", description="Create a key.")
+    new.add_argument("name", help="name of the principal, as shown in logs and metrics")
+
+
+def _add_state(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name, function, text in (
+        ("export", "export", "write all records to standard output, one JSON object per line"),
+        ("import", "import_", "store the records of standard input"),
+        ("stats", "stats", "show the number of records of each kind"),
+        ("vacuum", "vacuum", "return the unused space of the file to the disk"),
+    ):
+        commands.add_parser(name, help=text, description=_sentence(text)).set_defaults(
+            run=f"toolchat.service.cli.state:{function}"
+        )
+
+
+def _sentence(summary: str) -> str:
+    return f"{summary[0].upper()}{summary[1:]}."
+
+
+def _tenant(text: str) -> str:
+    from toolchat.service.access.principals import TENANT_PATTERN
+
+    if text and not re.fullmatch(TENANT_PATTERN, text):
+        raise argparse.ArgumentTypeError("must be 1 to 64 letters, digits, hyphens and underscores")
+    return text

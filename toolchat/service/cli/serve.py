@@ -1,0 +1,93 @@
+"""The commands ``serve`` and ``demo``, and SIGTERM while they start.
+
+The functions import the server themselves, because a SIGTERM that arrives during these imports must be handled.
+"""
+
+import gc
+import os
+import signal
+from collections.abc import Mapping
+from contextlib import nullcontext
+
+from toolchat.errors import ConfigurationError
+from toolchat.service.cli.terminal import is_interactive
+
+__all__ = ["StoppedEarly", "demo", "handle_startup_sigterm", "serve"]
+
+
+class StoppedEarly(BaseException):
+    """SIGTERM arrived while the service was starting."""
+
+
+def handle_startup_sigterm() -> None:
+    """Raise :class:`StoppedEarly` in the main thread on SIGTERM, until the server installs its own handler."""
+    signal.signal(signal.SIGTERM, _raise_stopped_early)
+
+
+def _raise_stopped_early(*_: object) -> None:
+    raise StoppedEarly
+
+
+def serve(**options: str | None) -> int:
+    """Serve over HTTP; ``host``, ``port`` and ``workers`` take precedence over their variables."""
+    handle_startup_sigterm()
+    _set_variables(options)
+    return _serve()
+
+
+def demo(**options: str | None) -> int:
+    """Serve over HTTP with the sandbox in place of the tools' upstreams."""
+    handle_startup_sigterm()
+    _set_variables(options)
+    from app.sandbox import running_sandbox
+
+    with running_sandbox() as url:
+        os.environ["SANDBOX_URL"] = url
+        os.environ["SERVER_WORKERS"] = "1"  # the sandbox is a thread of this process
+        return _serve(f"sandbox on {url}: weather and translations are invented and marked as such\n")
+
+
+def _set_variables(options: Mapping[str, str | None]) -> None:
+    """Set the variables of the given options: read with all others, a wrong value is reported like any other."""
+    os.environ.update({f"SERVER_{name.upper()}": value for name, value in options.items() if value is not None})
+
+
+def _serve(notice: str = "") -> int:
+    """Read the configuration, create the application and run the server.
+
+    Raises:
+        ConfigurationError: the configuration is invalid, or the address is in use.
+    """
+    from toolchat.service.composition.configuration import read_configuration
+    from toolchat.service.observability.multiprocess import metrics_directory
+
+    hint = ""
+    with metrics_directory() if _has_workers() else nullcontext():
+        configuration = read_configuration()
+        # These import the metrics, which must not happen before their directory exists.
+        from toolchat.service.main import create_app
+        from toolchat.service.observability.logs import configure_logging
+        from toolchat.service.server import runner
+
+        settings = configuration.settings
+        if configuration.chat_model.is_last_resort and is_interactive():
+            from toolchat.service.cli.local_model import local_model_hint
+
+            hint = local_model_hint()
+        configure_logging(settings.log_level, thread=settings.server_workers == 1)
+        configuration.log_warnings()  # before anything else can fail: a mistyped variable may be the reason
+        # The application is created in the space of what the imports leave, which need not be looked at again.
+        gc.collect()
+        gc.freeze()
+        app = create_app(configuration)
+        return runner.serve(app, settings, provider=configuration.chat_model.provider, notice=notice, hint=hint)
+
+
+def _has_workers() -> bool:
+    from toolchat.service.settings.base import read_settings
+    from toolchat.service.settings.service_settings import Settings
+
+    try:
+        return hasattr(os, "fork") and read_settings(Settings).server_workers > 1
+    except ConfigurationError:  # reported later, with all other faults
+        return False

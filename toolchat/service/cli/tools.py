@@ -1,0 +1,111 @@
+"""The commands ``tools`` (list the tools) and ``tools run`` (run one tool without a model)."""
+
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic_core import from_json, to_json
+
+from toolchat.chat.manual_execution import run_tool_call
+from toolchat.errors import ConfigurationError, NotConfigured, NotFound, ToolchatError, ValidationFailed
+from toolchat.service.cli.dialogue import ANSWERED, FAILED
+from toolchat.service.cli.opened_service import OpenedService, opened_service
+from toolchat.service.cli.terminal import print_error, print_note, print_result, status
+from toolchat.service.settings.typos import suggest
+from toolchat.tool_calling.argument_repair import repair_arguments
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.context import CONVERSATION_ID
+from toolchat.tool_calling.events import ToolCallEvent, ToolCallFinished, ToolCallProgress
+
+__all__ = ["list_tools", "run_tool"]
+
+
+def list_tools(*, demo: bool) -> int:
+    """Print every tool module with its tools, or the reason why it is not registered."""
+    with opened_service(demo=demo) as service:
+        for entry in service.registry.entries.values():
+            print_result(f"{entry.module.title} ({entry.module.path}): {entry.fault or 'registered'}")
+            for kind, tools in (("function", entry.functions), ("method", entry.methods)):
+                for tool in tools:
+                    print_result(f"  {tool.definition.name} ({kind}): {tool.definition.description}")
+    return ANSWERED
+
+
+def run_tool(*, name: str, arguments: Sequence[str], tenant: str, json: bool, demo: bool) -> int:
+    """Run one tool and print its result; its progress goes to standard error.
+
+    Args:
+        name: the tool's name.
+        arguments: ``key=value``, ``key:=json``, or one JSON object.
+        tenant: the tenant for which the tool runs.
+        json: print the whole call as JSON instead.
+        demo: use the sandbox as the tools' upstreams.
+
+    Returns:
+        0, or 1 if the tool failed.
+
+    Raises:
+        ConfigurationError: the configuration or the arguments are invalid, or the tool does not exist.
+    """
+    with opened_service(demo=demo, tenant=tenant) as service:
+        tool = _find_tool(service, name)
+        # A typed value is a text: the repair turns it into the number, list or object that the schema asks for.
+        repaired = repair_arguments(_parse_arguments(arguments), tool.definition.input_schema)
+        context = {CONVERSATION_ID: secrets.token_hex(16)}
+        try:
+            call = service.run(lambda: run_tool_call(service.state.chat, tool, repaired, context, _show_progress))
+        except ValidationFailed as error:
+            raise ConfigurationError(f"{name}: {error.detail}") from None
+        except ToolchatError as error:
+            print_error(f"{error.code}: {error.detail}")
+            return FAILED
+    print_result(to_json(_call_document(call), indent=2).decode() if json else call.result)
+    return ANSWERED if call.outcome == "ok" else FAILED
+
+
+async def _show_progress(event: ToolCallEvent) -> None:
+    if isinstance(event, ToolCallProgress):
+        status(str(event))
+    elif isinstance(event, ToolCallFinished):
+        status("")
+        cached = " from the cache" if event.cached else ""
+        print_note(
+            f"- {event.call.name}({event.call.arguments}) -> {event.outcome}{cached} in {event.duration_ms:g} ms"
+        )
+
+
+def _call_document(call: ToolCallFinished) -> dict[str, Any]:
+    document = call.to_dict()
+    del document["round"]  # rounds belong to a model's answer
+    return document
+
+
+def _find_tool(service: OpenedService, name: str) -> ToolCallback:
+    try:
+        return service.registry.tool(name)
+    except (NotConfigured, NotFound) as error:
+        similar = suggest(name, service.registry.names()) if isinstance(error, NotFound) else None
+        raise ConfigurationError(error.detail + (f"; did you mean {similar}?" if similar else "")) from None
+
+
+def _parse_arguments(typed: Sequence[str]) -> dict[str, Any]:
+    if len(typed) == 1 and typed[0].lstrip().startswith("{"):
+        whole = _parse_json(typed[0], "the arguments")
+        return dict(whole) if isinstance(whole, dict) else {}
+    arguments: dict[str, Any] = {}
+    for each in typed:
+        key, equals, value = each.partition("=")
+        name = key.removesuffix(":")
+        if not equals or not name:
+            raise ConfigurationError(f"{each}: arguments are key=value, key:=JSON, or one JSON object with all of them")
+        if name in arguments:
+            raise ConfigurationError(f"{name}: is set twice")
+        arguments[name] = _parse_json(value, name) if key.endswith(":") else value
+    return arguments
+
+
+def _parse_json(text: str, name: str) -> Any:
+    try:
+        return from_json(text)
+    except ValueError as error:
+        raise ConfigurationError(f"{name}: is not valid JSON: {error}") from None

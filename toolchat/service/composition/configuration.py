@@ -1,0 +1,103 @@
+"""The service's whole configuration, read from the environment and ``.env`` and validated before anything is opened."""
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from toolchat.errors import ConfigurationError
+from toolchat.service.access.runtime import AccessConfiguration
+from toolchat.service.composition.models import PROVIDER_VARIABLES, ChosenModel, choose_chat_model, outbound_http
+from toolchat.service.composition.state import state_store
+from toolchat.service.composition.wiring import wired
+from toolchat.service.mcp_client import McpServers, read_mcp_servers
+from toolchat.service.observability.tracing_settings import TracingConfiguration, other_variables
+from toolchat.service.settings.base import read_settings
+from toolchat.service.settings.env_file import check_env_file, known_variables, unread_variables
+from toolchat.service.settings.service_settings import Settings
+from toolchat.service.settings.time_limits import inverted_time_limits
+from toolchat.service.settings.tuning import Tuning
+from toolchat.service.tool_modules.discovery import ConfiguredModule, ToolsPathSettings, discover
+from toolchat.state.locks import LOCK_SECONDS
+
+__all__ = ["Configuration", "read_configuration"]
+
+_DEFAULT = Tuning()
+_log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+_NO_MODEL = (
+    f"CHAT_PROVIDER: no chat model for clients beyond this machine: set {PROVIDER_VARIABLES}, "
+    "or CHAT_PROVIDER=offline to answer without a model"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The validated configuration."""
+
+    settings: Settings
+    access: AccessConfiguration
+    chat_model: ChosenModel
+    modules: tuple[ConfiguredModule, ...]
+    tracing: TracingConfiguration
+    tuning: Tuning = _DEFAULT
+    warnings: tuple[str, ...] = ()
+    """Mistyped variables and inverted time limits."""
+
+    def log_warnings(self) -> None:
+        """Log the warnings. Call it once for all processes of the service."""
+        for warning in self.warnings:
+            _log.warning("%s", warning)
+
+
+def read_configuration(*, serving: bool = True, tuning: Tuning = _DEFAULT) -> Configuration:
+    """Read the settings of the service, of every tool module and of the chosen provider.
+
+    Args:
+        serving: whether clients will be answered; then the offline model must be chosen on purpose, unless this
+            machine is the only client.
+        tuning: values that are no variables.
+
+    Raises:
+        ConfigurationError: the configuration is invalid; the message has one line for each fault.
+    """
+    faults: list[str] = []
+
+    def collect_faults(read: Callable[[], _T]) -> _T | None:
+        try:
+            return read()
+        except ConfigurationError as error:
+            faults.extend(str(error).splitlines())
+            return None
+
+    # Faults are collected, so that one start reports all of them.
+    in_file = check_env_file(Path(".env"))
+    settings = collect_faults(lambda: read_settings(Settings))
+    access = collect_faults(lambda: AccessConfiguration.read(settings.server_host)) if settings else None
+    chat_model = collect_faults(lambda: choose_chat_model(settings, tuning)) if settings else None
+    if serving and chat_model and chat_model.is_last_resort and access and not access.is_local:
+        faults.append(_NO_MODEL)
+    found = collect_faults(lambda: discover(paths=read_settings(ToolsPathSettings).path))
+    modules = [collect_faults(partial(ConfiguredModule.read, module)) for module in found or ()]
+    servers = collect_faults(lambda: read_mcp_servers(tuning)) or McpServers()
+    store = collect_faults(lambda: state_store(settings)) if settings else None
+    tracing = collect_faults(TracingConfiguration.read)
+    warnings = _unread_variables(in_file, servers.variables) if found is not None else []
+    if settings is None or access is None or chat_model is None or store is None or tracing is None or faults:
+        # Mistyped variables first: one of them may be the reason for a fault.
+        raise ConfigurationError("\n".join(dict.fromkeys((*warnings, *faults))))
+    all_modules = (*(each for each in modules if each), *map(ConfiguredModule, servers.modules))
+    registered = [each.settings for each in all_modules if each.fault is None]
+    warnings += inverted_time_limits(settings, registered, LOCK_SECONDS)
+    warnings += (*chat_model.warnings, *tracing.warnings)
+    configuration = Configuration(settings, access, chat_model, all_modules, tracing, tuning, tuple(warnings))
+    # This container is discarded: building it reports wiring errors at start, in one line, instead of while serving.
+    wired(settings, configuration.modules, outbound_http(settings, tuning), store)
+    return configuration
+
+
+def _unread_variables(in_file: Sequence[str], elsewhere: Collection[str]) -> list[str]:
+    in_file = [name for name in in_file if name not in elsewhere]
+    return unread_variables(in_file, known_variables() | other_variables(in_file))

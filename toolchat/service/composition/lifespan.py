@@ -1,0 +1,117 @@
+"""The resources of a running service: opened in order, and closed in reverse."""
+
+import platform
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from toolchat import __version__
+from toolchat.chat.advisors.repair import ToolCallRepairAdvisor
+from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
+from toolchat.chat.advisors.tool_search import ToolSearchAdvisor
+from toolchat.chat.client import ChatClient
+from toolchat.chat.memory import ChatMemory, MemoryAdvisor, MemoryWindow
+from toolchat.instruments import set_observer
+from toolchat.models.base import ChatModel
+from toolchat.service.access.quotas import Limits, open_quotas
+from toolchat.service.access.settings import AccessSettings
+from toolchat.service.api.advisors import SandboxNoticeAdvisor
+from toolchat.service.api.approvals import ApprovalStore, PausedTurnCodec
+from toolchat.service.api.call_limit import ConversationCallLimit
+from toolchat.service.api.idempotency import IdempotencyStore
+from toolchat.service.api.service import Admission, ServiceMetrics, ServiceState
+from toolchat.service.api.session_index import SessionIndex
+from toolchat.service.api.tool_registry import ToolRegistry
+from toolchat.service.composition.configuration import Configuration
+from toolchat.service.composition.models import outbound_http
+from toolchat.service.composition.state import state_store
+from toolchat.service.composition.wiring import wired
+from toolchat.service.observability import metrics, tracing
+from toolchat.service.observability.observer import ServiceObserver
+from toolchat.service.observability.runtime import watched
+from toolchat.service.settings.service_settings import Settings
+from toolchat.service.tool_modules.registration import open_registry
+from toolchat.state.base import StateStore
+from toolchat.state.locks import Locks
+from toolchat.tool_calling.caller import current_client_key
+
+__all__ = ["open_service"]
+
+
+@asynccontextmanager
+async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[ServiceState, ToolRegistry], None]:
+    """Open the HTTP client, the state store, the tools and the chat client; close them at the end of the block.
+
+    Raises:
+        ConfigurationError: a tool is not valid, or the container cannot be wired.
+    """
+    # Before anything is created: models and breakers register their metrics when they are.
+    previous = set_observer(tracing.observer or ServiceObserver())
+    settings, tuning = configuration.settings, configuration.tuning
+    http = outbound_http(settings, tuning)
+    store = state_store(settings)
+    container = wired(settings, configuration.modules, http, store)
+    try:
+        await store.start()
+        async with open_registry(container, configuration.modules) as tools:
+            loop = await container.get(ToolCallingAdvisor)
+            chat = _chat_client(settings, configuration.chat_model.create(http), loop, tools, store)
+            admission = _admission(settings, configuration.access.settings, store)
+            sessions = SessionIndex(store, Locks(store), ttl=settings.session_ttl)
+            memory = _memory(settings, store, sessions)
+            advisor = MemoryAdvisor(memory)
+            approvals = ApprovalStore(
+                store, PausedTurnCodec(tools, (advisor, *tools.advisors)), on_saved=sessions.record
+            )
+            once = IdempotencyStore(store)
+            observed = ServiceMetrics(admission, store, memory, http)
+            state = ServiceState(
+                settings,
+                tuning,
+                chat,
+                tools,
+                admission,
+                approvals,
+                store,
+                memory,
+                advisor,
+                sessions,
+                once,
+                observed,
+                container,
+            )
+            metrics.INFO.labels(__version__, state.model_label, platform.python_version()).set(1)
+            async with watched(observed.update):
+                yield state, tools
+            await admission.quotas.aclose()
+    finally:
+        # In reverse: tools use the store and the connections until they are closed.
+        await container.close()
+        await store.aclose()
+        await http.aclose()
+        set_observer(previous)
+
+
+def _admission(settings: Settings, access: AccessSettings, store: StateStore) -> Admission:
+    total = Limits("all", access.requests_per_minute or None, None, access.tokens_per_day or None)
+    per_client = max(1, settings.max_questions // 2)  # so that no client takes all slots; a key's entry may say less
+    return Admission(settings.max_questions, per_client, open_quotas(store, total, settings.request_timeout))
+
+
+def _memory(settings: Settings, store: StateStore, sessions: SessionIndex) -> ChatMemory:
+    window = MemoryWindow(settings.memory_max_messages, settings.memory_max_tokens, settings.memory_tool_rounds)
+    locks = Locks(store, wait=settings.session_wait, client_key=current_client_key)
+    return ChatMemory(store, locks, window, ttl=settings.session_ttl, on_saved=sessions.record)
+
+
+def _chat_client(
+    settings: Settings, model: ChatModel, loop: ToolCallingAdvisor, tools: ToolRegistry, store: StateStore
+) -> ChatClient:
+    attempts = settings.tool_call_repairs
+    repair = (ToolCallRepairAdvisor(attempts),) if attempts else ()
+    threshold = settings.tool_search_above
+    # The offline model compares the question with all tools itself, and would not call a search tool.
+    search = (ToolSearchAdvisor(threshold),) if threshold and model.provider != "offline" else ()
+    max_calls = settings.tool_max_calls_per_session
+    limit = (ConversationCallLimit(store, max_calls, ttl=settings.session_ttl),) if max_calls else ()
+    advisors = (SandboxNoticeAdvisor(), *limit, loop, *search, *repair)
+    return ChatClient(model, tools, advisors, settings.system_prompt)

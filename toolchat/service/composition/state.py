@@ -1,0 +1,81 @@
+"""The state store that ``STATE_URL`` names."""
+
+from typing import Literal
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from toolchat.errors import ConfigurationError
+from toolchat.service.settings.service_settings import Settings
+from toolchat.state.base import StateStore
+from toolchat.state.sqlite import SqliteStateStore
+from toolchat.state.sqlite_file import IN_MEMORY
+from toolchat.tool_calling.caller import current_client_key
+
+__all__ = ["state_store"]
+
+_FORMS = (
+    "must be memory://, sqlite:///relative/path or sqlite:////absolute/path with ?synchronous=full, ?max_entries=N or "
+    "both by & if wanted, "
+    "redis://[user:password@]host[:port][/number], rediss:// for TLS, or unix://[user:password@]/path[?db=number]; "
+    "the user and the password percent-encoded"
+)
+
+
+def state_store(settings: Settings) -> StateStore:
+    """The store that the settings ask for; nothing is opened before it is started.
+
+    Raises:
+        ConfigurationError: it cannot be used, or there are several processes and nothing that they share.
+    """
+    try:
+        store = _store(settings)
+        store.check()
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{'REDIS_URL' if settings.redis_url else 'STATE_URL'}: {error}") from None
+    if store.kind == "memory" and settings.server_workers > 1:
+        told = f"{settings.server_workers} processes do not share memory"
+        raise ConfigurationError(f"SERVER_WORKERS: {told}: set STATE_URL to a file or to Redis, or leave it at 1")
+    return store
+
+
+def _store(settings: Settings) -> StateStore:
+    url = settings.store_url
+    if url.startswith(("sqlite:", "memory:")):
+        return _sqlite(url)
+    try:
+        from toolchat.state.redis import RedisStateStore
+
+        return RedisStateStore(url, deadline=settings.redis_timeout)
+    except ModuleNotFoundError as missing:
+        if missing.name is None or missing.name.partition(".")[0] != "redis":
+            raise  # the package is there, and lacks something itself
+        raise ConfigurationError("needs the package redis: pip install redis") from None
+    except ValueError:
+        raise ConfigurationError(_FORMS) from None
+
+
+def _sqlite(url: str) -> SqliteStateStore:
+    parts = urlsplit(url)
+    path = IN_MEMORY if parts.scheme == "memory" else unquote(parts.path.removeprefix("/"))
+    try:
+        options = _Options(**dict(parse_qsl(parts.query, keep_blank_values=True)))
+    except ValueError:
+        options = None
+    if options is None or parts.netloc or not path or (path == IN_MEMORY and parts.path):
+        raise ConfigurationError(_FORMS)
+    return SqliteStateStore(
+        path,
+        max_entries=options.max_entries,
+        client_key=current_client_key,
+        synchronous=options.synchronous == "full",
+    )
+
+
+class _Options(BaseModel):
+    """The options behind the path of a file."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    max_entries: int = Field(10_000, ge=1)
+    synchronous: Literal["normal", "full"] = "normal"

@@ -1,0 +1,278 @@
+"""The ``MCP_SERVERS_FILE``: read and validated once at start, with one line for every fault."""
+
+import codecs
+import json
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
+
+from dotenv import dotenv_values
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic_core import from_json
+from pydantic_settings import SettingsConfigDict
+
+from toolchat.errors import ConfigurationError
+from toolchat.service.settings.base import EnvironmentSettings, describe_faults
+from toolchat.service.settings.typos import suggest
+
+__all__ = ["McpServersSettings", "ServerEntry", "read_file"]
+
+MAX_FILE_BYTES = 1024 * 1024
+_KEY = "mcpServers"
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_CREDENTIAL_HEADERS = {"authorization", "x-api-key", "proxy-authorization", "x-approval-token"}
+"""Headers in which clients send keys of this service."""
+_TRANSPORT_HEADERS = re.compile(
+    r"(?i)host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|accept(-.*)?|content-.*|mcp-.*"
+)
+"""Headers of the connection or of the protocol, which the HTTP client and the SDK set themselves."""
+
+
+class _Environment:
+    """The variables of ``.env`` and of the environment, which takes precedence."""
+
+    def __init__(self) -> None:
+        in_file = dotenv_values(".env") if Path(".env").is_file() else {}
+        self._values = {name: value for name, value in in_file.items() if value is not None} | os.environ
+        self.names: set[str] = set()
+        """The variables that have been asked for."""
+
+    def substitute(self, text: str) -> str:
+        """Replace the variables in a text."""
+        return _VARIABLE.sub(self._value, text)
+
+    def _value(self, match: re.Match[str]) -> str:
+        name, default = match.groups()
+        self.names.add(name)
+        if value := self._values.get(name) or default:
+            return value
+        if default is None:
+            is_empty = f"is empty; write ${{{name}:-}} if it may be"
+            raise ValueError(f"the variable {name} {is_empty if name in self._values else 'is not set'}")
+        return ""
+
+
+def _substitute(value: Any, info: ValidationInfo) -> Any:
+    return info.context.substitute(value) if isinstance(value, str) and info.context else value
+
+
+_WITH_VARIABLES = BeforeValidator(_substitute)
+_Text = Annotated[str, _WITH_VARIABLES]
+
+
+def _supported_transport(value: Any) -> Any:
+    if isinstance(value, str) and value.lower() == "sse":
+        raise ValueError('SSE is not supported; use streamable HTTP: "type": "http", with the url of that transport')
+    return value
+
+
+def _http_url(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname or not value.isascii() or not value.isprintable():
+        raise ValueError("must be a URL that starts with http:// or https://")
+    if parts.username or parts.password:
+        raise ValueError("must have no user or password; put them into headers")
+    return value
+
+
+def _as_mapping(value: Any) -> Any:
+    """Accept a list of header names as a mapping of each name to itself."""
+    return {name: name for name in value} if isinstance(value, list) else value
+
+
+def _must(is_valid: Callable[[str], object], message: str) -> AfterValidator:
+    def check(value: str) -> str:
+        if not is_valid(value):
+            raise ValueError(message)
+        return value
+
+    return AfterValidator(check)
+
+
+_ServerName = Annotated[
+    str,
+    _must(
+        re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}").fullmatch,
+        "a name must be 1–32 letters, digits, _ or -, starting with a letter or a digit",
+    ),
+]
+_HeaderName = Annotated[
+    str,
+    _must(re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+").fullmatch, "is not a valid header name"),
+    _must(lambda name: not _TRANSPORT_HEADERS.fullmatch(name), "is set by the service itself"),
+]
+_HeaderValue = Annotated[
+    _Text,
+    _must(lambda value: value.isascii() and value.isprintable(), "must be printable ASCII without line breaks"),
+]
+_ForwardedName = Annotated[
+    _HeaderName,
+    AfterValidator(str.lower),
+    _must(
+        lambda name: name not in _CREDENTIAL_HEADERS,
+        "carries keys of this service, which are never forwarded; let clients send another header, "
+        'and write {"X-Their-Token": "Authorization"}',
+    ),
+]
+
+
+class ServerEntry(BaseModel):
+    """One server: its address or command, and the policy for its tools."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    type: Annotated[
+        Literal["stdio", "http", "streamable-http", "streamableHttp"] | None,
+        BeforeValidator(_supported_transport),
+        _WITH_VARIABLES,
+        Field(validation_alias=AliasChoices("type", "transport")),
+    ] = None
+    """Accepted because MCP hosts write it; ``url`` or ``command`` already decides."""
+    url: Annotated[_Text, AfterValidator(_http_url)] | None = None
+    headers: Mapping[_HeaderName, _HeaderValue] = {}
+    command: Annotated[_Text, Field(min_length=1)] | None = None
+    args: tuple[_Text, ...] = ()
+    env: Mapping[str, _Text] = {}
+    cwd: _Text | None = None
+    include: tuple[_Text, ...] = ("*",)
+    """Patterns (``fnmatch``) of the tools' own names, before any prefix."""
+    exclude: tuple[_Text, ...] = ()
+    prefix: Annotated[_Text, Field(pattern=r"^[A-Za-z0-9_-]{0,32}$")] = ""
+    """Is put before the names of all its tools, followed by ``_``."""
+    requires_approval: Annotated[bool | tuple[_Text, ...] | None, _WITH_VARIABLES] = None
+    """All tools, no tool, or patterns of names; ``None``: the tools that the server marks as destructive."""
+    timeout: Annotated[float | None, Field(gt=0, le=600), _WITH_VARIABLES] = None
+    """Seconds per call; ``None``: ``TOOL_TIMEOUT``."""
+    forward_headers: Annotated[Mapping[_ForwardedName, _HeaderName], BeforeValidator(_as_mapping)] = {}
+    """Headers of the current caller, in lower case, and the names under which they are sent to the server."""
+    disabled: Annotated[bool, _WITH_VARIABLES] = False
+
+    @model_validator(mode="after")
+    def _check_transport(self) -> Self:
+        if (self.url is None) == (self.command is None):
+            raise ValueError("must have either url or command")
+        if self.type is not None and (self.type == "stdio") != (self.command is not None):
+            raise ValueError("type does not fit: stdio goes with command, http with url")
+        foreign = ("args", "env", "cwd") if self.url else ("headers", "forward_headers")
+        for name in foreign:
+            if getattr(self, name):
+                raise ValueError(f"{name} does not go with {'url' if self.url else 'command'}")
+        return self
+
+    def includes(self, tool: str) -> bool:
+        """Whether a tool is offered."""
+        return _matches(tool, self.include) and not _matches(tool, self.exclude)
+
+    def needs_approval(self, tool: str, *, is_destructive: bool) -> bool:
+        """Whether calls of a tool require approval; ``is_destructive`` is the server's annotation."""
+        if self.requires_approval is None:
+            return is_destructive
+        if isinstance(self.requires_approval, bool):
+            return self.requires_approval
+        return _matches(tool, self.requires_approval)
+
+    def forwarded_headers(self, received: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
+        """Select the received headers that are forwarded, under the names that the server expects."""
+        if not self.forward_headers:
+            return {}
+        found = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in received}
+        return {sent: found[name] for name, sent in self.forward_headers.items() if name in found}
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+_SERVERS = TypeAdapter(Mapping[_ServerName, ServerEntry])
+
+
+def read_file(path: Path) -> tuple[dict[str, ServerEntry], frozenset[str]]:
+    """Read the enabled servers, in the order of the file, and the names of the variables that it refers to.
+
+    ``${VAR}`` and ``${VAR:-default}`` in its strings are replaced from the environment or ``.env``.
+
+    Raises:
+        ConfigurationError: the file is invalid; one line per fault, with the key but never the value: it may be secret.
+    """
+    environment = _Environment()
+    try:
+        servers = _SERVERS.validate_python(_enabled_entries(_content(path)), context=environment)
+    except ValidationError as error:
+        faults = [f"{_KEY}.{place[:200]}: {_sentence(place, *fault)}" for place, *fault in describe_faults(error)]
+    except ValueError as error:
+        faults = [str(error)]
+    else:
+        enabled = {name: entry for name, entry in servers.items() if not entry.disabled}
+        return enabled, frozenset(environment.names)
+    raise ConfigurationError("\n".join(f"MCP_SERVERS_FILE: {path}: {fault}" for fault in faults))
+
+
+def _content(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise ValueError(f"cannot be read: {error.strerror}") from None
+    if len(content) > MAX_FILE_BYTES:
+        raise ValueError(f"is longer than {MAX_FILE_BYTES} bytes")
+    return content.removeprefix(codecs.BOM_UTF8)
+
+
+def _enabled_entries(content: bytes) -> dict[str, Any]:
+    """The entries as they are in the file, without those that are disabled: their variables need not be set."""
+    try:
+        from_json(content)  # for its errors, which name line and column
+    except ValueError as error:
+        raise ValueError(f"is not valid JSON: {error}") from None
+    document = json.loads(content, object_pairs_hook=_unique_keys)
+    servers = document.get(_KEY) if isinstance(document, dict) else None
+    if not isinstance(servers, dict):
+        raise ValueError(f'must be an object with "{_KEY}", an object of servers by name')  # noqa: TRY004 - not an argument
+    for key in document.keys() - {_KEY}:
+        raise ValueError(f"{key[:64]}: unknown key; did you mean {_KEY}?")
+    return {
+        name: entry
+        for name, entry in servers.items()
+        if not (isinstance(entry, dict) and entry.get("disabled") is True)
+    }
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in values:
+            raise ValueError(f"{key[:64]}: duplicate key in one object")
+        values[key] = value
+    return values
+
+
+def _sentence(place: str, message: str, kind: str) -> str:
+    if kind != "extra_forbidden":
+        return message
+    suggestion = suggest(place.rpartition(".")[2], ServerEntry.model_fields)
+    return "unknown key" + (f"; did you mean {suggestion}?" if suggestion else "")
+
+
+class McpServersSettings(EnvironmentSettings):
+    """Tools of MCP servers."""
+
+    model_config = SettingsConfigDict(env_prefix="MCP_SERVERS_")
+
+    file: Path | None = Field(
+        None, description="JSON file with mcpServers, in the format of MCP hosts; without it no server is connected"
+    )

@@ -1,0 +1,111 @@
+"""Tools of an MCP server as tools of this service: names, schemas and approval, none of them trusted."""
+
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from hashlib import sha256
+from typing import Any
+
+from mcp_types import Tool, ToolAnnotations
+
+from toolchat.service.mcp_client.file import ServerEntry
+from toolchat.service.mcp_client.results import RemoteResult
+from toolchat.service.mcp_client.sanitizing import expand_references, sanitize_schema, sanitize_text, visible_schema
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
+from toolchat.tool_calling.errors import ToolDefinitionError
+from toolchat.tool_calling.function_callback import FunctionToolCallback
+
+__all__ = ["RemoteCall", "RemoteToolCallback", "remote_tools", "with_prefix"]
+
+_log = logging.getLogger(__name__)
+
+MAX_NAME_CHARS = 64
+"""The limit of OpenAI's function calling, which other providers share."""
+MAX_DESCRIPTION_CHARS = 4000
+MAX_NAMES_LOGGED = 20
+RemoteCall = Callable[[str, Mapping[str, Any], ToolContext], Awaitable[RemoteResult]]
+"""Calls a tool by the name that its server uses."""
+
+
+class RemoteToolCallback(FunctionToolCallback):
+    """A tool of an MCP server; its output schema and its results go on to MCP hosts as they came."""
+
+
+def remote_tools(server: str, entry: ServerEntry, listed: Sequence[Tool], call: RemoteCall) -> list[ToolCallback]:
+    """Turn a server's listing into tool callbacks; tools that cannot be used are logged and left out.
+
+    The entry decides which tools are offered and which require approval. Annotations from the server can only make a
+    tool stricter.
+
+    Args:
+        server: the server's name, for the log.
+        entry: the server's entry in the file.
+        listed: the listing.
+        call: executes a call.
+    """
+    _warn_of_unmatched_patterns(server, entry, [tool.name for tool in listed])
+    usable: dict[str, ToolCallback] = {}
+    for tool in listed:
+        if not entry.includes(tool.name):
+            continue
+        name = tool_name(tool.name, entry.prefix)
+        try:
+            if name in usable or not tool.name:
+                raise ToolDefinitionError("the server has another tool of this name")
+            usable[name] = _callback(name, server, entry, tool, call)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with one tool, the others stay
+            reason = sanitize_text(str(error), 300)
+            _log.warning("the tool %s of the MCP server %s cannot be used: %s", name, server, reason)
+    return list(usable.values())
+
+
+def _warn_of_unmatched_patterns(server: str, entry: ServerEntry, names: Sequence[str]) -> None:
+    for pattern in entry.include:
+        if names and not any(fnmatchcase(name, pattern) for name in names):
+            has = ", ".join(sanitize_text(name, MAX_NAME_CHARS) for name in names[:MAX_NAMES_LOGGED])
+            _log.warning("include: %s matches no tool of the MCP server %s, which has: %s", pattern, server, has)
+
+
+def _callback(name: str, server: str, entry: ServerEntry, tool: Tool, call: RemoteCall) -> ToolCallback:
+    own_name = tool.name
+    description = sanitize_text(tool.description or tool.title or "", MAX_DESCRIPTION_CHARS)
+
+    async def run(context_of_the_call: ToolContext, **arguments: Any) -> RemoteResult:
+        return await call(own_name, arguments, context_of_the_call)
+
+    schema = sanitize_schema(tool.input_schema)
+    output_schema = visible_schema(tool.output_schema)
+    definition = ToolDefinition(name, description or f"The tool {name} of the server {server}", schema, output_schema)
+    # Arguments are validated by the expanded schema; models are shown the shorter one with its references.
+    validated = replace(definition, input_schema=expand_references(schema))
+    callback = RemoteToolCallback.from_function(run, definition=validated, metadata=_metadata(entry, tool))
+    return replace(callback, definition=definition)
+
+
+def _metadata(entry: ServerEntry, tool: Tool) -> ToolMetadata:
+    hints = tool.annotations or ToolAnnotations()
+    is_read_only = bool(hints.read_only_hint)
+    if entry.needs_approval(tool.name, is_destructive=bool(hints.destructive_hint) and not is_read_only):
+        return ToolMetadata(requires_approval=True, timeout=entry.timeout)
+    is_repeatable = is_read_only or bool(hints.idempotent_hint)
+    return ToolMetadata(read_only=is_read_only, retries=int(is_repeatable), timeout=entry.timeout)
+
+
+def with_prefix(tool: ToolCallback, prefix: str) -> ToolCallback:
+    """Rename a tool whose own name is taken by another server."""
+    if not isinstance(tool, FunctionToolCallback):
+        return tool
+    return replace(tool, definition=replace(tool.definition, name=tool_name(tool.definition.name, prefix)))
+
+
+def tool_name(name: str, prefix: str = "") -> str:
+    """Make a name of the characters and the length that every provider accepts; a hash keeps cut names distinct."""
+    full = f"{prefix}_{name}" if prefix else name
+    plain = re.sub(r"[^A-Za-z0-9_-]", "_", full)
+    if len(plain) <= MAX_NAME_CHARS:
+        return plain
+    return f"{plain[: MAX_NAME_CHARS - 9]}_{sha256(full.encode('utf-8', 'replace')).hexdigest()[:8]}"

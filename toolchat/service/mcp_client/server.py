@@ -1,0 +1,243 @@
+"""The supervisor of one MCP server: connects, lists its tools, reconnects with backoff, and forwards calls."""
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from toolchat.errors import UpstreamUnavailable
+from toolchat.service.access.principals import current_request_caller
+from toolchat.service.mcp_client.client import Connection, ConnectionLost, ServerUnavailable, connect
+from toolchat.service.mcp_client.file import ServerEntry
+from toolchat.service.mcp_client.foreign_tools import remote_tools, with_prefix
+from toolchat.service.mcp_client.results import RemoteResult
+from toolchat.service.observability.observer import record_mcp_server_state
+from toolchat.service.settings.tuning import Tuning
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.errors import ToolExecutionError
+
+if TYPE_CHECKING:
+    from mcp_types import Tool
+
+__all__ = ["RemoteServer"]
+
+_log = logging.getLogger(__name__)
+
+FIRST_BACKOFF, MAX_BACKOFF = 0.5, 60.0
+"""Seconds before a reconnect: doubled after each failure, with jitter."""
+STABLE_AFTER = 30.0
+"""Seconds after which a connection counts as stable, so that its loss starts again with the first backoff."""
+MIN_LIST_INTERVAL = 0.5
+"""Least seconds between two listings, however often a server reports changes."""
+RECONNECT_TIMEOUT = 5.0
+"""Seconds that a call waits for a new session after the server has forgotten the old one."""
+
+
+class RemoteServer:
+    """Offers the tools of one MCP server; implements :class:`toolchat.service.api.dynamic_tools.DynamicTools`.
+
+    Args:
+        name: the server's name in the file.
+        entry: its entry in the file.
+        tuning: how long the start waits for the server, and how often its tools are listed again.
+    """
+
+    def __init__(self, name: str, entry: ServerEntry, tuning: Tuning) -> None:
+        self.version = 0
+        self.fault: str | None = "the server has not answered yet"
+        self._name = name
+        self._entry = entry
+        self._tuning = tuning
+        self._tools: tuple[ToolCallback, ...] = ()
+        self._listed: list[Tool] = []
+        self._connection: Connection | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._attempted = asyncio.Event()
+        """The first attempt to connect has succeeded or failed."""
+        self._connected = asyncio.Event()
+        self._changed = asyncio.Event()
+        """The tools may have changed, or the connection has ended: in both cases the supervisor must wake up."""
+        self._has_ended = self._is_stopping = False
+
+    def tool_callbacks(self) -> tuple[ToolCallback, ...]:
+        """The tools of the last listing; they stay on offer while the server is unavailable."""
+        return self._tools
+
+    def prefixed(self, tool: ToolCallback) -> ToolCallback:
+        """See :meth:`DynamicTools.prefixed`: the prefix is the server's name, which is unique."""
+        return with_prefix(tool, self._name)
+
+    async def wait_ready(self) -> None:
+        """See :meth:`DynamicTools.wait_ready`."""
+        try:
+            async with asyncio.timeout(self._tuning.tool_server_wait):
+                await self._attempted.wait()
+        except TimeoutError:
+            _log.warning("the service starts without the MCP server %s", self._name)
+
+    async def check(self) -> str:
+        """Describe in a few words what the server offers.
+
+        Raises:
+            UpstreamUnavailable: it is unavailable, or has not answered yet.
+        """
+        if not self._attempted.is_set() or self.fault is not None:
+            raise UpstreamUnavailable(self.fault or "it has not answered yet")
+        return f"offers {len(self._tools)} tools"
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator["RemoteServer", None]:
+        """Supervise the server in a background task until the exit."""
+        self._task = asyncio.create_task(self._run(), name=f"MCP server {self._name}")
+        try:
+            yield self
+        finally:
+            self.stop()
+            await asyncio.wait({self._task})
+
+    def stop(self) -> None:
+        """See :meth:`DynamicTools.stop`."""
+        # Cancelled once only: a second cancellation would break through the SDK's shield around the end of a process.
+        if not self._is_stopping and self._task is not None:
+            self._is_stopping = True
+            self._task.cancel()
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        backoff = FIRST_BACKOFF
+        while not self._is_stopping:
+            started = loop.time()
+            try:
+                self._set_unavailable(await self._follow_connection())
+            except ServerUnavailable as error:
+                if self._is_stopping:  # `connect` has replaced the cancellation by an error of the transport
+                    return
+                self._set_unavailable(str(error))
+            if loop.time() - started > STABLE_AFTER:
+                backoff = FIRST_BACKOFF
+            # The jitter keeps replicas from reconnecting to a restarted server in the same instant.
+            await asyncio.sleep(backoff * random.uniform(0.5, 1))  # noqa: S311 - not for cryptography
+            backoff = min(2 * backoff, MAX_BACKOFF)
+
+    async def _follow_connection(self) -> str:
+        """Open one connection and keep the list of tools up to date until it ends; returns why it has ended.
+
+        Raises:
+            ServerUnavailable: it could not be opened, or was lost.
+        """
+        self._has_ended = False
+        on_change = self._changed.set
+        async with connect(self._name, self._entry, on_change=on_change, on_end=self._end_connection) as connection:
+            watcher = asyncio.create_task(self._watch_changes(connection))
+            try:
+                while not self._has_ended:
+                    # Cleared before the listing: a change during it leads to another one.
+                    self._changed.clear()
+                    await self._accept_tools(await connection.tools())
+                    self._set_available(connection)
+                    await self._wait_for_change()
+                return connection.end_reason
+            finally:
+                self._connection = None
+                self._connected.clear()
+                watcher.cancel()
+
+    async def _watch_changes(self, connection: Connection) -> None:
+        while True:
+            with suppress(Exception):  # without a subscription the tools are still listed at every refresh
+                await connection.watch_changes()
+            await asyncio.sleep(self._tuning.tool_list_refresh)
+
+    async def _wait_for_change(self) -> None:
+        try:
+            async with asyncio.timeout(self._tuning.tool_list_refresh):
+                await self._changed.wait()
+        except TimeoutError:
+            return
+        if not self._has_ended:
+            await asyncio.sleep(MIN_LIST_INTERVAL)
+
+    def _end_connection(self) -> None:
+        """Make the supervisor close the connection and open another one."""
+        self._has_ended = True
+        self._changed.set()
+
+    async def _accept_tools(self, listed: "list[Tool]") -> None:
+        if listed == self._listed:
+            return
+        # In a thread: compiling the validators of large schemas would block the event loop.
+        tools = await asyncio.to_thread(remote_tools, self._name, self._entry, listed, self._call)
+        self._listed, self._tools = listed, tuple(tools)
+        self.version += 1
+
+    def _set_available(self, connection: Connection) -> None:
+        self._connection = connection
+        self._connected.set()
+        self._attempted.set()
+        record_mcp_server_state(self._name, is_up=True)
+        if self.fault is not None:
+            self.fault = None
+            self.version += 1
+            fields = {"server": self._name, "revision": connection.revision, "tools": len(self._tools)}
+            _log.info("MCP server connected", extra=fields)
+
+    def _set_unavailable(self, reason: str) -> None:
+        self._attempted.set()
+        record_mcp_server_state(self._name, is_up=False)
+        if self.fault != reason:
+            self.fault = reason
+            self.version += 1
+            _log.warning("the MCP server %s is unavailable: %s", self._name, reason)
+
+    async def _call(self, tool: str, arguments: Mapping[str, Any], context: ToolContext) -> RemoteResult:
+        try:
+            return await self._send_call(tool, arguments, context)
+        except ConnectionLost as lost:
+            self._connection = None
+            self._connected.clear()
+            self._end_connection()
+            if lost.may_have_run:
+                raise self._unavailable() from lost
+        # The session was gone before the call began, as after a restart of the server: sending it again is safe.
+        try:
+            async with asyncio.timeout(RECONNECT_TIMEOUT):
+                await self._connected.wait()
+            return await self._send_call(tool, arguments, context)
+        except (ConnectionLost, TimeoutError) as error:
+            raise self._unavailable() from error
+
+    async def _send_call(self, tool: str, arguments: Mapping[str, Any], context: ToolContext) -> RemoteResult:
+        if self._connection is None:
+            raise self._unavailable()
+        if forwarded := self._entry.forwarded_headers(current_request_caller().headers):
+            return await self._call_separately(forwarded, self._connection.mode, tool, arguments, context)
+        return await self._connection.call(tool, arguments, context)
+
+    async def _call_separately(
+        self, headers: Mapping[str, str], mode: str, tool: str, arguments: Mapping[str, Any], context: ToolContext
+    ) -> RemoteResult:
+        """Call over a new connection: a server may bind a session to the user who opened it."""
+        try:
+            async with connect(
+                self._name, self._entry, on_change=self._changed.set, forwarded=headers, mode=mode
+            ) as connection:
+                # Gathered, because `connect` replaces an exception raised in its body by ServerUnavailable.
+                (result,) = await asyncio.gather(connection.call(tool, arguments, context), return_exceptions=True)
+        except ServerUnavailable as error:
+            raise ToolExecutionError(f"the server {self._name} refuses: {error}", kind="failed") from error
+        if isinstance(result, ConnectionLost):
+            raise self._unavailable() from result
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+    def _unavailable(self) -> ToolExecutionError:
+        return ToolExecutionError(
+            f"the server {self._name} is unavailable",
+            kind="tool-server-away",
+            hint="answer without it, and say that it could not be reached",
+            retryable=True,
+        )

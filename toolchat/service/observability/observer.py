@@ -1,0 +1,240 @@
+"""The observer of the service: counts what the engine reports."""
+
+from asyncio import CancelledError
+from functools import cache
+from time import perf_counter
+from types import TracebackType
+from typing import Self
+
+from pydantic_core import to_json
+
+from toolchat.errors import (
+    ProviderAuth,
+    ProviderQuota,
+    ProviderRateLimited,
+    ToolchatError,
+    UpstreamInvalid,
+    UpstreamTimeout,
+    UpstreamUnavailable,
+)
+from toolchat.instruments import ModelCall, Observer
+from toolchat.messages import estimate_size, estimate_tokens
+from toolchat.models.base import ChatResponse, ModelEvent, Prompt, TextDelta
+from toolchat.service.observability import metrics
+from toolchat.service.observability.metrics import OTHER, BoundedNames, labelled
+from toolchat.service.observability.request import current_request
+from toolchat.service.observability.runtime import tool_calls
+from toolchat.tool_calling.events import ToolCallFinished
+
+__all__ = ["ServiceModelCall", "ServiceObserver", "outcome_of", "record_mcp_server_state", "record_reader_left"]
+
+_error_kinds, _upstreams, _tools = BoundedNames(100), BoundedNames(50), BoundedNames(500)
+_PROVIDER_FAILURES = tuple(
+    error.code
+    for error in (
+        UpstreamUnavailable,
+        UpstreamTimeout,
+        UpstreamInvalid,
+        ProviderAuth,
+        ProviderQuota,
+        ProviderRateLimited,
+    )
+)
+"""Outcomes of a model call that are the provider's fault."""
+_TOKENS_AROUND_A_MESSAGE = 4
+_UPSTREAM_FAILURES = ("429", "500", "502", "503", "504", UpstreamUnavailable.code, UpstreamTimeout.code)
+"""Outcomes of a request that are the upstream's fault."""
+
+
+class ServiceObserver(Observer):
+    """Adds to the ``metrics``; while traces are on, its subclass in ``spans`` is used.
+
+    Prometheus' ``increase()`` and ``rate()`` compare values: they miss the first failure of a series that appears with
+    the value 1. So the failures that alerts are based on start at 0 as soon as their labels are known.
+    """
+
+    def exemplar(self) -> dict[str, str] | None:
+        """The current trace as the exemplar of a metric, if it is recorded."""
+        return None
+
+    def register_model(self, provider: str, model: str) -> None:
+        """Begin the series of failed model calls at 0."""
+        for outcome in _PROVIDER_FAILURES:
+            labelled(metrics.MODEL_TURNS, provider, model, outcome)
+
+    def observe_model_call(self, provider: str, model: str, prompt: Prompt) -> ModelCall:
+        """Count a model call."""
+        return ServiceModelCall(provider, model, prompt)
+
+    def record_fallback(self, provider: str, model: str, error: ToolchatError) -> None:
+        """Count a fallback."""
+        labelled(metrics.MODEL_FALLBACKS, provider, model, error.code).inc()
+
+    def record_answering_model(self, provider: str, model: str) -> None:
+        """Note the model on the request, whose response names it."""
+        current_request.get().answered_by = provider, model
+
+    def record_tool_call(self, tool: str | None, finished: ToolCallFinished) -> None:
+        """Count a tool call."""
+        name, kind = tool or OTHER, finished.error_kind or ""
+        outcome = ("error", _error_kinds.of(kind)) if kind else ("ok", "")
+        flags = ("true" if finished.cached else "false", "true" if finished.repaired else "false")
+        tool_calls[_tools.of(name)] += 1
+        labelled(metrics.TOOL_CALLS, name, *outcome, *flags).inc()
+        labelled(metrics.TOOL_SECONDS, name).observe(finished.duration_ms / 1000, self.exemplar())
+
+    def record_tool_retry(self, tool: str) -> None:
+        """Count a repeated tool call."""
+        labelled(metrics.TOOL_RETRIES, tool).inc()
+
+    def begin_waiting(self) -> None:
+        """Stop counting the time as the service's own."""
+        current_request.get().wait(perf_counter())
+
+    def end_waiting(self) -> None:
+        """Count the time as the service's own again."""
+        current_request.get().go_on(perf_counter())
+
+    def record_wait(self, resource: str, seconds: float) -> None:
+        """Record a wait for a ``place``, an upstream's ``pace`` or a lock such as ``lock:memory``."""
+        labelled(metrics.WAIT_SECONDS, resource).observe(seconds)
+
+    def record_upstream_response(self, upstream: str, outcome: str) -> None:
+        """Count a request to an upstream."""
+        name = _upstreams.of(upstream)
+        _start_upstream(name)
+        labelled(metrics.UPSTREAM_REQUESTS, name, outcome).inc()
+
+    def record_connection_opened(self) -> None:
+        """Count a connection; a request without one uses a connection that was open."""
+        metrics.CONNECTIONS_OPENED.inc()
+
+    def register_breaker(self, upstream: str) -> None:
+        """Begin the series of a circuit breaker at 0."""
+        name = _upstreams.of(upstream)
+        labelled(metrics.BREAKER_OPEN, name)
+        labelled(metrics.BREAKER_OPENINGS, name)
+        labelled(metrics.BREAKER_REFUSALS, name)
+
+    def record_breaker_state(self, upstream: str, *, is_open: bool, has_opened: bool = False) -> None:
+        """Record the state of a circuit breaker."""
+        name = _upstreams.of(upstream)
+        labelled(metrics.BREAKER_OPEN, name).set(is_open)
+        if has_opened:
+            labelled(metrics.BREAKER_OPENINGS, name).inc()
+
+    def record_breaker_refusal(self, upstream: str) -> None:
+        """Count a request that an open circuit breaker refused."""
+        labelled(metrics.BREAKER_REFUSALS, _upstreams.of(upstream)).inc()
+
+    def record_store_operation(self, kind: str, operation: str, seconds: float) -> None:  # noqa: ARG002
+        """Record an operation of a shared store: a command, or a script by its name."""
+        labelled(metrics.STORE_SECONDS, kind).observe(seconds)
+
+
+class ServiceModelCall(ModelCall):
+    """Counts a model call and its tokens."""
+
+    __slots__ = ("_began", "_received", "_request", "first_chunk", "names", "prompt", "response")
+
+    def __init__(self, provider: str, model: str, prompt: Prompt) -> None:
+        self.names, self.prompt = (provider, model), prompt
+        self.first_chunk = 0.0
+        """Seconds to the first chunk of a streamed response; 0 until then."""
+        self.response: ChatResponse | None = None
+        self._received = 0
+        """Tokens of the streamed events so far, estimated."""
+
+    def __enter__(self) -> Self:
+        self._request, self._began = current_request.get(), perf_counter()
+        self._request.asked = self.names
+        self._request.wait(self._began)
+        return self
+
+    @property
+    def exemplar(self) -> dict[str, str] | None:
+        """Its trace as the exemplar of a metric, if it is recorded."""
+        return None
+
+    def record_chunk(self, event: ModelEvent) -> None:
+        """Measure the time to the first chunk, and count the chunk as at least one token."""
+        if not self.first_chunk:
+            self.first_chunk = perf_counter() - self._began
+        text = event.text if isinstance(event, TextDelta) else event.reasoning
+        self._received += estimate_tokens(text) or 1
+
+    def record_retry(self, error: ToolchatError) -> None:
+        """Count a retry, and the tokens of the attempt that failed."""
+        labelled(metrics.MODEL_RETRIES, *self.names, error.code).inc()
+        self._request.tokens += self._spent_by(error)
+        self._received = 0
+
+    def record_response(self, response: ChatResponse) -> None:
+        """Keep the response, whose tokens are counted."""
+        self.response = response
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        now = perf_counter()
+        self._request.go_on(now)
+        self._request.model_seconds += now - self._began
+        self._count("ok" if error is None else outcome_of(error), now - self._began)
+        self._request.tokens += self._spent() if error is None else self._spent_by(error)
+
+    def _spent(self) -> int:
+        """The tokens of the response as the provider reports them, otherwise estimated."""
+        if self.response is None:
+            return 0
+        return self.response.usage.total_tokens or _prompt_tokens(self.prompt) + estimate_size([self.response.message])
+
+    def _spent_by(self, error: BaseException) -> int:
+        """The tokens of an attempt without a response, estimated: the provider reports them at the end only.
+
+        None if the provider has refused the attempt, or was not reached.
+        """
+        was_refused = isinstance(error, ToolchatError) and not isinstance(error, UpstreamTimeout | UpstreamInvalid)
+        return 0 if was_refused and not self._received else _prompt_tokens(self.prompt) + self._received
+
+    def _count(self, outcome: str, seconds: float) -> None:
+        labelled(metrics.MODEL_TURNS, *self.names, outcome).inc()
+        labelled(metrics.MODEL_SECONDS, *self.names).observe(seconds, self.exemplar)
+        if self.first_chunk:
+            labelled(metrics.MODEL_FIRST_SECONDS, *self.names).observe(self.first_chunk)
+        if self.response is not None:
+            usage = self.response.usage
+            labelled(metrics.MODEL_TOKENS, *self.names, "input").observe(usage.input_tokens)
+            labelled(metrics.MODEL_TOKENS, *self.names, "output").observe(usage.output_tokens)
+            if usage.cached_tokens > 0:  # a counter must not decrease, and a model of a user may report anything
+                labelled(metrics.MODEL_CACHED, *self.names).inc(usage.cached_tokens)
+
+
+def _prompt_tokens(prompt: Prompt) -> int:
+    """Estimate the tokens of a prompt, with those that separate its messages and describe its tools."""
+    tools = sum(estimate_tokens(to_json(each.input_schema).decode() + each.description) for each in prompt.tools)
+    return (
+        estimate_size(prompt.messages) + _TOKENS_AROUND_A_MESSAGE * (len(prompt.messages) + len(prompt.tools)) + tools
+    )
+
+
+def outcome_of(error: BaseException) -> str:
+    """The outcome that metrics and spans show for an error: its code, if it has one."""
+    if isinstance(error, ToolchatError):
+        return error.code
+    return "cancelled" if isinstance(error, CancelledError) else ToolchatError.code
+
+
+def record_reader_left() -> None:
+    """Count a response whose connection was closed in favour of waiting requests."""
+    metrics.READERS_LEFT.inc()
+
+
+def record_mcp_server_state(server: str, *, is_up: bool) -> None:
+    """Record whether an MCP server is reachable; the servers of the configuration are few."""
+    labelled(metrics.MCP_SERVER_UP, server).set(is_up)
+
+
+@cache
+def _start_upstream(name: str) -> None:
+    for outcome in _UPSTREAM_FAILURES:
+        labelled(metrics.UPSTREAM_REQUESTS, name, outcome)

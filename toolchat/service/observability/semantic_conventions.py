@@ -1,0 +1,166 @@
+"""Names of span attributes: OpenTelemetry's semantic conventions, and the only module that knows them.
+
+HTTP: https://opentelemetry.io/docs/specs/semconv/http/http-spans/ (stable).
+MCP: https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/ (not stable yet).
+Generative AI: https://github.com/open-telemetry/semantic-conventions-genai (not stable yet).
+Attributes that the conventions do not name start with ``toolchat.``.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from toolchat.errors import ToolchatError
+from toolchat.http.requests import Request
+from toolchat.messages import Message, ToolCall
+from toolchat.models.base import ChatResponse
+from toolchat.service.observability.message_content import answer, conversation, instructions, short
+from toolchat.tool_calling.events import ToolCallFinished
+
+__all__ = [
+    "AGENT",
+    "ERROR_TYPE",
+    "FIRST_CHUNK",
+    "STATUS",
+    "Attributes",
+    "arguments_of",
+    "failure_attributes",
+    "mcp_attributes",
+    "model_attributes",
+    "output_of",
+    "prompt_of",
+    "request_attributes",
+    "response_attributes",
+    "result_attributes",
+    "server_attributes",
+    "store_attributes",
+    "tool_attributes",
+    "upstream_attributes",
+    "usage_of",
+]
+
+Attributes = dict[str, Any]
+
+AGENT = "toolchat"
+ERROR_TYPE = "error.type"
+FIRST_CHUNK = "gen_ai.response.time_to_first_chunk"
+STATUS = "http.response.status_code"
+_PROVIDERS = {"openai_compatible": "openai"}
+"""A provider's name denotes the protocol, not the company that runs the server."""
+
+
+def request_attributes(scope: Mapping[str, Any], path: str) -> Attributes:
+    """An HTTP request to the service; ``path`` contains no ids."""
+    host, port = scope.get("server") or ("", None)
+    return {
+        "http.request.method": scope["method"],
+        "url.path": short(path),
+        "url.scheme": scope["scheme"],
+        "network.protocol.version": scope["http_version"],
+        "server.address": host,
+        "server.port": port or 0,
+        "toolchat.request_id": scope["state"]["request_id"],
+    }
+
+
+def response_attributes(route: str, status: int, outcome: str) -> Attributes:
+    """The response of the service."""
+    return {"http.route": route, STATUS: status, "toolchat.outcome": outcome}
+
+
+def failure_attributes(error: ToolchatError) -> Attributes:
+    """What an error says to operators: which provider, its status and code, the retries."""
+    return {f"toolchat.{name}": value for name, value in error.log_fields.items()}
+
+
+def model_attributes(operation: str, provider: str, model: str, conversation_id: str) -> Attributes:
+    """A question to the agent (``invoke_agent``), or a model call (``chat``)."""
+    attributes: Attributes = {
+        "gen_ai.operation.name": operation,
+        "gen_ai.provider.name": _PROVIDERS.get(provider, provider),
+        "gen_ai.request.model": model,
+    }
+    if conversation_id:
+        attributes["gen_ai.conversation.id"] = conversation_id
+    return attributes
+
+
+def prompt_of(messages: Sequence[Message]) -> Attributes:
+    """The messages of a question or a model call; recorded only on request."""
+    system = instructions(messages)
+    return ({"gen_ai.system_instructions": system} if system else {}) | {
+        "gen_ai.input.messages": conversation(messages)
+    }
+
+
+def usage_of(response: ChatResponse) -> Attributes:
+    """The result of a question or a model call, without its text."""
+    usage = response.usage
+    attributes: Attributes = {
+        "gen_ai.response.finish_reasons": (short(response.finish_reason),),
+        "gen_ai.usage.input_tokens": usage.input_tokens,
+        "gen_ai.usage.output_tokens": usage.output_tokens,
+    }
+    optional = {
+        "gen_ai.response.model": short(response.model),
+        "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
+        "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens,
+    }
+    return attributes | {name: value for name, value in optional.items() if value}
+
+
+def output_of(response: ChatResponse) -> Attributes:
+    """The answer; recorded only on request."""
+    return {"gen_ai.output.messages": answer(response.message, response.finish_reason)}
+
+
+def tool_attributes(call: ToolCall) -> Attributes:
+    """A tool call."""
+    return {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": short(call.name[:64]),
+        "gen_ai.tool.type": "function",
+        "gen_ai.tool.call.id": short(call.id[:128]),
+    }
+
+
+def arguments_of(call: ToolCall) -> Attributes:
+    """The arguments of a tool call; recorded only on request."""
+    return {"gen_ai.tool.call.arguments": short(call.arguments)}
+
+
+def result_attributes(finished: ToolCallFinished, *, captures: bool) -> Attributes:
+    """The result of a tool call; its text only if ``captures``."""
+    flags = {"toolchat.tool.cached": finished.cached, "toolchat.tool.repaired": finished.repaired}
+    attributes: Attributes = {name: True for name, is_set in flags.items() if is_set}
+    return attributes | ({"gen_ai.tool.call.result": short(finished.result)} if captures else {})
+
+
+def server_attributes(request: Request) -> Attributes:
+    """The server that a request is sent to."""
+    return {"server.address": request.origin.host, "server.port": request.origin.port}
+
+
+def upstream_attributes(upstream: str, request: Request, *, captures: bool) -> Attributes:
+    """A request to an upstream. Its path may contain arguments of a tool, and its query, never recorded, a key."""
+    scheme, host, port, path = request.url
+    shown = f"[{host}]" if ":" in host else host
+    attributes: Attributes = {
+        "http.request.method": request.method,
+        "url.full": f"{scheme}://{shown}:{port}",
+        "toolchat.upstream": upstream,
+        **server_attributes(request),
+    }
+    return attributes | ({"url.path": short(path)} if captures else {})
+
+
+def mcp_attributes(method: str, version: str, target: str) -> Attributes:
+    """A request of MCP, sent or received; ``target`` is the tool of a call, otherwise empty."""
+    attributes: Attributes = {"mcp.method.name": short(method[:64]), "mcp.protocol.version": version}
+    if not target:
+        return attributes
+    return attributes | {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": short(target[:64])}
+
+
+def store_attributes(kind: str, operation: str) -> Attributes:
+    """An operation of a shared store (https://opentelemetry.io/docs/specs/semconv/db/redis/)."""
+    return {"db.system.name": kind, "db.operation.name": operation}

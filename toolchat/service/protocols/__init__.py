@@ -1,0 +1,12 @@
+"""Wire protocols of others: OpenAI chat completions, MCP, and the AI SDK, each a package of its own.
+
+A protocol translates its requests into prompts for the service's chat client, and the answers into its own format. To
+add one, write a package with
+
+- routes that read a request and call ``answer_prompt``,
+- answer formats, subclasses of ``BufferedFormat`` or ``StreamFormat``,
+- a function that answers a ``ToolchatError`` in the protocol's format,
+
+and describe it by a ``ProtocolAdapter``: the prefix of its paths, the function that adds its routes, its error
+function, and its limit for request bodies. ``toolchat/service/main.py`` lists the adapters.
+"""

@@ -1,0 +1,220 @@
+"""Requests of ``useChat``: their schema, their messages, and the user's decisions about tool calls.
+
+Unknown fields are ignored, because pages add fields of their own.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError
+from pydantic.alias_generators import to_camel
+from pydantic_core import to_json
+
+from toolchat.chat.request import Approval
+from toolchat.errors import InvalidRequest
+from toolchat.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolResponse,
+    ToolResponseMessage,
+    UserMessage,
+)
+from toolchat.service.settings.base import describe_faults
+
+__all__ = ["ChatRequest", "Part", "UIMessage", "approval_requests", "conversation", "decisions", "read_request"]
+
+_NAME = re.compile("[A-Za-z0-9_-]{1,64}")
+"""Tool names that every provider accepts; a model may have invented others."""
+
+
+class _Wire(BaseModel):
+    model_config = ConfigDict(extra="ignore", alias_generator=to_camel)
+
+
+class ToolApproval(_Wire):
+    """The approval of a tool call; ``approved`` is missing until the user has decided."""
+
+    id: str
+    approved: StrictBool | None = None
+    reason: str | None = Field(None, max_length=1000)
+
+
+class Part(_Wire):
+    """A part of a message: text, a file, the start of a step, or a tool call with its state."""
+
+    type: str
+    text: str = ""
+    tool_name: str | None = None
+    """The name in a ``dynamic-tool`` part; a ``tool-NAME`` part has it in its type."""
+    tool_call_id: str = Field("", max_length=256)
+    state: str | None = None
+    input: Any = None
+    output: Any = None
+    error_text: str | None = None
+    approval: ToolApproval | None = None
+
+
+class UIMessage(_Wire):
+    """One message of the conversation."""
+
+    id: str = ""
+    role: Literal["system", "user", "assistant"]
+    parts: list[Part]
+
+
+class ChatRequest(_Wire):
+    """The body of ``POST /ai-sdk/chat``."""
+
+    messages: list[UIMessage] = Field(min_length=1, max_length=4096)
+    message_id: str | None = None
+    """The message that was edited, or whose calls were decided about."""
+
+    def continued_message(self) -> UIMessage:
+        """The message that a resumed answer continues: the one of ``message_id``, else the last."""
+        named = (each for each in self.messages if self.message_id and each.id == self.message_id)
+        return next(named, self.messages[-1])
+
+
+def read_request(body: bytes) -> ChatRequest:
+    """Parse the body of a request.
+
+    Raises:
+        InvalidRequest: it is not valid JSON, or a field is invalid; the detail names the first one.
+    """
+    try:
+        return ChatRequest.model_validate_json(body)
+    except ValidationError as error:
+        place, message, kind = describe_faults(error)[0]
+    if kind == "json_invalid":
+        raise InvalidRequest("the body is not valid JSON")
+    raise InvalidRequest(f"{place}: {message}" if place else message)
+
+
+def conversation(sent: Sequence[UIMessage], instructions: str = "") -> tuple[Message, ...]:
+    """Convert the messages of a request.
+
+    ``system`` messages are appended to the service's own instructions. Each step of an answer becomes an assistant
+    message with its calls, and a message with their results. Calls without a result are dropped, as are parts that only
+    pages display. A note replaces files of earlier messages: pages send the whole conversation with every request.
+
+    Args:
+        sent: the messages of the request.
+        instructions: the service's system prompt.
+
+    Raises:
+        InvalidRequest: the last message is the user's and contains a file, or no message has text.
+    """
+    if sent[-1].role == "user":
+        _require_text(sent[-1], len(sent) - 1)
+    texts = [instructions, *(_text(each) for each in sent if each.role == "system")]
+    system = "\n\n".join(filter(None, texts))
+    messages = [message for each in sent for message in _converted(each)]
+    if not messages:
+        raise InvalidRequest("messages: none has a text")
+    return (*([SystemMessage(system)] if system else ()), *messages)
+
+
+def _converted(message: UIMessage) -> Iterator[Message]:
+    if message.role == "user":
+        text = _text(message)
+        if text.strip():
+            yield UserMessage(text)
+    elif message.role == "assistant":
+        for step in _steps(message.parts):
+            yield from _step_messages(step)
+
+
+def _steps(parts: Sequence[Part]) -> Iterator[list[Part]]:
+    """Split an answer into model calls: at the marks that pages set, and before text that follows a tool call."""
+    step: list[Part] = []
+    for part in parts:
+        if part.type == "step-start" or (part.type == "text" and step and step[-1].type != "text"):
+            yield step
+            step = []
+        if part.type == "text" or _finished_tool(part):
+            step.append(part)
+    yield step
+
+
+def _step_messages(step: Sequence[Part]) -> Iterator[Message]:
+    text = "\n".join(part.text for part in step if part.type == "text")
+    calls_of_step = [part for part in step if part.type != "text"]
+    calls = tuple(ToolCall(part.tool_call_id, _finished_tool(part), _json(part.input or {})) for part in calls_of_step)
+    if text or calls:
+        yield AssistantMessage(text, calls)
+    if calls:
+        results = (ToolResponse(part.tool_call_id, _finished_tool(part), _result(part)) for part in calls_of_step)
+        yield ToolResponseMessage(tuple(results))
+
+
+def _finished_tool(part: Part) -> str:
+    """The tool's name if the part is a finished call, else an empty string."""
+    if not part.tool_call_id or part.state not in ("output-available", "output-error", "output-denied"):
+        return ""
+    name = part.tool_name if part.type == "dynamic-tool" else part.type.removeprefix("tool-")
+    return name if name and _NAME.fullmatch(name) else ""
+
+
+def _result(part: Part) -> str:
+    if part.state == "output-available":
+        return _json(part.output)
+    reason = part.approval.reason if part.approval else None
+    return _json({"error": {"message": part.error_text or reason or "the user rejected this call"}})
+
+
+def _json(value: Any) -> str:
+    """A value as JSON; strings are left as they are."""
+    return value if isinstance(value, str) else to_json(value, inf_nan_mode="strings").decode()
+
+
+def _require_text(message: UIMessage, index: int) -> None:
+    for number, part in enumerate(message.parts):
+        if part.type == "file":
+            raise InvalidRequest(
+                f"messages[{index}].parts[{number}]: files are not supported; the models accept text only"
+            )
+
+
+def _text(message: UIMessage) -> str:
+    texts = {"file": "[file left out: the models accept text only]"}
+    return "\n".join(texts.get(part.type, part.text) for part in message.parts if part.type in ("text", "file"))
+
+
+def approval_requests(pending: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The parts that request approval; each has an id of its own, because pages decide about calls one by one."""
+    for call in pending["calls"]:
+        yield {
+            "type": "tool-approval-request",
+            "approvalId": f"{pending['id']}/{call['id']}",
+            "toolCallId": call["id"],
+        }
+
+
+def decisions(message: UIMessage) -> tuple[str, Mapping[str, Approval]] | None:
+    """Read the user's decisions about the calls of a message.
+
+    Returns:
+        The id of the pending answer, and the decisions by call id; ``None`` without any decision.
+
+    Raises:
+        InvalidRequest: a call is still undecided, or the decisions belong to several answers.
+    """
+    parts = message.parts if message.role == "assistant" else ()
+    decided = {
+        part.approval.id: part.approval for part in parts if part.approval and part.state == "approval-responded"
+    }
+    pending = {identifier.partition("/")[0] for identifier in decided}
+    if not decided:
+        return None
+    # A pending answer can be resumed once, so all of its calls are decided together.
+    if len(pending) > 1 or any(part.state == "approval-requested" for part in parts):
+        raise InvalidRequest("messages: decide about every call that requires approval, and about one answer only")
+    approvals = {
+        # The part before the slash is the pending answer's id; see approval_requests.
+        identifier.partition("/")[2]: Approval(bool(each.approved), each.reason or "")
+        for identifier, each in decided.items()
+    }
+    return pending.pop(), approvals

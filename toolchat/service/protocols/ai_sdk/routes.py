@@ -1,0 +1,101 @@
+"""The route of the AI SDK, ``POST /ai-sdk/chat``."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from toolchat.chat.client import PromptSpec
+from toolchat.service.api.body_limits import body_of
+from toolchat.service.api.dependencies import refuse_cross_site
+from toolchat.service.api.fast_router import QuestionRoute
+from toolchat.service.api.parameters import require_json
+from toolchat.service.api.responses import answer_prompt
+from toolchat.service.api.responses.event_stream import EVENT_SCHEMA
+from toolchat.service.api.service import ServiceState, service_state
+from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header, conversation_prompt
+from toolchat.service.protocols.ai_sdk.answers import MessageStream
+from toolchat.service.protocols.ai_sdk.requests import ChatRequest, conversation, decisions, read_request
+
+__all__ = ["add_routes"]
+
+_EXAMPLE = {
+    "id": "c-1",
+    "messages": [{"role": "user", "parts": [{"type": "text", "text": "What time is it in London?"}]}],
+}
+_MESSAGE = {
+    "type": "object",
+    "required": ["role", "parts"],
+    "properties": {
+        "role": {"type": "string", "enum": ["system", "user", "assistant"]},
+        "parts": {"type": "array", "items": {"type": "object"}},
+    },
+}
+_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "required": ["messages"],
+                    "properties": {"messages": {"type": "array", "minItems": 1, "items": _MESSAGE}},
+                    "example": _EXAMPLE,
+                }
+            }
+        },
+    },
+    "parameters": [SESSION_HEADER],
+}
+_TEXT = {"schema": {"type": "string"}}
+_ERROR = {"description": "The error message", "content": {"text/plain": _TEXT}}
+_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The AI SDK's UI message stream",
+        "content": {MessageStream.media_type: {"schema": EVENT_SCHEMA}},
+    },
+    "default": _ERROR,
+}
+
+
+async def chat(request: Request) -> Response:
+    """Continue a conversation of `useChat`; the service runs its tools itself.
+
+    The messages of the request are the conversation. With the header `X-Session-ID` the service remembers it, and reads
+    only the last user message. Calls that require approval are requested in the stream; the request with the user's
+    decisions resumes the answer.
+    """
+    refuse_cross_site(request)
+    require_json(request)
+    service, sent = service_state(request), read_request(await body_of(request))
+    conversation_id = conversation_by_header(request)
+    decided = decisions(sent.continued_message())
+    if decided is None:
+        stream = MessageStream(in_session=bool(conversation_id))
+        return await answer_prompt(request, _prompt(service, sent, conversation_id), stream)
+    identifier, approvals = decided
+    pending = await service.approvals.find(identifier, approvals)
+    # The page knows these calls, so the stream sends only their results.
+    resumed = frozenset(call.id for call in pending.turn.response.message.tool_calls)
+    stream = MessageStream(resumed, in_session=bool(conversation_id))
+    return await answer_prompt(request, pending.prompt(service.chat, approvals), stream, taken=pending)
+
+
+def add_routes(added: APIRouter) -> None:
+    """Add the route."""
+    added.add_api_route(
+        "/ai-sdk/chat",
+        chat,
+        methods=["POST"],
+        tags=["AI SDK"],
+        summary="Chat, in the format of the AI SDK's useChat",
+        response_class=Response,
+        responses=_RESPONSES,
+        route_class_override=QuestionRoute,
+        openapi_extra=_BODY,
+    )
+
+
+def _prompt(service: ServiceState, sent: ChatRequest, conversation_id: str) -> PromptSpec:
+    messages = conversation(sent.messages, service.chat.system_text)
+    tools, advisors = service.tools.for_conversation(None)
+    return conversation_prompt(service, messages, conversation_id, tools=tools, advisors=advisors)

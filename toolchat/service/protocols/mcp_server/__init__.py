@@ -1,0 +1,11 @@
+"""The MCP server: MCP hosts can call every tool of the service, and the tool ``ask``.
+
+The official SDK speaks the protocol. It is imported by the first request to ``/mcp``, because it takes 30 MiB.
+"""
+
+from toolchat.service.api.guard import ProtocolAdapter
+from toolchat.service.protocols.mcp_server.routes import METADATA, add_mcp
+
+__all__ = ["MCP"]
+
+MCP = ProtocolAdapter("/mcp", add_mcp, resource_metadata=METADATA)

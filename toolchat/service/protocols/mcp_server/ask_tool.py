@@ -1,0 +1,121 @@
+"""The tool ``ask``: the service answers a question with its own chat model and tools."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any
+
+from mcp_types import CallToolRequestParams
+from pydantic import Field
+from pydantic_core import to_json
+
+from toolchat.chat.client import PromptSpec
+from toolchat.chat.request import Approval
+from toolchat.errors import NotFound
+from toolchat.models.base import ChatResponse
+from toolchat.service.api.approvals import PendingTurn
+from toolchat.service.api.dependencies import scoped_key
+from toolchat.service.api.fast_router import MAX_QUERY_CHARS
+from toolchat.service.api.responses.active_request import ActiveRequest
+from toolchat.service.api.schemas import ChatAnswer
+from toolchat.service.api.service import ServiceState
+from toolchat.service.api.sessions import conversation_or_new, conversation_prompt
+from toolchat.service.protocols.mcp_server.calls import Call, Context, Result, text_block
+from toolchat.service.protocols.mcp_server.consent import (
+    call_digest,
+    can_ask,
+    consent_request,
+    decisions,
+    invalid_state,
+)
+from toolchat.tool_calling.schema import input_of_function
+
+__all__ = ["ASK", "ask_tool", "prepare_question"]
+
+ASK = "ask"
+"""The tool's name."""
+
+
+async def ask(
+    question: Annotated[str, Field(description="The question", min_length=1, max_length=MAX_QUERY_CHARS)],
+    tools: Annotated[
+        list[str] | None, Field(description="Names of the tools to use; missing: all", max_length=50)
+    ] = None,
+    sessionId: Annotated[str, "Continues the conversation of an earlier answer: its session_id"] = "",
+) -> None:
+    """Ask this service a question in natural language; it answers with its own chat model and its own tools."""
+
+
+_INPUT = input_of_function(ask, ASK)
+
+
+@cache
+def ask_tool() -> Result:
+    """The tool's listing, without annotations."""
+    return {
+        "name": ASK,
+        "description": ask.__doc__,
+        "inputSchema": _INPUT.schema,
+        "outputSchema": ChatAnswer.model_json_schema(),
+    }
+
+
+async def prepare_question(ctx: Context, params: CallToolRequestParams, context: Mapping[str, Any]) -> Call | Result:
+    """Prepare a call of ``ask``: a new question, or a paused answer that the user has decided about.
+
+    The ``requestState`` of a paused answer is its id and the digest of the call. It is not signed: the id is random
+    and belongs to the principal, who could only deceive itself with another digest.
+
+    Returns:
+        The call, or the result that asks the host again because a decision is missing.
+
+    Raises:
+        MCPError: the host's state was not issued for this call, or was used before.
+        ToolArgumentsError: the arguments are invalid.
+        ToolchatError: a tool does not exist, the session id is invalid, or the store cannot be reached.
+    """
+    service = ctx.lifespan_context
+    prompt = _prompt(service, params.arguments or {}, context)
+    if not can_ask(ctx):
+        return Call(prompt, _answer)
+    digest = call_digest(scoped_key(str(context.get("tenantId", ""))), params)
+
+    def answer_or_request(active: ActiveRequest, response: ChatResponse) -> Result:
+        pending = active.pending
+        return _consent_request(pending["id"], pending["calls"], digest) if pending else _answer(active, response)
+
+    if params.request_state is None:
+        return Call(prompt, answer_or_request)
+    pending = await _pending_turn(service, params.request_state, digest)
+    decided = decisions(params, len(pending.calls))
+    if decided is None:
+        return _consent_request(pending.identifier, pending.calls, digest)
+    calls = pending.turn.response.message.tool_calls
+    approvals = {call.id: Approval(each) for call, each in zip(calls, decided, strict=True)}
+    return Call(pending.prompt(service.chat, approvals), answer_or_request, pending)
+
+
+def _prompt(service: ServiceState, arguments: Mapping[str, Any], context: Mapping[str, Any]) -> PromptSpec:
+    asked = _INPUT.arguments(to_json(arguments).decode())
+    offered, advisors = service.tools.for_conversation(asked.get("tools"))
+    conversation = conversation_or_new(asked.get("sessionId", ""))
+    return conversation_prompt(
+        service, asked["question"], conversation, tools=offered, advisors=advisors, context=context
+    )
+
+
+async def _pending_turn(service: ServiceState, state: str, digest: str) -> PendingTurn:
+    identifier, _, own = state.partition(".")
+    if own != digest:
+        raise invalid_state()
+    try:
+        return await service.approvals.find(identifier)
+    except NotFound:
+        raise invalid_state() from None
+
+
+def _answer(active: ActiveRequest, response: ChatResponse) -> Result:
+    return {"content": [text_block(response.message.text)], "structuredContent": active.document(response)}
+
+
+def _consent_request(identifier: str, calls: list[dict[str, Any]], digest: str) -> Result:
+    return consent_request([(call["name"], call["arguments"]) for call in calls], f"{identifier}.{digest}")

@@ -1,0 +1,126 @@
+"""Calls of MCP hosts while they run: their context, their progress and their results."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from fastapi import Request
+from mcp.server import ServerRequestContext
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from toolchat.chat.client import PromptSpec
+from toolchat.chat.request import ChatEvent, Emit
+from toolchat.models.base import ChatResponse
+from toolchat.service.api.approvals import PendingTurn
+from toolchat.service.api.headers import answer_headers
+from toolchat.service.api.responses.active_request import ActiveRequest
+from toolchat.service.api.service import ServiceState
+from toolchat.tool_calling.errors import ToolExecutionError
+from toolchat.tool_calling.events import ToolCallFinished, ToolCallProgress, ToolCallStarted
+
+__all__ = [
+    "ANSWER_HEADERS",
+    "Call",
+    "Context",
+    "Origin",
+    "Result",
+    "error_result",
+    "run_call",
+    "takes_any_structure",
+    "text_block",
+]
+
+ANSWER_HEADERS = "answer_headers"
+"""The key of a request's state for a function that returns the headers of its answer."""
+
+Result = dict[str, Any]
+"""A result as JSON; the SDK validates it and adds what its protocol version requires."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The HTTP request that an MCP request came in."""
+
+    request: Request
+    context: Mapping[str, Any]
+    """Values for tools that the model does not see: the tenant, and the conversation if there is one."""
+
+
+Context = ServerRequestContext[ServiceState, Origin]
+"""What the SDK passes to a handler: the request and its client."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that is ready to run."""
+
+    prompt: PromptSpec
+    render: Callable[[ActiveRequest, ChatResponse], Result]
+    taken: PendingTurn | None = None
+    """The paused turn that it resumes, if any."""
+
+
+async def run_call(ctx: Context, origin: Origin, call: Call) -> Result:
+    """Run a call within the limit of concurrent requests; report its progress if the client requests that.
+
+    Raises:
+        ToolchatError: the limit is reached, or the call could not run.
+    """
+    active = ActiveRequest(origin.request, ctx.lifespan_context, call.prompt, call.taken)
+    reports = "progress_token" in (ctx.meta or {})
+    form = "text/event-stream" if reports else "application/json"
+    origin.request.scope["state"].update({"form": form, ANSWER_HEADERS: partial(answer_headers, active)})
+    async with active.service.admission.slot() as active.reservation:
+        response = await (active.stream(_progress(ctx, active)) if reports else active.complete())
+    return call.render(active, response)
+
+
+def _progress(ctx: Context, active: ActiveRequest) -> Emit:
+    """Report a tool's own progress; for ``ask``, the tools that run.
+
+    The protocol requires that progress grows with every notification, so events that do not advance it are dropped.
+    """
+    reached = -1.0
+
+    async def emit(event: ChatEvent) -> None:
+        nonlocal reached
+        progress = _of_question(event, reached) if active.has_model else _of_tool(event)
+        if progress is not None and progress[0] > reached:
+            reached = progress[0]
+            await ctx.session.report_progress(*progress)
+
+    return emit
+
+
+def _of_tool(event: ChatEvent) -> tuple[float, float | None, str | None] | None:
+    return (event.done, event.of, event.text) if isinstance(event, ToolCallProgress) else None
+
+
+def _of_question(event: ChatEvent, reached: float) -> tuple[float, None, str] | None:
+    """Count the events, because the total number of calls is unknown."""
+    match event:
+        case ToolCallStarted():
+            message = f"{event.call.name} runs"
+        case ToolCallProgress():
+            message = str(event)
+        case ToolCallFinished():
+            message = f"{event.call.name} has ended" + (f": {event.error_kind}" if event.error_kind else "")
+        case _:
+            return None
+    return max(reached, 0) + 1, None, message
+
+
+def takes_any_structure(ctx: Context) -> bool:
+    """Whether the host takes structured results that are no objects, as newer versions allow."""
+    return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+def error_result(error: ToolExecutionError) -> Result:
+    """The result for a call that cannot run; the host's model can correct the call."""
+    return {"content": [text_block(error.as_result())], "isError": True}
+
+
+def text_block(text: str) -> dict[str, str]:
+    """A text of a result."""
+    return {"type": "text", "text": text}

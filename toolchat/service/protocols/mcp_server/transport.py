@@ -1,0 +1,211 @@
+"""MCP over HTTP: one JSON-RPC message per POST, without sessions, so that any replica can answer it."""
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, TypeVar
+
+import mcp_types as types
+from anyio import Event
+from fastapi import Request, Response
+from mcp.server.connection import Connection
+from mcp.server.runner import ServerRunner
+from mcp.shared import inbound
+from mcp.shared.exceptions import MCPError, NoBackChannelError
+from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
+from mcp.shared.message import ServerMessageMetadata
+from mcp.shared.transport_context import TransportContext
+from mcp_types import ErrorData, JSONRPCNotification, JSONRPCRequest, RequestId, methods
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+from pydantic_core import from_json, to_json
+from starlette.datastructures import Headers
+
+from toolchat.errors import ToolchatError
+from toolchat.service.api import problems
+from toolchat.service.api.body_limits import body_of
+from toolchat.service.api.dependencies import tenant_of
+from toolchat.service.api.problems import ERROR_RESPONSE
+from toolchat.service.api.responses.event_stream import EventStream
+from toolchat.service.api.service import ServiceState, service_state
+from toolchat.service.api.sessions import conversation_of
+from toolchat.service.protocols.mcp_server.calls import ANSWER_HEADERS, Origin
+from toolchat.service.protocols.mcp_server.server import SERVER
+from toolchat.tool_calling.context import CONVERSATION_ID
+
+__all__ = ["answer"]
+
+_JSON_TYPE = re.compile(r"application/([\w.-]+\+)?json\s*(;|$)", re.IGNORECASE)
+_JSON, _EVENTS = "application/json", "text/event-stream"
+_NO_STORE: Mapping[str, str] = {"Cache-Control": "no-store"}
+_T = TypeVar("_T")
+
+
+async def answer(request: Request) -> Response:
+    """Answer one JSON-RPC message.
+
+    Raises:
+        ToolchatError: the request was rejected, or the service failed. The exception handlers answer with a problem
+            document, or with a JSON-RPC error once the request is valid.
+    """
+    message: JSONRPCRequest | JSONRPCNotification | None = None
+    try:
+        message = _read(request.headers, await body_of(request))
+        connection = _connection(message, request.headers)
+    except MCPError as error:
+        identifier = message.id if isinstance(message, JSONRPCRequest) else None
+        request.state.outcome = f"rpc-error{error.code}"
+        return _json_response(to_json(_error(identifier, error.error)), inbound.ERROR_CODE_HTTP_STATUS[error.code])
+    if isinstance(message, JSONRPCNotification):
+        return Response(status_code=202)
+    service = service_state(request)
+    exchange = _Exchange(request, service, message, connection)
+    # From here on the client waits for a response with its id, so every error must become one.
+    request.scope["state"][ERROR_RESPONSE] = partial(_failure_response, message.id, exchange.is_modern)
+    if exchange.progress_token is not None:
+        return exchange
+    return _json_response(await exchange.produce(), exchange.status_code, exchange.answer_headers())
+
+
+def _read(headers: Headers, body: bytes) -> JSONRPCRequest | JSONRPCNotification:
+    """Parse one message; of a repeated key the last value counts."""
+    if not _JSON_TYPE.match(headers.get("content-type", "")):
+        raise MCPError(types.INVALID_REQUEST, "the message must be sent as application/json")
+    try:
+        value = from_json(body, allow_inf_nan=False)
+        kind = JSONRPCRequest if isinstance(value, dict) and "id" in value else JSONRPCNotification
+        return kind.model_validate(value)
+    except ValidationError:
+        raise MCPError(types.INVALID_REQUEST, "the body must be one JSON-RPC request or notification") from None
+    except ValueError as error:
+        raise MCPError(types.PARSE_ERROR, f"the body is not valid JSON: {error}") from None
+
+
+def _connection(message: JSONRPCRequest | JSONRPCNotification, headers: Headers) -> Connection:
+    """Determine the protocol version; a request of 2026-07-28 or newer names it itself, and so do its headers."""
+    lines = [(name, value.strip()) for name, value in headers.items()]
+    if repeated := inbound.find_duplicated_routing_header(lines):
+        raise MCPError(types.HEADER_MISMATCH, f"Header mismatch: {repeated} was sent more than once")
+    routing = dict(lines)
+    version = routing.get(inbound.MCP_PROTOCOL_VERSION_HEADER, LATEST_HANDSHAKE_VERSION)
+    has_envelope = isinstance(message, JSONRPCRequest) and _has_envelope(message)
+    if version not in HANDSHAKE_PROTOCOL_VERSIONS and not has_envelope:
+        _accepted(inbound.unsupported_protocol_version_rejection(version))
+    if isinstance(message, JSONRPCNotification) or not (has_envelope or version in MODERN_PROTOCOL_VERSIONS):
+        return Connection.from_envelope(version, None, None)
+    if version in MODERN_PROTOCOL_VERSIONS:
+        _check_method(message.method, version)
+    body = {"method": message.method, "params": message.params}
+    route = _accepted(inbound.classify_inbound_request(body, headers=routing))
+    return Connection.from_envelope(route.protocol_version, None, route.client_capabilities)
+
+
+def _check_method(method: str, version: str) -> None:
+    """Name a method that newer versions lack, before its envelope is checked: clients send the old ping without one."""
+    if method in methods.SPEC_CLIENT_METHODS and (method, version) not in methods.CLIENT_REQUESTS:
+        hint = ": any other request, such as server/discover, shows that the server answers" if method == "ping" else ""
+        raise MCPError(types.METHOD_NOT_FOUND, f"Method not found: MCP {version} has no {method}{hint}", method)
+
+
+def _accepted(route: _T | inbound.InboundLadderRejection) -> _T:
+    if isinstance(route, inbound.InboundLadderRejection):
+        raise MCPError(route.code, route.message, route.data)
+    return route
+
+
+def _has_envelope(message: JSONRPCRequest) -> bool:
+    meta = (message.params or {}).get("_meta")
+    return isinstance(meta, dict) and types.PROTOCOL_VERSION_META_KEY in meta
+
+
+def _context(request: Request) -> dict[str, Any]:
+    """Values for tools that the model does not see: the tenant, and the conversation if the URL names one."""
+    context: dict[str, Any] = {"tenantId": tenant_of(request)}
+    if request.scope["query_string"] and (sessions := request.query_params.getlist("sessionId")):
+        context[CONVERSATION_ID] = conversation_of(sessions[-1])
+    return context
+
+
+class _Exchange(EventStream):
+    """A request in the SDK's terms, and its response: JSON, or events if progress is reported before the result."""
+
+    can_send_request = False
+    cancel_requested = Event()
+    """Never set: the guard cancels the task of a request."""
+
+    def __init__(
+        self, request: Request, service: ServiceState, message: JSONRPCRequest, connection: Connection
+    ) -> None:
+        super().__init__(_EVENTS, service.tuning.stream_keep_alive)
+        accepts_events = _EVENTS in request.headers.get("accept", "")
+        self.progress_token = progress_token_from_params(message.params) if accepts_events else None
+        self.request_id = message.id
+        self.transport = TransportContext(kind="streamable-http", can_send_request=False, headers=request.headers)
+        self.message_metadata = ServerMessageMetadata(request_context=Origin(request, _context(request)))
+        self.is_modern = connection.protocol_version in MODERN_PROTOCOL_VERSIONS
+        """Older clients treat every HTTP status but 200 as the end of the connection."""
+        self._message, self._connection, self._service = message, connection, service
+        self._state = request.scope["state"]
+
+    async def produce(self) -> bytes:
+        """The response; raises the errors of the service."""
+        method, params = self._message.method, self._message.params
+        try:
+            # Without the teardown of serve_one: nothing is opened for the connection of a single request.
+            result = await ServerRunner(SERVER, self._connection, self._service).on_request(self, method, params)
+        except MCPError as error:
+            self._state["outcome"] = f"rpc-error{error.code}"
+            self.status_code = inbound.ERROR_CODE_HTTP_STATUS.get(error.code, 500) if self.is_modern else 200
+            response = _error(self.request_id, error.error)
+        else:
+            response = {"jsonrpc": "2.0", "id": self.request_id, "result": result}
+        if self.started:
+            return _event(response)
+        self.headers["content-type"] = _JSON
+        return to_json(response, inf_nan_mode="strings")
+
+    async def send_raw_request(self, method: str, *_: object) -> dict[str, Any]:
+        """Refuse: without a session, the client's answer has no way back."""
+        raise NoBackChannelError(method)
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, *_: object) -> None:
+        """Send a notification before the result."""
+        await self.write(_event({"jsonrpc": "2.0", "method": method, "params": params}))
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Send a progress notification if the client requests them."""
+        if self.progress_token is not None:
+            given = {"progressToken": self.progress_token, "progress": progress, "total": total, "message": message}
+            known = {name: value for name, value in given.items() if value is not None}
+            await self.notify("notifications/progress", known)
+
+    def answer_headers(self) -> Mapping[str, str]:
+        """See :meth:`EventStream.answer_headers`."""
+        return {"Cache-Control": "no-store", "X-Accel-Buffering": "no", **self._state.pop(ANSWER_HEADERS, dict)()}
+
+    def on_error(self, error: ToolchatError) -> bytes:
+        """See :meth:`EventStream.on_error`."""
+        return _event(_failure(self.request_id, error, self._state["request_id"]))
+
+
+def _failure_response(identifier: RequestId, is_modern: bool, error: ToolchatError, request_id: str) -> Response:
+    """Answer an error of the service as a JSON-RPC error, with the headers of its problem document."""
+    body = to_json(_failure(identifier, error, request_id))
+    return _json_response(body, error.status if is_modern else 200, problems.error_headers(error))
+
+
+def _failure(identifier: RequestId, error: ToolchatError, request_id: str) -> dict[str, Any]:
+    data = problems.problem(error, request_id)
+    return _error(identifier, ErrorData(code=types.INTERNAL_ERROR, message=error.detail, data=data))
+
+
+def _error(identifier: RequestId | None, error: ErrorData) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": identifier, "error": error.model_dump(exclude_none=True)}
+
+
+def _json_response(body: bytes, status: int, headers: Mapping[str, str] = _NO_STORE) -> Response:
+    return Response(body, status, headers, _JSON)
+
+
+def _event(message: Mapping[str, Any]) -> bytes:
+    return b"event: message\ndata: %b\n\n" % to_json(message, inf_nan_mode="strings")

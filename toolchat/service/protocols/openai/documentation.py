@@ -1,0 +1,67 @@
+"""What the routes of OpenAI's APIs share: their answers in OpenAPI, and how they are added."""
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+from pydantic_core import to_json
+
+from toolchat.service.api.fast_router import Ask, QuestionRoute, ReadRoute
+from toolchat.service.api.responses.event_stream import EVENT_SCHEMA
+
+__all__ = ["add_question", "documents_router", "json_response"]
+
+_TAG = "OpenAI"
+
+_ERROR: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "error": {
+            "type": "object",
+            "properties": {name: {"type": ["string", "null"]} for name in ("message", "type", "param", "code")},
+        }
+    },
+}
+_ERROR_RESPONSE = {"description": "An error in OpenAI's format", "content": {"application/json": {"schema": _ERROR}}}
+_DOCUMENT_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "A document in OpenAI's format",
+        "content": {"application/json": {"schema": {"type": "object"}}},
+    },
+    "default": _ERROR_RESPONSE,
+}
+_ANSWER_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "A document, or with `stream` its events",
+        "content": {
+            "application/json": {"schema": {"type": "object"}},
+            "text/event-stream": {"schema": EVENT_SCHEMA},
+        },
+    },
+    "default": _ERROR_RESPONSE,
+}
+
+
+def documents_router() -> APIRouter:
+    """A router for documents in OpenAI's format."""
+    return APIRouter(tags=[_TAG], route_class=ReadRoute, default_response_class=Response, responses=_DOCUMENT_RESPONSES)
+
+
+def add_question(added: APIRouter, path: str, endpoint: Ask, summary: str, request: dict[str, Any], *more: Any) -> None:
+    """Add the route of a question: ``request`` is the schema of its body, and ``more`` are its parameters."""
+    body = {"required": True, "content": {"application/json": {"schema": request}}}
+    added.add_api_route(
+        path,
+        endpoint,
+        methods=["POST"],
+        tags=[_TAG],
+        summary=summary,
+        response_class=Response,
+        responses=_ANSWER_RESPONSES,
+        route_class_override=QuestionRoute,
+        openapi_extra={"requestBody": body} | ({"parameters": [*more]} if more else {}),
+    )
+
+
+def json_response(document: Any) -> Response:
+    """A document as JSON."""
+    return Response(to_json(document), media_type="application/json")

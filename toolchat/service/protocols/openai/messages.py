@@ -1,0 +1,135 @@
+"""Conversations of OpenAI's APIs as the engine's messages: the instructions first, and every call with its result."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from toolchat.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolResponse,
+    ToolResponseMessage,
+    UserMessage,
+)
+from toolchat.service.protocols.openai.errors import BadRequest
+from toolchat.service.protocols.openai.wire import TEXT_TYPES, Part
+
+__all__ = ["SYSTEM_ROLES", "FieldNames", "check_question", "conversation", "text_of", "turn_starts"]
+
+SYSTEM_ROLES = ("system", "developer")
+"""OpenAI calls "system" "developer" for reasoning models; other providers know only "system"."""
+
+
+class FieldNames(NamedTuple):
+    """The names of a request's fields in error messages."""
+
+    messages: str
+    call_id: str
+
+
+class Sent(Protocol):
+    """A message of a request."""
+
+    role: Any
+    content: str | list[Part] | None
+
+
+def conversation(sent: Iterable[tuple[int, Message]], instructions: str, names: FieldNames) -> tuple[Message, ...]:
+    """Put a conversation together.
+
+    Leading system messages are appended to the service's own instructions in one message, because some models reject a
+    second one. Consecutive tool results become one message.
+
+    Args:
+        sent: the messages, each with its index in the request; a result does not know the name of its tool.
+        instructions: the instructions of the service and of the request.
+        names: the names of fields in error messages.
+
+    Raises:
+        BadRequest: tool calls and results do not match.
+    """
+    texts, messages = [instructions], list[Message]()
+    unanswered: dict[str, str] = {}
+    """Names by id of the calls whose results must come next."""
+    for index, message in sent:
+        if isinstance(message, ToolResponseMessage):
+            _add_result(messages, message.responses[0], unanswered, f"{names.messages}[{index}]", names.call_id)
+            continue
+        if unanswered:
+            break
+        if isinstance(message, SystemMessage) and not messages:
+            texts.append(message.text)
+            continue
+        messages.append(message)
+        if isinstance(message, AssistantMessage):
+            unanswered = {call.id: call.name for call in message.tool_calls}
+    if unanswered:
+        raise BadRequest(f"tool calls without a result: {', '.join(unanswered)}", names.messages)
+    system = "\n\n".join(filter(None, texts))
+    return (SystemMessage(system), *messages) if system else tuple(messages)
+
+
+def _add_result(
+    messages: list[Message], result: ToolResponse, unanswered: dict[str, str], place: str, call_id: str
+) -> None:
+    name = unanswered.pop(result.id, None)
+    if name is None:
+        raise BadRequest(f"{place}: must answer a call of the assistant before it", f"{place}.{call_id}")
+    response, last = ToolResponse(result.id, name, result.text), messages[-1]
+    if isinstance(last, ToolResponseMessage):
+        messages[-1] = ToolResponseMessage((*last.responses, response))
+    else:
+        messages.append(ToolResponseMessage((response,)))
+
+
+def turn_starts(messages: Sequence[Message]) -> list[int]:
+    """The indexes at which turns start: below the instructions, and after each user message."""
+    first = 1 if messages and isinstance(messages[0], SystemMessage) else 0
+    return [first, *(index for index, each in enumerate(messages, 1) if isinstance(each, UserMessage))]
+
+
+def check_question(sent: Sequence[Sent], messages: str) -> None:
+    """Check the question: the newest message, if it is the user's.
+
+    Args:
+        sent: the messages of the request.
+        messages: the name of their field.
+
+    Raises:
+        BadRequest: the question is blank, contains a NUL character, or has content other than text.
+    """
+    index = len(sent) - 1
+    while index > 0 and sent[index].role in SYSTEM_ROLES:
+        index -= 1
+    if index < 0 or sent[index].role != "user":
+        return
+    content, param = sent[index].content, f"{messages}[{index}].content"
+    if isinstance(content, list):
+        _require_text(content, param)
+    text = text_of(content)
+    if "\x00" in text:
+        raise BadRequest(f"{param}: contains a NUL character", param)
+    if not text.strip():
+        raise BadRequest(f"{param}: must not be blank", param)
+
+
+def _require_text(parts: Sequence[Part], content: str) -> None:
+    for number, part in enumerate(parts):
+        if part.plain() is None:
+            param, kind = f"{content}[{number}]", part.type[:32]
+            fault = "text is missing" if kind in TEXT_TYPES else f"{kind} is not supported; the models accept text only"
+            raise BadRequest(f"{param}: {fault}", param)
+
+
+def text_of(content: str | list[Part] | None) -> str:
+    """The text of a message.
+
+    A note replaces content that is not text, such as images of earlier messages: clients send the whole conversation
+    with every request.
+    """
+    return content if isinstance(content, str) else "\n".join(map(_text_or_note, content or ()))
+
+
+def _text_or_note(part: Part) -> str:
+    text = part.plain()
+    return f"[{part.type[:32]} left out: the models accept text only]" if text is None else text

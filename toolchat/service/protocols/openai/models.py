@@ -1,0 +1,116 @@
+"""The service as models: with every tool, with none, or with those of one tool module."""
+
+import time
+from collections.abc import Sequence
+from typing import Any, get_args
+
+from toolchat.chat.advisors.base import Advisor
+from toolchat.chat.client import PromptSpec
+from toolchat.errors import NotConfigured, NotFound
+from toolchat.messages import Message
+from toolchat.models.base import ChatOptions
+from toolchat.service.api.service import ServiceState
+from toolchat.service.api.sessions import conversation_prompt
+from toolchat.service.api.tool_registry import ToolRegistry
+from toolchat.service.protocols.openai.errors import BadRequest, ModelNotFound
+from toolchat.service.protocols.openai.wire import Choice, ModelRequest, client_tools
+from toolchat.tool_calling.callback import ToolSet
+from toolchat.tool_calling.caller import current_caller
+
+__all__ = ["model_documents", "model_not_found", "model_prompt"]
+
+ALL_TOOLS = "toolchat"
+"""The model with every tool of the service."""
+NO_TOOLS = "toolchat-plain"
+"""The model without tools, for the titles and tags that chat pages request."""
+_MODULE_PREFIX = "toolchat-"
+_STARTED = int(time.time())
+
+
+def model_documents(tools: ToolRegistry) -> list[dict[str, Any]]:
+    """All models, without the tool modules that are unavailable or have no tool that the caller may use."""
+    entries = tools.entries.items()
+    usable = [
+        f"{_MODULE_PREFIX}{name}" for name, each in entries if not each.fault and _is_usable(each.in_conversation())
+    ]
+    return [
+        {"id": name, "object": "model", "created": _STARTED, "owned_by": "toolchat"}
+        for name in (ALL_TOOLS, NO_TOOLS, *usable)
+    ]
+
+
+def model_prompt(
+    service: ServiceState,
+    sent: ModelRequest,
+    messages: Sequence[Message],
+    conversation_id: str,
+    allowed: Sequence[str] | None = None,
+) -> PromptSpec:
+    """The prompt of a request: its messages, the tools of the model and those of the client, and its options.
+
+    Args:
+        service: the running service.
+        sent: the request; each tool of the client replaces the service's tool of the same name.
+        messages: the conversation.
+        conversation_id: the id of a remembered conversation; empty if the service does not remember it.
+        allowed: the names of the service's tools that the client allows; ``None``: all.
+
+    Raises:
+        ModelNotFound: there is no such model, or its tool module is unavailable; the detail says why.
+        BadRequest: ``tool_choice`` names no tool, or the client's tools are invalid.
+    """
+    functions, tool_choice = sent.functions_of_client(), sent.chosen_tool()
+    own = client_tools(functions) if functions else ()
+    tools, advisors = _offered(service.tools, sent.model)
+    if tool_choice == "none":
+        tools, advisors, own = ToolSet(), (), ()
+    if own or allowed is not None:
+        names = {each.definition.name for each in own}
+        ours = [tool for name, tool in tools.by_name.items() if name not in names]
+        tools = ToolSet([*(each for each in ours if allowed is None or each.definition.name in allowed), *own])
+    if tool_choice is not None and tool_choice not in get_args(Choice) and not _may_use(tools, tool_choice):
+        raise BadRequest(f"tool_choice: no tool has the name {tool_choice[:64]}", "tool_choice")
+    prompt = conversation_prompt(service, messages, conversation_id, tools=tools, advisors=advisors)
+    named = {} if tool_choice in (None, "none", "auto") else {"tool_choice": tool_choice}
+    changed = {name: each for name, each in sent.options().items() if each is not None} | named
+    return prompt.options(ChatOptions(**changed)) if changed else prompt
+
+
+def _offered(tools: ToolRegistry, model: str) -> tuple[ToolSet, Sequence[Advisor]]:
+    """The tools of a model, and the advisors that belong to them.
+
+    Raises:
+        ModelNotFound: there is no such model, or its tool module is unavailable; the detail says why.
+    """
+    if model == ALL_TOOLS:
+        return tools.for_conversation(None)
+    if model == NO_TOOLS:
+        return ToolSet(), ()
+    if not model.startswith(_MODULE_PREFIX):
+        raise model_not_found(model)
+    try:
+        offered, advisors = tools.for_folder(model.removeprefix(_MODULE_PREFIX))
+    except NotFound:
+        raise model_not_found(model) from None
+    except NotConfigured as error:
+        raise model_not_found(model, error.detail) from error
+    if not _is_usable(offered):
+        raise model_not_found(model)
+    return offered, advisors
+
+
+def _is_usable(tools: ToolSet) -> bool:
+    return any(_may_use(tools, name) for name in tools.by_name)
+
+
+def _may_use(tools: ToolSet, name: str) -> bool:
+    """Whether the caller may use the tool of a name; those that the client runs itself are its own."""
+    tool = tools.by_name.get(name)
+    return tool is not None and (tool.metadata.run_by_caller or current_caller.get().may_use(name))
+
+
+def model_not_found(model: str, reason: str = "") -> ModelNotFound:
+    """The error for a name that is no model."""
+    return ModelNotFound(
+        f"the model {model[:64]!r} does not exist{reason and f' ({reason})'}; GET /v1/models lists them"
+    )

@@ -1,0 +1,155 @@
+"""Requests of OpenAI's chat completions: their schema and their messages."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, StrictBool
+
+from toolchat.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolResponse,
+    ToolResponseMessage,
+    UserMessage,
+)
+from toolchat.service.protocols.openai.messages import FieldNames, check_question, conversation, text_of
+from toolchat.service.protocols.openai.wire import (
+    Choice,
+    ModelRequest,
+    Part,
+    Refused,
+    ToolDescription,
+    ToolName,
+    Wire,
+    refuse_other_choices,
+)
+
+__all__ = ["ChatCompletionRequest"]
+
+_NAMES = FieldNames("messages", "tool_call_id")
+_Penalty = Annotated[float, Field(ge=-2, le=2)]
+
+
+class CalledFunction(Wire):
+    """The function that a tool call names, with its arguments as JSON."""
+
+    name: str
+    arguments: str = ""
+
+
+class WireCall(Wire):
+    """A tool call of an assistant message."""
+
+    id: str = Field(min_length=1, max_length=256)
+    type: Literal["function"] = "function"
+    function: CalledFunction
+
+
+class WireMessage(Wire):
+    """One message of the conversation."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool"]
+    content: str | list[Part] | None = None
+    tool_calls: list[WireCall] | None = None
+    tool_call_id: str | None = None
+    reasoning_content: str | None = None
+
+
+class Function(Wire):
+    """The definition of a client's tool."""
+
+    name: ToolName
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class WireTool(Wire):
+    """A tool that the client runs itself."""
+
+    type: Literal["function"] = "function"
+    function: Function
+
+
+class _Named(Wire):
+    name: str
+
+
+class NamedChoice(Wire):
+    """A ``tool_choice`` that names the tool to call."""
+
+    type: Literal["function"] = "function"
+    function: _Named
+
+
+class StreamOptions(Wire):
+    """Options of a streamed response."""
+
+    include_usage: bool | None = None
+
+
+def _as_list(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+class ChatCompletionRequest(ModelRequest):
+    """The body of ``POST /v1/chat/completions``."""
+
+    messages: list[WireMessage] = Field(min_length=1, max_length=4096)
+    stream: StrictBool | None = None
+    stream_options: StreamOptions | None = None
+    tools: list[WireTool] | None = Field(None, max_length=128)
+    tool_choice: Annotated[Choice | NamedChoice | None, BeforeValidator(refuse_other_choices)] = None
+    max_tokens: int | None = Field(None, ge=1)
+    max_completion_tokens: int | None = Field(None, ge=1)
+    stop: Annotated[list[str] | None, Field(max_length=16), BeforeValidator(_as_list)] = None
+    seed: int | None = Field(None, ge=-(2**63), lt=2**63)
+    frequency_penalty: _Penalty | None = None
+    presence_penalty: _Penalty | None = None
+    reasoning_effort: str | None = None
+    response_format: dict[str, Any] | None = None
+    n: int | None = Field(None, ge=1, le=1)
+    modalities: list[Literal["text"]] | None = None
+    functions: Refused = None
+    function_call: Refused = None
+    logprobs: Refused = None
+    top_logprobs: Refused = None
+    audio: Refused = None
+
+    def functions_of_client(self) -> list[ToolDescription]:
+        """See :meth:`ModelRequest.functions_of_client`."""
+        functions = [each.function for each in self.tools or ()]
+        return [(each.name, each.description, each.parameters) for each in functions]
+
+    def chosen_tool(self) -> str | None:
+        """See :meth:`ModelRequest.chosen_tool`."""
+        choice = self.tool_choice
+        return choice.function.name if isinstance(choice, NamedChoice) else choice
+
+    def options(self) -> dict[str, Any]:
+        """See :meth:`ModelRequest.options`; OpenAI renamed ``max_tokens``, and many clients send the old name."""
+        limit = self.max_completion_tokens or self.max_tokens
+        return super().options() | ({"max_tokens": limit} if limit else {})
+
+    def conversation(self, instructions: str) -> tuple[Message, ...]:
+        """The conversation below the service's instructions.
+
+        Raises:
+            BadRequest: the question is blank or has content other than text, or tool calls and results do not match.
+        """
+        check_question(self.messages, "messages")
+        sent = [(index, _message(each, text_of(each.content))) for index, each in enumerate(self.messages)]
+        return conversation(sent, instructions, _NAMES)
+
+
+def _message(sent: WireMessage, text: str) -> Message:
+    if (role := sent.role) == "user":
+        return UserMessage(text)
+    if role == "tool":
+        return ToolResponseMessage((ToolResponse(sent.tool_call_id or "", "", text),))
+    if role != "assistant":
+        return SystemMessage(text)
+    # DeepSeek rejects a turn whose calls come back without their reasoning.
+    extra = {"reasoning_content": sent.reasoning_content} if sent.reasoning_content else {}
+    calls = tuple([ToolCall(each.id, each.function.name, each.function.arguments) for each in sent.tool_calls or ()])
+    return AssistantMessage(text, calls, extra)

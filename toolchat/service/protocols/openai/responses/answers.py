@@ -1,0 +1,252 @@
+"""Answers as OpenAI's Responses: a document, or a stream of semantic events."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic_core import to_json
+
+from toolchat.chat.request import ChatEvent
+from toolchat.errors import ToolchatError
+from toolchat.messages import Usage
+from toolchat.models.base import CUT, ChatResponse, TextDelta
+from toolchat.service.api.responses.active_request import ActiveRequest
+from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter
+from toolchat.service.api.responses.formats import BufferedFormat
+from toolchat.service.protocols.openai.answers import OpenAIFormat, ResponseContext, new_identifier
+from toolchat.service.protocols.openai.errors import error_document
+from toolchat.service.protocols.openai.partial_turns import save_turn
+from toolchat.service.protocols.openai.responses.output import Event, Output
+from toolchat.service.protocols.openai.responses.requests import Item, ResponsesRequest
+from toolchat.service.protocols.openai.responses.store import ResponseStore
+from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
+
+__all__ = ["Answer", "ResponseDocument", "ResponseEvents"]
+
+_INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
+
+
+class Answer(OpenAIFormat):
+    """The answer to one request, while it grows; its two formats differ in when they send it.
+
+    Args:
+        sent: the request.
+        items: its input items.
+        previous: the id of the response that it continues.
+        store: the stored responses.
+        approvals: by call id, the ids of the requests for approval that a resumed answer continues with.
+        background: the id that the response was accepted with, if it is answered in the background.
+    """
+
+    def __init__(
+        self,
+        sent: ResponsesRequest,
+        items: Sequence[Item],
+        previous: str,
+        store: ResponseStore,
+        approvals: Mapping[str, str],
+        background: str = "",
+    ) -> None:
+        client_tools = frozenset([each.name for each in sent.tools or () if each.name])
+        identifier = background or new_identifier()
+        context = ResponseContext(sent.model, client_tools, in_session=bool(sent.conversation), identifier=identifier)
+        super().__init__(context)
+        self.output = Output(identifier, approvals, streamed=bool(sent.stream))
+        self.status = "in_progress"
+        self.body = b""
+        """The complete response as JSON."""
+        self._items, self._previous, self._store = items, previous, store
+        self._is_stored = sent.store is not False
+        self._service_tools = sent.service_tools
+        self._echo = _PLAIN_ECHO if sent.model_fields_set.isdisjoint(_ECHOED) else _echo(sent)
+        self._is_background = bool(background or sent.background)
+
+    async def finish(self, active: ActiveRequest, response: ChatResponse) -> ChatResponse:
+        """Complete the output, and store the response unless the client forbids it."""
+        if self._is_stored and self.context.client_tools:
+            response = await save_turn(
+                active.service.store, response, self.context.client_tools, self.context.identifier
+            )
+        self._complete(active, response)
+        reason = _INCOMPLETE.get(response.finish_reason)
+        self.status = "incomplete" if reason else "completed"
+        details = {"reason": reason} if reason else None
+        self.body = self.document(incomplete_details=details, usage=_usage(response.usage))
+        if self._is_stored:
+            await self._store.save(f"resp_{self.context.identifier}", self.body, self._items, self._previous)
+        return response
+
+    def _complete(self, active: ActiveRequest, response: ChatResponse) -> None:
+        output = self.output
+        if not output.items:  # not streamed
+            for each in response.executions:
+                output.finish_call(each)
+        status = "incomplete" if response.finish_reason in CUT else "completed"
+        if text := self._remaining_text(active, response):
+            output.text(text)
+        output.close_message(status)
+        for call in response.message.tool_calls:
+            if call.name in self.context.client_tools:
+                output.function_call(call, status)
+        if self._service_tools and active.pending:
+            for pending in active.pending["calls"]:
+                identifier = f"mcpr_{active.pending['id']}/{pending['id']}"
+                output.approval_request(identifier, pending["name"], to_json(pending["arguments"]).decode())
+
+    def _remaining_text(self, active: ActiveRequest, response: ChatResponse) -> str:
+        """Text that was not streamed; the notice of an approval only if the client does not request approvals."""
+        notice, text = active.notice, response.message.text
+        if notice and self._service_tools:
+            notice, text = "", text.removesuffix(notice).removesuffix("\n\n")
+        if self.output.has_text:
+            return f"\n\n{notice}" if notice else ""
+        return text
+
+    def document(self, **changed: Any) -> bytes:
+        """The response so far as JSON."""
+        context = self.context
+        own = {
+            "id": f"resp_{context.identifier}",
+            "object": "response",
+            "created_at": context.created,
+            "status": self.status,
+            "background": self._is_background,
+            "error": None,
+            "incomplete_details": None,
+            "model": context.model,
+            "output": self.output.items,
+            "store": self._is_stored,
+            "usage": None,
+            **changed,
+        }
+        return b"%b,%b" % (to_json(own, inf_nan_mode="strings")[:-1], self._echo)
+
+
+def _echo(sent: ResponsesRequest) -> bytes:
+    """The fields of a request that its response repeats, as the end of a JSON object."""
+    choice, form = sent.tool_choice or "auto", sent.text.format if sent.text else None
+    fields = {
+        "conversation": {"id": sent.conversation} if sent.conversation else None,
+        "instructions": sent.instructions,
+        "max_output_tokens": sent.max_output_tokens,
+        "max_tool_calls": sent.max_tool_calls,
+        "metadata": sent.metadata or {},
+        "parallel_tool_calls": sent.parallel_tool_calls is not False,
+        "previous_response_id": sent.previous_response_id,
+        "reasoning": {"effort": sent.reasoning.effort if sent.reasoning else None, "summary": None},
+        "temperature": sent.temperature,
+        "text": {"format": form.model_dump(by_alias=True, exclude_none=True) if form else {"type": "text"}},
+        "tool_choice": choice if isinstance(choice, str) else choice.model_dump(),
+        "tools": [each.shown() for each in sent.tools or ()],
+        "top_p": sent.top_p,
+        "truncation": "disabled",
+    }
+    return to_json(fields, inf_nan_mode="strings")[1:]
+
+
+_ECHOED = frozenset(ResponsesRequest.model_fields) - {"model", "input", "store", "stream", "background"}
+_PLAIN_ECHO = _echo(ResponsesRequest(model="", input=[]))
+"""For the usual request, which sets none of these fields."""
+
+
+def _usage(usage: Usage) -> dict[str, Any]:
+    """The tokens of all model calls together."""
+    return {
+        "input_tokens": usage.input_tokens,
+        "input_tokens_details": {"cached_tokens": usage.cached_tokens, "cache_write_tokens": 0},
+        "output_tokens": usage.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+        "total_tokens": usage.total_tokens,
+    }
+
+
+class ResponseDocument(Answer, BufferedFormat):
+    """A response: the calls of the service's tools, the text, the calls that the client must run, and the usage."""
+
+    media_type = "application/json"
+
+    def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:  # noqa: ARG002
+        """See :meth:`BufferedFormat.render`."""
+        return self.body
+
+
+class ResponseEvents(Answer, StreamFormat):
+    """Server-sent events with one change of the response each."""
+
+    def writer(self, active: ActiveRequest) -> StreamWriter:
+        """See :attr:`StreamFormat.writer`."""
+        return EventWriter(self, active)
+
+
+class EventWriter(StreamWriter):
+    """Writes the response's begin, each change of its output as it happens, and the complete response."""
+
+    def __init__(self, answer: Answer, active: ActiveRequest) -> None:
+        super().__init__(active)
+        self._answer = answer
+        self._output = answer.output
+        self._number = 0
+        """The sequence number of the next event."""
+        self._delta = b""
+        """The begin of the next text event, while the message stays the same."""
+
+    def event(self, event: ChatEvent) -> bytes:
+        """See :meth:`StreamWriter.event`."""
+        if isinstance(event, TextDelta):
+            return self._text(event.text)
+        if isinstance(event, ToolCallStarted):
+            self._output.start_call(event.call)
+        elif isinstance(event, ToolCallFinished):
+            self._output.finish_call(event)
+        else:
+            return b""
+        return self._changes()
+
+    def done(self, response: ChatResponse) -> bytes:  # noqa: ARG002
+        """See :meth:`StreamWriter.done`."""
+        answer = self._answer
+        return self._changes() + self._response(answer.status, answer.body)
+
+    def on_error(self, error: ToolchatError) -> bytes:
+        """See :meth:`StreamWriter.on_error`; clients read either of the two events."""
+        fault = error_document(error)["error"]
+        code = fault["code"] if fault["code"] == "rate_limit_exceeded" else "server_error"
+        self._output.close_message("incomplete")
+        changes = self._changes() + self._encoded({**fault, "type": "error"})
+        self._answer.status = "failed"
+        document = self._answer.document(error={"code": code, "message": fault["message"]})
+        return changes + self._response("failed", document)
+
+    def _text(self, text: str) -> bytes:
+        if not text:
+            return b""
+        if self._output.message is None:
+            self._output.text(text)
+            index = len(self._output.items) - 1
+            self._delta = (
+                b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","output_index":%d,'
+                b'"item_id":"%b","content_index":0,"logprobs":[],"sequence_number":%%d,"delta":%%b}\n\n'
+            ) % (index, self._output.items[index]["id"].encode())
+            return self._changes()
+        # Most events are text, and differ in two values.
+        self._output.append(text)
+        self._number += 1
+        return self._delta % (self._number - 1, to_json(text))
+
+    def _changes(self) -> bytes:
+        """The events of what has changed, after those of the begin."""
+        events = self._output.take_events()
+        if not self._number:
+            begin = self._answer.document(output=[], status="in_progress")
+            return b"".join(
+                [self._response("created", begin), self._response("in_progress", begin), *map(self._encoded, events)]
+            )
+        return b"".join(map(self._encoded, events))
+
+    def _response(self, kind: str, document: bytes) -> bytes:
+        number, self._number = self._number, self._number + 1
+        name = f"response.{kind}".encode()
+        return b'event: %b\ndata: {"type":"%b","sequence_number":%d,"response":%b}\n\n' % (name, name, number, document)
+
+    def _encoded(self, event: Event) -> bytes:
+        event["sequence_number"], self._number = self._number, self._number + 1
+        return b"event: %b\ndata: %b\n\n" % (event["type"].encode(), to_json(event))

@@ -1,0 +1,315 @@
+"""Requests of OpenAI's Responses: their schema, and their input items as messages.
+
+Unknown fields are ignored, as in chat completions.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StringConstraints, model_validator
+from pydantic_core import to_json
+
+from toolchat.chat.request import Approval
+from toolchat.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolResponse,
+    ToolResponseMessage,
+    UserMessage,
+)
+from toolchat.service.protocols.openai.errors import BadRequest
+from toolchat.service.protocols.openai.messages import SYSTEM_ROLES, FieldNames, check_question, conversation, text_of
+from toolchat.service.protocols.openai.wire import (
+    Choice,
+    ModelRequest,
+    Part,
+    Refused,
+    ToolDescription,
+    ToolName,
+    Wire,
+    refuse_other_choices,
+    require_shallow,
+)
+
+__all__ = ["SERVER_LABEL", "Item", "ResponsesRequest", "conversation_of_items", "decisions"]
+
+_NAMES = FieldNames("input", "call_id")
+SERVER_LABEL = "toolchat"
+"""The MCP server that clients see as the owner of the service's tools."""
+_REQUIRED = {
+    "message": ("role", "content"),
+    "function_call": ("call_id", "name"),
+    "function_call_output": ("call_id", "output"),
+    "mcp_call": ("id", "name"),
+    "mcp_approval_response": ("approval_request_id", "approve"),
+    "item_reference": ("id",),
+}
+_PASSED_OVER = ("reasoning", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "item_reference")
+"""Items of earlier responses that the model does not need again."""
+
+
+class Item(Wire):
+    """An input item: a message, a call with its result, or a part of an earlier response."""
+
+    type: str = "message"
+    id: str | None = Field(None, max_length=256)
+    role: Literal["system", "developer", "user", "assistant"] | None = None
+    content: str | list[Part] | None = None
+    call_id: str | None = Field(None, min_length=1, max_length=256)
+    name: str | None = None
+    arguments: str | None = None
+    output: str | list[Part] | None = None
+    approval_request_id: str | None = Field(None, max_length=512)
+    approve: StrictBool | None = None
+    reason: str | None = Field(None, max_length=1000)
+
+    @model_validator(mode="after")
+    def _check_fields(self) -> Self:
+        if self.type not in _REQUIRED and self.type not in _PASSED_OVER:
+            raise ValueError(f"{self.type[:32]} is not supported; send messages, function calls and their outputs")
+        for name in _REQUIRED.get(self.type, ()):
+            if getattr(self, name) is None:
+                raise ValueError(f"{name} is missing")
+        return self
+
+
+_KINDS = ("function", "mcp")
+
+
+class Tool(Wire):
+    """A tool that the client runs itself, or the service's own tools as those of an MCP server.
+
+    A client names the service's tools to decide about their approvals, or to allow a part of them.
+    """
+
+    type: Literal["function", "mcp"]
+    name: ToolName | None = None
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
+    server_label: str | None = None
+    allowed_tools: list[str] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_others(cls, value: object) -> object:
+        if isinstance(value, dict) and (kind := value.get("type")) not in _KINDS:
+            raise ValueError(f"{str(kind)[:32]} is not supported; send tools of the type function")
+        return value
+
+    @model_validator(mode="after")
+    def _check_fields(self) -> Self:
+        if self.type == "mcp" and self.server_label != SERVER_LABEL:
+            raise ValueError(f"other MCP servers than {SERVER_LABEL}, the service itself, are not supported")
+        if self.type == "function" and self.name is None:
+            raise ValueError("name is missing")
+        return self
+
+    def shown(self) -> dict[str, Any]:
+        """The tool as the response repeats it."""
+        if self.type == "mcp":
+            return self.model_dump(include={"type", "server_label", "allowed_tools"})
+        return self.model_dump(exclude={"server_label", "allowed_tools"})
+
+
+def _refuse_logprobs(value: list[str] | None) -> list[str] | None:
+    if value and "message.output_text.logprobs" in value:
+        raise ValueError("message.output_text.logprobs is not supported; providers do not agree on them")
+    return value
+
+
+class NamedFunction(Wire):
+    """A ``tool_choice`` that names the tool to call."""
+
+    type: Literal["function"]
+    name: str
+
+
+class TextFormat(Wire):
+    """The format of the answer's text; a JSON schema has a name."""
+
+    type: Literal["text", "json_object", "json_schema"] = "text"
+    name: str | None = None
+    description: str | None = None
+    schema_: dict[str, Any] | None = Field(None, alias="schema")
+    strict: bool | None = None
+
+    @model_validator(mode="after")
+    def _require_schema(self) -> Self:
+        if self.type == "json_schema" and not (self.name and self.schema_):
+            raise ValueError("a json_schema needs name and schema")
+        require_shallow(to_json(self.schema_))
+        return self
+
+
+class TextOptions(Wire):
+    """Options of the answer's text."""
+
+    format: TextFormat | None = None
+
+
+class Reasoning(Wire):
+    """Options of reasoning models."""
+
+    effort: str | None = None
+
+
+def _without_others(value: object) -> object:
+    """Leave out tools that OpenAI runs itself, such as ``web_search``, beside functions: agents always send both.
+
+    Without a function the client counts on such a tool, and gets an error.
+    """
+    kinds = [each.get("type") if isinstance(each, dict) else None for each in value] if isinstance(value, list) else []
+    if not isinstance(value, list) or "function" not in kinds:
+        return value
+    return [each for each, kind in zip(value, kinds, strict=True) if not isinstance(kind, str) or kind in _KINDS]
+
+
+def _as_items(value: object) -> object:
+    return [{"role": "user", "content": value}] if isinstance(value, str) else value
+
+
+def _as_id(value: object) -> object:
+    return value.get("id") if isinstance(value, dict) else value
+
+
+_Key = Annotated[str, StringConstraints(max_length=64)]
+_Value = Annotated[str, StringConstraints(max_length=512)]
+
+
+class ResponsesRequest(ModelRequest):
+    """The body of ``POST /v1/responses``."""
+
+    input: Annotated[list[Item], Field(max_length=4096), BeforeValidator(_as_items)]
+    instructions: str | None = None
+    previous_response_id: str | None = None
+    conversation: Annotated[str | None, BeforeValidator(_as_id)] = None
+    stream: StrictBool | None = None
+    store: StrictBool | None = None
+    tools: Annotated[list[Tool] | None, Field(max_length=128), BeforeValidator(_without_others)] = None
+    tool_choice: Annotated[Choice | NamedFunction | None, BeforeValidator(refuse_other_choices)] = None
+    max_output_tokens: int | None = Field(None, ge=1)
+    max_tool_calls: int | None = Field(None, ge=1)
+    reasoning: Reasoning | None = None
+    text: TextOptions | None = None
+    metadata: dict[_Key, _Value] | None = Field(None, max_length=16)
+    include: Annotated[list[str] | None, AfterValidator(_refuse_logprobs)] = None
+    background: bool | None = None
+    prompt: Refused = None
+    top_logprobs: Refused = None
+
+    def functions_of_client(self) -> list[ToolDescription]:
+        """See :meth:`ModelRequest.functions_of_client`."""
+        return [(each.name or "", each.description, each.parameters) for each in self.tools or () if each.name]
+
+    @property
+    def service_tools(self) -> Tool | None:
+        """The service's tools, if the client names them."""
+        return next((each for each in self.tools or () if each.type == "mcp"), None)
+
+    def chosen_tool(self) -> str | None:
+        """See :meth:`ModelRequest.chosen_tool`."""
+        return self.tool_choice.name if isinstance(self.tool_choice, NamedFunction) else self.tool_choice
+
+    def options(self) -> dict[str, Any]:
+        """See :meth:`ModelRequest.options`."""
+        sent = super().options() | {"max_tokens": self.max_output_tokens}
+        if self.reasoning:
+            sent["reasoning_effort"] = self.reasoning.effort
+        if self.text and self.text.format:
+            sent["response_format"] = _response_format(self.text.format)
+        return sent
+
+
+def _response_format(sent: TextFormat) -> dict[str, Any] | None:
+    """The format as chat completions write it."""
+    if sent.type != "json_schema":
+        return None if sent.type == "text" else {"type": sent.type}
+    schema = sent.model_dump(by_alias=True, exclude={"type"}, exclude_none=True)
+    return {"type": "json_schema", "json_schema": schema}
+
+
+def conversation_of_items(
+    earlier: Sequence[Item], items: Sequence[Item], service_text: str, instructions: str
+) -> tuple[Message, ...]:
+    """The conversation of earlier responses and of a request.
+
+    Args:
+        earlier: the items of earlier responses.
+        items: the items of the request.
+        service_text: the service's instructions.
+        instructions: those of the request.
+
+    Raises:
+        BadRequest: the question is blank or not text, calls and results do not match, or there is no message.
+    """
+    end = len(items)
+    while end and items[end - 1].type in _PASSED_OVER:
+        end -= 1
+    check_question(items[:end], "input")
+    sent = _messages([*earlier, *items], -len(earlier))
+    if not sent:
+        raise BadRequest("input: has no message", "input")
+    texts = filter(None, (service_text, instructions))
+    return conversation(sent, "\n\n".join(texts), _NAMES)
+
+
+def _messages(items: Iterable[Item], start: int) -> list[tuple[int, Message]]:
+    sent: list[tuple[int, Message]] = []
+    for index, item in enumerate(items, start):
+        if item.type == "message":
+            sent.append((index, _message(item)))
+        elif item.type == "function_call":
+            _add_call(sent, index, item, item.call_id)
+        elif item.type == "function_call_output":
+            sent.append((index, _result(item, item.call_id)))
+        elif item.type == "mcp_call":
+            _add_call(sent, index, item, item.id)
+            sent.append((index, _result(item, item.id)))
+    return sent
+
+
+def _message(item: Item) -> Message:
+    text = text_of(item.content)
+    if item.role == "assistant":
+        return AssistantMessage(text)
+    return SystemMessage(text) if item.role in SYSTEM_ROLES else UserMessage(text)
+
+
+def _add_call(sent: list[tuple[int, Message]], index: int, item: Item, identifier: str | None) -> None:
+    """Add a call to the assistant's message before it: parallel calls are one message."""
+    call, last = ToolCall(identifier or "", item.name or "", item.arguments or ""), sent[-1][1] if sent else None
+    if isinstance(last, AssistantMessage):
+        sent[-1] = index, replace(last, tool_calls=(*last.tool_calls, call))
+    else:
+        sent.append((index, AssistantMessage("", (call,))))
+
+
+def _result(item: Item, identifier: str | None) -> Message:
+    return ToolResponseMessage((ToolResponse(identifier or "", "", text_of(item.output)),))
+
+
+def decisions(items: Sequence[Item]) -> tuple[str, Mapping[str, Approval]] | None:
+    """Read the user's decisions at the end of the input; earlier ones belong to answers that are known.
+
+    Returns:
+        The id of the pending answer, and the decisions by call id; ``None`` without any decision.
+
+    Raises:
+        BadRequest: the decisions belong to several answers.
+    """
+    decided: dict[str, Approval] = {}
+    pending: set[str] = set()
+    for item in reversed(items):
+        if item.type not in _PASSED_OVER:
+            break
+        if item.type == "mcp_approval_response":
+            identifier, _, call = (item.approval_request_id or "").removeprefix("mcpr_").partition("/")
+            pending.add(identifier)
+            decided[call] = Approval(bool(item.approve), item.reason or "")
+    if len(pending) > 1:
+        raise BadRequest("input: decide about the calls of one answer at a time", "input")
+    return (pending.pop(), decided) if decided else None

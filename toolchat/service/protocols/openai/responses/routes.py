@@ -1,0 +1,214 @@
+"""The routes of OpenAI's Responses: ``POST /v1/responses``, and what is stored under its ids."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from toolchat.chat.client import PromptSpec
+from toolchat.chat.request import Approval
+from toolchat.errors import ValidationFailed
+from toolchat.service.api.body_limits import body_of
+from toolchat.service.api.dependencies import reject_prefetch, require_same_site
+from toolchat.service.api.parameters import require_json
+from toolchat.service.api.responses import answer_prompt
+from toolchat.service.api.responses.active_request import BACKGROUND, IN_CHAT_PAGE
+from toolchat.service.api.service import Service, ServiceState, service_state
+from toolchat.service.api.sessions import conversation_of
+from toolchat.service.protocols.openai.documentation import add_question, documents_router, json_response
+from toolchat.service.protocols.openai.errors import BadRequest
+from toolchat.service.protocols.openai.models import model_prompt
+from toolchat.service.protocols.openai.partial_turns import restore_turns
+from toolchat.service.protocols.openai.responses.answers import ResponseDocument, ResponseEvents
+from toolchat.service.protocols.openai.responses.background import (
+    accept_response,
+    cancel_question,
+    document_of,
+    find_question,
+    stream_response,
+)
+from toolchat.service.protocols.openai.responses.requests import (
+    Item,
+    ResponsesRequest,
+    conversation_of_items,
+    decisions,
+)
+from toolchat.service.protocols.openai.responses.store import ResponseStore
+from toolchat.service.protocols.openai.wire import read_request
+
+__all__ = ["add_routes"]
+
+_REQUEST = {
+    "type": "object",
+    "required": ["model", "input"],
+    "properties": {
+        "model": {"type": "string"},
+        "input": {"type": ["string", "array"]},
+        "instructions": {"type": ["string", "null"]},
+        "previous_response_id": {"type": ["string", "null"]},
+        "store": {"type": ["boolean", "null"]},
+        "stream": {"type": ["boolean", "null"]},
+        "tools": {"type": ["array", "null"], "items": {"type": "object"}},
+    },
+    "example": {"model": "toolchat", "input": "What time is it in London?"},
+}
+
+router = documents_router()
+
+
+async def create(request: Request) -> Response:
+    """Answer as OpenAI's Responses do; the service runs its own tools.
+
+    Their calls appear as `mcp_call` items of the server `toolchat`, which clients show and do not run. The model can
+    also call the functions of the request; those calls are returned as `function_call` items. The response is stored,
+    to be continued by `previous_response_id`, unless `store` is false. `conversation` names a session of the service.
+    """
+    reject_prefetch(request)
+    require_json(request)
+    service, body = service_state(request), await body_of(request)
+    sent = read_request(ResponsesRequest, body)
+    _require_one_history(sent)
+    store = _responses(service)
+    earlier, items, previous = await store.complete(sent)
+    decided, form = decisions(items), ResponseEvents if sent.stream else ResponseDocument
+    if decided is None:
+        # Whoever lists the service's tools decides by items; all others read how to decide.
+        request.scope["state"][IN_CHAT_PAGE] = sent.service_tools is None
+        background = request.scope["state"].get(BACKGROUND, ("",))[0]
+        answer = form(sent, items, previous, store, {}, background)
+        prompt, taken = await _prompt(service, sent, earlier, items), None
+        if sent.background:
+            return await accept_response(request, sent, body, answer)
+    else:
+        identifier, approvals = decided
+        taken = await service.approvals.find(identifier, approvals)
+        _require_decisions(approvals, taken.calls)
+        answer = form(sent, items, previous, store, {call: f"mcpr_{identifier}/{call}" for call in approvals})
+        prompt = taken.prompt(service.chat, approvals)
+    return await answer_prompt(request, prompt, answer, taken=taken)
+
+
+@router.get("/v1/responses/{identifier}", summary="Show a response")
+async def show(
+    request: Request, service: Service, identifier: str, *, stream: bool = False, starting_after: int = -1
+) -> Response:
+    """Show a stored response.
+
+    A background response can be streamed from its beginning, or after the event number `starting_after`.
+    """
+    question = await find_question(request, identifier)
+    if stream:
+        if question is None:
+            raise BadRequest("stream: only responses in the background can be streamed again", "stream")
+        return stream_response(request, question, starting_after)
+    if question is not None and question.state != "completed":
+        return json_response(document_of(question))
+    return json_response((await _responses(service).find(identifier))["response"])
+
+
+@router.delete("/v1/responses/{identifier}", summary="Delete a response")
+async def delete(service: Service, identifier: str) -> Response:
+    """Delete a stored response; responses that continue it no longer include it."""
+    await _responses(service).delete(identifier)
+    return json_response({"id": identifier, "object": "response", "deleted": True})
+
+
+@router.post(
+    "/v1/responses/{identifier}/cancel",
+    dependencies=[Depends(require_same_site)],
+    summary="Cancel a response",
+)
+async def cancel(request: Request, service: Service, identifier: str) -> Response:
+    """Cancel a response in the background, which takes up to a second; one that has ended is shown as it is.
+
+    A client cancels any other response by closing the connection.
+    """
+    question = await find_question(request, identifier)
+    if question is not None and question.state != "completed":
+        return json_response(document_of(await cancel_question(request, question)))
+    record = await _responses(service).find(identifier)
+    if record["response"]["background"]:
+        return json_response(record["response"])
+    raise BadRequest("only responses in the background can be cancelled; close the connection of a running one")
+
+
+@router.get(
+    "/v1/responses/{identifier}/input_items",
+    summary="List the input of a response",
+)
+async def input_items(
+    service: Service,
+    identifier: str,
+    after: str = "",
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    order: Literal["asc", "desc"] = "desc",
+) -> Response:
+    """List the input items of a response after the item `after`, `limit` at a time, by default the newest first."""
+    record = await _responses(service).find(identifier)
+    shown = [_shown(each, f"{identifier.removeprefix('resp_')}_in{n}") for n, each in enumerate(record["input"])]
+    shown = shown if order == "asc" else shown[::-1]
+    known = ["", *(each["id"] for each in shown)]
+    if after not in known:
+        raise BadRequest("after: no input item of this response has this id", "after")
+    begin = known.index(after)
+    page = shown[begin : begin + limit]
+    ids = [each["id"] for each in page] or [""]
+    has_more = begin + limit < len(shown)
+    return json_response({"object": "list", "data": page, "first_id": ids[0], "last_id": ids[-1], "has_more": has_more})
+
+
+def add_routes(added: APIRouter) -> None:
+    """Add the routes of Responses."""
+    added.include_router(router)
+    add_question(added, "/v1/responses", create, "Responses, in OpenAI's format", _REQUEST)
+
+
+def _responses(service: ServiceState) -> ResponseStore:
+    return ResponseStore(service.store, ttl=service.settings.session_ttl)
+
+
+def _require_one_history(sent: ResponsesRequest) -> None:
+    if sent.conversation and sent.previous_response_id:
+        raise BadRequest("conversation: send either it or previous_response_id", "conversation")
+    if sent.conversation and sent.store is False:
+        raise BadRequest("store: a conversation is stored; leave one of the two out", "store")
+
+
+def _require_decisions(approvals: Mapping[str, Approval], calls: list[dict[str, Any]]) -> None:
+    # A pending answer can be resumed once, so all of its calls are decided together.
+    if missing := ", ".join(each["id"] for each in calls if each["id"] not in approvals):
+        raise BadRequest(f"input: send an mcp_approval_response for each call; missing: {missing}", "input")
+
+
+async def _prompt(
+    service: ServiceState, sent: ResponsesRequest, earlier: Sequence[Item], items: Sequence[Item]
+) -> PromptSpec:
+    messages = conversation_of_items(earlier, items, service.chat.system_text, sent.instructions or "")
+    named = sent.service_tools
+    return model_prompt(
+        service,
+        sent,
+        await restore_turns(service.store, messages),
+        _conversation_id(sent),
+        named.allowed_tools if named else None,
+    )
+
+
+def _conversation_id(sent: ResponsesRequest) -> str:
+    try:
+        return conversation_of(sent.conversation, "conversation") if sent.conversation else ""
+    except ValidationFailed as error:
+        raise BadRequest(error.detail, "conversation") from None
+
+
+def _shown(item: dict[str, Any], identifier: str) -> dict[str, Any]:
+    """An input item with what requests may leave out."""
+    prefix = {"message": "msg", "function_call": "fc", "function_call_output": "fco"}.get(item["type"], "item")
+    shown = {"id": f"{prefix}_{identifier}", "status": "completed", **item}
+    content = item.get("content")
+    if isinstance(content, str):
+        kind = "output_text" if item["role"] == "assistant" else "input_text"
+        shown["content"] = [{"type": kind, "text": content}]
+    if item.get("role") == "assistant":
+        shown["content"] = [{"annotations": [], **each} for each in shown["content"]]
+    return shown

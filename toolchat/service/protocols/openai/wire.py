@@ -1,0 +1,190 @@
+"""What the requests of OpenAI's APIs share: parts of their schema, their parsing, and the tools of the client.
+
+Unknown fields are ignored, because clients send fields that OpenAI does not define.
+"""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from functools import lru_cache
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, ValidationInfo
+from pydantic_core import from_json, to_json
+
+from toolchat.errors import InvalidRequest
+from toolchat.models.base import ChatOptions
+from toolchat.service.observability.message_content import LINK_FRAGMENT, without_tokens
+from toolchat.service.protocols.openai.errors import BadRequest
+from toolchat.service.settings.base import describe_faults
+from toolchat.tool_calling.callback import ClientToolCallback
+from toolchat.tool_calling.definition import ToolDefinition
+
+__all__ = [
+    "TEXT_TYPES",
+    "Choice",
+    "ModelRequest",
+    "Part",
+    "Refused",
+    "ToolDescription",
+    "ToolName",
+    "Wire",
+    "client_tools",
+    "read_request",
+    "refuse_other_choices",
+    "require_shallow",
+    "without_link_tokens",
+]
+
+MAX_TOOLS_BYTES = 256 * 1024
+"""Longest definitions of all tools of one request, as JSON."""
+_RECORD_LEVELS = 32
+"""Levels of a record above a part of a request; most are fewer than ten."""
+_LINK = LINK_FRAGMENT.encode()
+TEXT_TYPES = ("text", "input_text", "output_text")
+
+ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+_T = TypeVar("_T", bound=BaseModel)
+
+
+class Wire(BaseModel):
+    """An object of a request; unknown fields are ignored."""
+
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False, protected_namespaces=())
+
+
+class Part(Wire):
+    """A part of a message's content."""
+
+    type: str
+    text: str | None = None
+    refusal: str | None = None
+
+    def plain(self) -> str | None:
+        """The text of the part; ``None`` if it is an image or other content."""
+        return self.refusal if self.type == "refusal" else self.text if self.type in TEXT_TYPES else None
+
+
+_REMEDIES = {
+    "functions": "use tools",
+    "function_call": "use tool_choice",
+    "logprobs": "providers do not agree on them",
+    "top_logprobs": "providers do not agree on them",
+    "audio": "the models answer with text only",
+    "prompt": "send instructions and input",
+}
+
+
+def _refuse(value: object, info: ValidationInfo) -> object:
+    """Refuse a field whose effect the client relies on; ``null``, ``false`` and empty values mean that it does not."""
+    if value:
+        raise ValueError(f"not supported; {_REMEDIES[info.field_name or '']}")
+    return value
+
+
+def refuse_other_choices(value: object) -> object:
+    """Refuse a choice of several tools, or of another kind than functions."""
+    if isinstance(value, dict) and value.get("type", "function") != "function":
+        raise ValueError(f"{str(value['type'])[:32]} is not supported; send only tools that may be called, or name one")
+    return value
+
+
+Refused = Annotated[Any, AfterValidator(_refuse)]
+Choice = Literal["none", "auto", "required"]
+"""A ``tool_choice`` that names no tool."""
+ToolDescription = tuple[str, str | None, dict[str, Any] | None]
+"""Name, description and parameters of a client's tool."""
+
+
+class ModelRequest(Wire):
+    """The part of a request that both APIs share."""
+
+    model: str
+    temperature: float | None = Field(None, ge=0, le=2)
+    top_p: float | None = Field(None, ge=0, le=1)
+    parallel_tool_calls: bool | None = None
+
+    def functions_of_client(self) -> list[ToolDescription]:
+        """The tools that the client runs itself."""
+        raise NotImplementedError
+
+    def chosen_tool(self) -> str | None:
+        """The choice of a tool as an option of the model call."""
+        raise NotImplementedError
+
+    def options(self) -> dict[str, Any]:
+        """The options that the client has set, without the choice of a tool; ``None``: the service's default."""
+        # Most requests set none.
+        is_plain = self.model_fields_set.isdisjoint(_OPTIONS)
+        return {} if is_plain else self.model_dump(include=_OPTIONS, exclude_unset=True)
+
+
+_OPTIONS = {field.name for field in fields(ChatOptions)} - {"model", "tool_choice"}
+
+
+def read_request(kind: type[_T], body: bytes) -> _T:
+    """Parse the body of a request.
+
+    Raises:
+        InvalidRequest: it is not valid JSON.
+        BadRequest: a field is invalid; ``param`` names the first one in OpenAI's notation.
+    """
+    try:
+        return kind.model_validate_json(without_link_tokens(body))
+    except ValidationError as error:
+        param, message, fault = describe_faults(error)[0]
+    if fault == "json_invalid":
+        if "hex escape" in message:
+            raise InvalidRequest("the body has an incomplete \\u escape, such as a lone surrogate (half a character)")
+        raise InvalidRequest("the body is not valid JSON")
+    raise BadRequest(f"{param}: {message}" if param else message, param or None)
+
+
+def without_link_tokens(body: bytes) -> bytes:
+    """Remove the tokens of approval links from a history: the model could open the link, and decide by itself."""
+    if _LINK not in body:
+        return body
+    return without_tokens(body.decode("latin-1")).encode("latin-1")
+
+
+def client_tools(sent: Sequence[ToolDescription]) -> tuple[ClientToolCallback, ...]:
+    """Create the callbacks for the client's tools; equal definitions give the same objects.
+
+    Clients send their tools with every request, and the models cache the serialized form of a tool by its identity.
+
+    Raises:
+        BadRequest: a name occurs twice, or the definitions are too long.
+    """
+    names = [name for name, _, _ in sent]
+    if repeated := next((name for name in names if names.count(name) > 1), None):
+        raise BadRequest(f"tools: the name {repeated} occurs twice", "tools")
+    try:
+        text = to_json(sent)
+        if len(text) > MAX_TOOLS_BYTES:
+            raise BadRequest(f"tools: longer than {MAX_TOOLS_BYTES} bytes as JSON", "tools")
+        return _client_tools(text)
+    except ValueError as error:
+        raise BadRequest(f"tools: {error}", "tools") from None
+
+
+def require_shallow(text: bytes) -> None:
+    """Raise ``ValueError`` for JSON that could not be read again from a record, since parsers limit the depth."""
+    try:
+        from_json(b"[" * _RECORD_LEVELS + text + b"]" * _RECORD_LEVELS)
+    except ValueError:
+        raise ValueError("nested too deeply") from None
+
+
+@lru_cache(maxsize=64)
+def _client_tools(text: bytes) -> tuple[ClientToolCallback, ...]:
+    require_shallow(text)
+    return tuple(
+        ClientToolCallback(
+            ToolDefinition(
+                name,
+                (description or "").strip() or name,
+                # OpenAI lets a function without parameters omit them; other providers require an object.
+                {"type": "object", "properties": {}} | (parameters or {}),
+            )
+        )
+        for name, description, parameters in from_json(text)
+    )

@@ -1,0 +1,92 @@
+"""Settings of the chat providers."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import from_json
+from pydantic_settings import NoDecode, SettingsConfigDict
+
+from toolchat.service.settings.base import BaseUrl, EnvironmentSettings, Secret
+
+__all__ = ["DashScopeSettings", "ModelOptions", "OpenAISettings"]
+
+
+def _without_operation(url: str) -> str:
+    if url.lower().endswith("/completions"):
+        raise ValueError("must end before /chat/completions, which is put behind it")
+    return url
+
+
+class ModelOptions(BaseModel):
+    """Options of every call of a model; a question's options take precedence."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = Field(None, ge=1)
+    stop: tuple[str, ...] | None = None
+    seed: int | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    reasoning_effort: str | None = None
+    parallel_tool_calls: bool | None = None
+    extra_body: dict[str, Any] = {}
+    extra_headers: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")], Secret] = {}
+
+
+def _parsed(value: object) -> object:
+    try:
+        return from_json(value) if isinstance(value, str) else value
+    except ValueError:
+        raise ValueError("must be a JSON object") from None
+
+
+Options = Annotated[ModelOptions | None, NoDecode, BeforeValidator(_parsed)]
+
+
+class OpenAISettings(EnvironmentSettings):
+    """Models of an OpenAI-compatible server."""
+
+    model_config = SettingsConfigDict(env_prefix="OPENAI_")
+
+    api_key: Secret | None = Field(None, description="API key of the server; local servers usually need none")
+    base_url: Annotated[BaseUrl, AfterValidator(_without_operation)] | None = Field(
+        None, description="Address of the server without /chat/completions; default https://api.openai.com/v1"
+    )
+    model: str = Field("gpt-4o-mini", min_length=1, description="Name of the chat model")
+    api: Literal["auto", "chat", "responses"] = Field(
+        "auto",
+        description="chat: chat completions; responses: the Responses API; auto: Responses at api.openai.com, else "
+        "chat completions, and the other one if the server asks for it",
+    )
+    options: Options = Field(
+        None,
+        description='Options of every call as JSON, such as {"temperature": 0.2, "reasoning_effort": "low", '
+        '"extra_body": {...}, "extra_headers": {...}}; those of a question take precedence',
+    )
+
+
+class DashScopeSettings(EnvironmentSettings):
+    """Models of DashScope."""
+
+    model_config = SettingsConfigDict(env_prefix="DASHSCOPE_")
+
+    api_key: Secret | None = Field(None, description="Key of Alibaba Cloud Model Studio; keys belong to one region")
+    base_url: BaseUrl | None = Field(
+        None, description="Native API of the region, ending in /api/v1; default https://dashscope.aliyuncs.com/api/v1"
+    )
+    model: str = Field("qwen-plus", min_length=1, description="Name of the chat model")
+    endpoint: Literal["auto", "text", "multimodal"] = Field(
+        "auto", description="Generation endpoint of the model; auto: chosen by the model's name"
+    )
+    workspace: str | None = Field(
+        None,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$",
+        description="Workspace id, where calls are billed per workspace",
+    )
+    options: Options = Field(
+        None,
+        description='Options of every call as JSON, such as {"temperature": 0.2, '
+        '"extra_body": {"enable_thinking": true, "enable_search": true}}; those of a question take precedence',
+    )

@@ -1,0 +1,136 @@
+"""The settings of the service as a whole; each tool and each provider declares its own beside its code."""
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from toolchat.service.settings.base import EnvironmentSettings, Secret, strip_text
+
+__all__ = ["Settings"]
+
+
+def _upper_case(value: Any) -> Any:
+    return value.strip().upper() if isinstance(value, str) else value
+
+
+def _require_path_prefix(value: str) -> str:
+    value = value.rstrip("/")
+    if value and not re.fullmatch(r"(?:/[A-Za-z0-9._~-]+)+", value):
+        raise ValueError("must start with / and contain only letters, digits and . _ ~ - between slashes")
+    return value
+
+
+_DEFAULT_STATE_URL = "sqlite:///data/toolchat.db"
+
+
+class Settings(EnvironmentSettings):
+    """The service as a whole."""
+
+    server_host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 in a container")
+    server_port: int = Field(8083, ge=0, le=65535, description="Port to listen on; 0 picks a free one")
+    server_root_path: Annotated[str, BeforeValidator(strip_text), AfterValidator(_require_path_prefix)] = Field(
+        "", description="Path prefix that a proxy strips before it forwards requests, such as /ai"
+    )
+    server_workers: int = Field(1, ge=1, le=64, description="Worker processes; more than one does not run on Windows")
+    server_worker_timeout: float = Field(
+        30,
+        ge=3,
+        le=600,
+        description="Seconds without a heartbeat, or for its start, after which one of several workers is replaced",
+    )
+    server_idle_timeout: float = Field(
+        75,
+        gt=0,
+        le=3600,
+        description="Seconds an idle connection stays open; set it higher than the load balancer's idle timeout",
+    )
+    server_client_timeout: float = Field(
+        20,
+        gt=0,
+        le=600,
+        description="Seconds to receive the request headers, again to receive the body, and that a client may read "
+        "nothing of its response before it is disconnected",
+    )
+    openai_api_progress: Literal["", "open-webui"] = Field(
+        "",
+        description="open-webui: /v1/chat/completions sends tool progress to every client in Open WebUI's format; "
+        "empty: only to clients that request it",
+    )
+    log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_upper_case)] = Field(
+        "INFO", description="Lowest severity that is logged"
+    )
+    chat_provider: Literal["auto", "dashscope", "openai_compatible", "offline", "auto_or_offline"] = Field(
+        "auto",
+        description="dashscope, openai_compatible, offline, or auto: the first one whose key is set, and without any "
+        "key the offline model, but only for this machine; auto_or_offline: the offline model for other clients too",
+    )
+    system_prompt: str = Field(
+        "Answer in the language of the question. When a tool reports an error, say that the look-up failed; "
+        "never invent a value that a tool did not return.",
+        description="System prompt of every chat request",
+    )
+    state_url: Secret | None = Field(
+        None,
+        description=f"State store: by default {_DEFAULT_STATE_URL}, a file in the working directory; "
+        "redis://user:password@host:6379/0, rediss:// or unix:// for several machines; memory:// for none. REDIS_URL "
+        "is another name",
+    )
+    redis_url: Secret | None = Field(
+        None, description="Another name of STATE_URL, which it precedes", json_schema_extra={"alias_of": "STATE_URL"}
+    )
+    redis_timeout: float = Field(
+        0.5, gt=0, le=60, description="Seconds one Redis operation may take before Redis counts as unavailable"
+    )
+    session_ttl: float = Field(
+        86_400, gt=0, le=31_536_000, description="Seconds a conversation is stored after its last turn"
+    )
+    session_wait: float = Field(
+        5, ge=0, le=600, description="Seconds to wait for a running turn of the same session before 409 session-busy"
+    )
+    memory_max_messages: int = Field(
+        40, ge=2, description="Newest messages of a conversation that are sent to the model"
+    )
+    memory_max_tokens: int = Field(
+        8000, ge=100, description="Estimated tokens of a conversation that are sent to the model"
+    )
+    memory_tool_rounds: bool = Field(False, description="Store the tool calls and results of a conversation as well")
+    request_timeout: float = Field(120, gt=0, le=3600, description="Seconds a whole chat request may take")
+    question_max_chars: int = Field(
+        32_000,
+        ge=4000,
+        le=1_000_000,
+        description="Longest question sent by POST; one in a URL has at most 4000 characters",
+    )
+    max_questions: int = Field(2000, ge=1, description="Concurrent chat requests; any further one gets 503 overloaded")
+    shutdown_timeout: int = Field(
+        30, ge=0, le=3600, description="Seconds that running requests may take to finish at shutdown"
+    )
+    model_timeout: float = Field(60, gt=0, le=3600, description="Seconds one model call may take")
+    model_idle_timeout: float = Field(30, gt=0, le=3600, description="Seconds a streaming model call may stay silent")
+    model_max_attempts: int = Field(
+        3, ge=1, le=10, description="Attempts per model call; none is repeated once text has been sent"
+    )
+    breaker_failures: int = Field(
+        5, ge=0, description="Consecutive failures that open the circuit breaker of an upstream; 0: never"
+    )
+    tool_timeout: float = Field(20, gt=0, le=600, description="Seconds one tool call may take")
+    tool_max_rounds: int = Field(10, ge=1, le=100, description="Rounds of tool calls per chat request")
+    tool_max_calls: int = Field(150, ge=1, description="Tool calls per chat request")
+    tool_max_calls_per_session: int = Field(0, ge=0, description="Tool calls per conversation; 0: no limit")
+    tool_throw_exception_on_error: bool = Field(
+        False, description="true: a failing tool ends the request with 502 tool-failed; false: the model gets the error"
+    )
+    tool_call_repairs: int = Field(
+        0, ge=0, le=10, description="Times per model call that tool calls with broken JSON are returned to the model"
+    )
+    tool_search_above: int = Field(
+        30, ge=0, description="Number of tools above which the model searches for tools by keyword; 0: never"
+    )
+    tool_result_max_chars: int = Field(32768, ge=256, description="Longest tool result that is sent to the model")
+
+    @property
+    def store_url(self) -> str:
+        """The URL of the state store."""
+        url = self.redis_url or self.state_url
+        return url.get_secret_value() if url else _DEFAULT_STATE_URL

@@ -1,0 +1,1 @@
+"""Finding, checking and registering tool modules."""

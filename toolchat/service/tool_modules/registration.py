@@ -1,0 +1,98 @@
+"""Creates the tools of every configured module and puts them into the registry."""
+
+import logging
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from dishka import AsyncContainer
+
+from toolchat.chat.tool_module import ToolModule
+from toolchat.errors import ConfigurationError
+from toolchat.service.api.dynamic_tools import DynamicTools
+from toolchat.service.api.tool_registry import Entry, ToolRegistry
+from toolchat.service.tool_modules.definition_checks import shown_path
+from toolchat.service.tool_modules.discovery import ConfiguredModule
+from toolchat.tool_calling.callback import ToolCallback, ToolSet
+from toolchat.tool_calling.errors import ToolDefinitionError
+from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, to_callbacks
+from toolchat.tool_calling.results import ToolCallResultConverter
+
+__all__ = ["open_registry"]
+
+_log = logging.getLogger("app.tools")
+_RESERVED = frozenset({"ask"})
+"""The tools that the service itself offers to MCP hosts."""
+
+
+@asynccontextmanager
+async def open_registry(
+    container: AsyncContainer, modules: Iterable[ConfiguredModule]
+) -> AsyncGenerator[ToolRegistry, None]:
+    """Create the tools of every configured module and open its tool source.
+
+    Sources that take time, such as other servers, are waited for concurrently.
+
+    Raises:
+        ConfigurationError: a tool definition is invalid, or a tool source cannot be opened; names the file.
+    """
+    async with AsyncExitStack() as stack:
+        try:
+            registry = ToolRegistry([await _entry(container, each, stack) for each in modules], _RESERVED)
+        except ToolDefinitionError as error:
+            raise ConfigurationError(str(error)) from error
+        # After all sources are opened, so that slow servers are waited for together.
+        await registry.wait_ready()
+        try:
+            yield registry
+        finally:
+            # Told first, then closed one after another by the stack: so they shut down together as well.
+            registry.stop()
+
+
+async def _entry(container: AsyncContainer, configured: ConfiguredModule, stack: AsyncExitStack) -> Entry:
+    module = configured.module
+    if fault := configured.fault:
+        return Entry(module, fault=fault)
+    for warning in configured.warnings:
+        _log.warning("%s", warning)
+    try:
+        converter = await container.get(ToolCallResultConverter)
+        functions = [await container.get(ToolCallback, component=name) for name in module.function_names()]
+        functions = _with_converter(converter, functions)
+        more = [await container.get(each) if isinstance(each, type) else each for each in module.callback_sources]
+        opened = await _opened(container, module, stack)
+        sources = tuple(each for each in opened if isinstance(each, DynamicTools))
+        more += [each for each in opened if each not in sources]
+        functions += [configured.settings.applied_to(callback) for callback in to_callbacks(more)]
+        objects: list[object] = [await container.get(needed) for needed in module.methods]
+        methods = MethodToolCallbackProvider(*objects).tool_callbacks() if objects else ()
+    except ToolDefinitionError as error:
+        raise ConfigurationError(f"{shown_path(module.folder)}: {error}") from error
+    methods = tuple(configured.settings.applied_to(each) for each in _with_converter(converter, methods))
+    advisors = tuple([await container.get(each) for each in module.advisors])
+    shown = _with_examples(module, functions), _with_examples(module, methods)
+    return Entry(module, shown[0], shown[1], advisors=advisors, sources=sources)
+
+
+def _with_examples(module: ToolModule, tools: Iterable[ToolCallback]) -> ToolSet:
+    """The tools with the module's questions as their examples, unless they declare their own."""
+    examples = tuple(dict.fromkeys(filter(None, (module.default_query, *module.examples.values()))))
+    return ToolSet(
+        each.with_examples(examples) if isinstance(each, FunctionToolCallback) and not each.metadata.examples else each
+        for each in tools
+    )
+
+
+def _with_converter(converter: ToolCallResultConverter, tools: Iterable[ToolCallback]) -> list[ToolCallback]:
+    return [each.with_converter(converter) if isinstance(each, FunctionToolCallback) else each for each in tools]
+
+
+async def _opened(container: AsyncContainer, module: ToolModule, stack: AsyncExitStack) -> Sequence[object]:
+    if module.tool_source is None:
+        return ()
+    try:
+        return await stack.enter_async_context(module.tool_source(container))
+    except Exception as error:
+        _log.error("tools cannot be opened", extra={"folder": module.name}, exc_info=error)
+        file, which = shown_path(module.folder / "__init__.py"), "offered" if module.offered else "tool_source"
+        raise ConfigurationError(f"{file}: {which}: {type(error).__name__}; the log has more") from error

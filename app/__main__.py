@@ -15,8 +15,6 @@ from toolchat.errors import ConfigurationError
 from toolchat.service.cli.parser import parse
 from toolchat.service.cli.serve import StoppedEarly
 
-__all__ = ["main"]
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.

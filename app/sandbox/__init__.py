@@ -20,8 +20,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.sandbox import baidu, weatherapi
 
-__all__ = ["create_sandbox", "running_sandbox"]
-
 _INDEX = """\
 <!doctype html>
 <html lang="en">

@@ -40,8 +40,6 @@ from starlette.routing import BaseRoute, Route
 
 from app.sandbox.phrase_book import detect_language, translate_line
 
-__all__ = ["APP_ID", "SECRET_KEY", "routes"]
-
 APP_ID = "sandbox"
 SECRET_KEY = "sandbox"  # noqa: S105
 

@@ -12,8 +12,6 @@ from zoneinfo import ZoneInfo
 
 from toolchat.service.gazetteer.gazetteer import Place
 
-__all__ = ["invented_forecast"]
-
 # Region, latitude and longitude of places far from the first city of their time zone.
 _SPOTS = {
     "Beijing, China": ("Beijing", 39.9, 116.39),

@@ -3,8 +3,6 @@
 import re
 from functools import cache
 
-__all__ = ["detect_language", "translate_line"]
-
 _LANGUAGES = ("zh", "en", "jp", "kor", "fra", "spa", "de")
 # Without final punctuation; that of the request is appended in the form of the target language.
 _BOOK = """\

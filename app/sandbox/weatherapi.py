@@ -41,8 +41,6 @@ from starlette.routing import BaseRoute, Route
 from app.sandbox.invented_weather import invented_forecast
 from toolchat.service.gazetteer.regions import resolve_place
 
-__all__ = ["routes"]
-
 _FREE_DAYS = 3
 _MOST_DAYS = 14
 _PAGE = "<!doctype html><title>Sandbox</title><p>Not JSON."

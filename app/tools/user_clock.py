@@ -9,8 +9,6 @@ from pydantic import Field
 
 from toolchat import ToolSettings, tool
 
-__all__ = ["ZONE", "DateTimeTools", "UserClockSettings"]
-
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 ZONE = ZoneInfo("Asia/Shanghai")
 """The user's time zone in the examples, as in the articles; never the machine's."""

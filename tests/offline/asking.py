@@ -14,7 +14,7 @@ from toolchat.messages import (
     UserMessage,
 )
 from toolchat.models.base import ChatOptions, ChatResponse, Prompt
-from toolchat.service.offline import OfflineChatModel
+from toolchat.service.offline.model import OfflineChatModel
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 

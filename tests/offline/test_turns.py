@@ -23,7 +23,7 @@ from toolchat.messages import (
     UserMessage,
 )
 from toolchat.models.base import ChatOptions, ChatResponse, Prompt, TextDelta
-from toolchat.service.offline import OfflineChatModel
+from toolchat.service.offline.model import OfflineChatModel
 from toolchat.tool_calling.callback import StaticToolCallbackResolver
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback, tool

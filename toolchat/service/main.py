@@ -41,8 +41,6 @@ from toolchat.service.protocols.openai import OPENAI
 from toolchat.service.tool_modules.discovery import ConfiguredModule
 from toolchat.state.base import StateStore
 
-__all__ = ["Application", "create_app"]
-
 
 class Application(FastAPI):
     """A FastAPI application that can also be mounted in another one.

@@ -5,8 +5,6 @@ from app.tools.alarms.tools import AlarmTools
 from app.tools.user_clock import DateTimeTools, UserClockSettings
 from toolchat import StateStore, ToolModule
 
-__all__ = ["module"]
-
 
 def create_alarm_store(store: StateStore) -> AlarmStore:
     """Create the alarms with their usual limit."""

@@ -21,8 +21,6 @@ from toolchat.state.versions import RECORD_VERSION, RecordVersion
 from toolchat.tool_calling.caller import current_client_key
 from toolchat.tool_calling.errors import ToolExecutionError
 
-__all__ = ["Alarm", "AlarmIdempotency", "AlarmOrder", "AlarmStore", "due_at"]
-
 _KEY = "alarms:all"
 _TTL = 367 * 86_400.0
 """Seconds that the alarms are stored after their last change: longer than an alarm may be ahead."""

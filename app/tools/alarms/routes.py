@@ -22,11 +22,9 @@ from toolchat.service.api.dependencies import KEY, REPLAYED, Owner, refuse_sever
 from toolchat.service.api.fast_router import QuestionParameter
 from toolchat.service.api.idempotency import IdempotentRequest
 from toolchat.service.api.problems import problems
-from toolchat.service.api.responses import answer_once
+from toolchat.service.api.responses.answers import answer_once
 from toolchat.service.api.schemas import ANSWER_RESPONSES
 from toolchat.service.api.service import Service
-
-__all__ = ["router"]
 
 router = APIRouter(tags=["Alarms"], route_class=DishkaRoute)
 

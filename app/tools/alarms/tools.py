@@ -9,8 +9,6 @@ from app.tools.alarms.alarms import Alarm, AlarmStore, due_at
 from app.tools.user_clock import ZONE
 from toolchat import ToolContext, tool
 
-__all__ = ["AlarmTools"]
-
 
 @dataclass(frozen=True, slots=True)
 class AlarmSet:

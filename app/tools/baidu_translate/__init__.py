@@ -5,8 +5,6 @@ from app.tools.baidu_translate.tools import BaiduTranslateService, BaiduTranslat
 from app.tools.baidu_translate.translator import BaiduTranslateSettings, Translator
 from toolchat import Components, OutboundHttp, ToolModule
 
-__all__ = ["module"]
-
 
 def create_client(http: OutboundHttp, settings: BaiduTranslateSettings) -> Translator:
     """Create the provider's client; the sandbox plays Baidu."""

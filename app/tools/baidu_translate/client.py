@@ -25,8 +25,6 @@ from app.tools.baidu_translate.translator import (
 from toolchat import OutboundHttp, Reply, UpstreamInvalid, UpstreamUnavailable
 from toolchat.service.tool_modules.json_reply import JsonReply
 
-__all__ = ["BaiduTranslateClient", "Layout", "sign"]
-
 MAX_WAIT = 8.0
 """Seconds a call may wait for its turn before it is refused; together with a request within a tool's usual limit."""
 _UPSTREAM = "Baidu translate"

@@ -13,8 +13,6 @@ from toolchat import ToolExecutionError, UpstreamInvalid
 from toolchat.errors import ProviderAuth, ProviderQuota
 from toolchat.service.tool_modules.error_rule import ErrorRule
 
-__all__ = ["error_rule", "translation_error"]
-
 _log = logging.getLogger(__name__)
 _UPSTREAM = "Baidu translate"
 _SUCCESS = "52000"

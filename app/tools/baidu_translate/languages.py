@@ -6,8 +6,6 @@ from functools import cached_property
 from toolchat.service.gazetteer.languages import LONGEST_NAME, language_of, languages, normalize_language
 from toolchat.tool_calling.errors import ToolExecutionError
 
-__all__ = ["AUTO", "BAIDU", "LIBRETRANSLATE", "LanguageCodes"]
-
 AUTO = "auto"
 """The code for a source language that the service is to detect; never a target."""
 

@@ -22,8 +22,6 @@ from toolchat.errors import ProviderAuth
 from toolchat.service.tool_modules.error_rule import ErrorRule
 from toolchat.service.tool_modules.json_reply import JsonReply
 
-__all__ = ["LibreTranslateClient"]
-
 _log = logging.getLogger(__name__)
 _UPSTREAM = "LibreTranslate"
 _MAX_CHARS = 10_000

@@ -9,8 +9,6 @@ from toolchat import instruments
 from toolchat.tool_calling.caller import current_client_key
 from toolchat.tool_calling.errors import ToolExecutionError
 
-__all__ = ["Pacer"]
-
 _LEAST_DELAY = 0.001
 """Event loops count timers in milliseconds; a shorter delay would only spin."""
 

@@ -7,8 +7,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.tools.baidu_translate.translator import CACHE_SECONDS, TranslationResult, Translator
 from toolchat.tool_calling.function_callback import tool
 
-__all__ = ["BaiduTranslateService", "BaiduTranslateTools", "TranslateRequest"]
-
 _DESCRIPTION = "Baidu translation function for general text translation"
 _Text = Annotated[str, Field(alias="q", description="Content that needs to be translated")]
 # A required parameter with a default: models name the language if they know it, and "auto" detects it.

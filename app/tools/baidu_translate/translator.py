@@ -9,19 +9,6 @@ from typing_extensions import TypedDict
 
 from toolchat import BaseUrl, Secret, ToolArgumentsError, ToolExecutionError, ToolSettings
 
-__all__ = [
-    "CACHE_SECONDS",
-    "MAX_TEXT_BYTES",
-    "TIMEOUT",
-    "BaiduTranslateSettings",
-    "Translation",
-    "TranslationResult",
-    "Translator",
-    "nothing_to_translate",
-    "reported_language",
-    "too_long",
-]
-
 CACHE_SECONDS = 3600
 """An hour: a translation does not age, but what users had translated should not lie in memory for long."""
 TIMEOUT = 10.0

@@ -8,8 +8,6 @@ from app.tools.examples.tools import CurrentWeather
 from app.tools.user_clock import DateTimeTools, UserClockSettings
 from toolchat import FunctionToolCallback, ToolCallback, ToolModule
 
-__all__ = ["module"]
-
 
 class CurrentWeatherProvider(Provider):
     """Registers ``currentWeather`` by its name, for the module's own routes.

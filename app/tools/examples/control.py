@@ -10,8 +10,6 @@ from toolchat.models.base import ChatResponse
 from toolchat.tool_calling.events import ToolCallFinished
 from toolchat.tool_calling.manager import ToolCallingManager
 
-__all__ = ["UserControlledExecution"]
-
 
 class UserControlledExecution(Advisor):
     """Runs the calls of a question whose options have ``internal_tool_execution_enabled=False``.

@@ -12,15 +12,13 @@ from app.tools.user_clock import DateTimeTools
 from toolchat.models.base import ChatOptions
 from toolchat.service.api.dependencies import TENANT_HEADER
 from toolchat.service.api.fast_router import QuestionParameter, question_routes
-from toolchat.service.api.responses import answer, answer_prompt
+from toolchat.service.api.responses.answers import answer, answer_prompt
 from toolchat.service.api.service import Service
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.definition import ToolDefinition
 from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallback
 from toolchat.tool_calling.manager import ToolCallingManager
-
-__all__ = ["router"]
 
 router = APIRouter(tags=["Examples"], route_class=DishkaRoute)
 

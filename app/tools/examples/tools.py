@@ -9,8 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.function_callback import tool
 
-__all__ = ["CurrentWeather", "DirectOrderQuery", "OrderQuery"]
-
 _FIXED_CELSIUS = 30.0
 
 

@@ -3,8 +3,6 @@
 from app.tools.time.tools import GetCurrentTimeByTimeZoneIdService, TimeTools
 from toolchat import ToolModule
 
-__all__ = ["module"]
-
 module = ToolModule(
     title="Time",
     path="/time",

@@ -7,9 +7,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.tools.time.zones import CityTime, current_time
 from toolchat import tool
 
-__all__ = ["GetCurrentTimeByTimeZoneIdService", "TimeRequest", "TimeTools"]
-
-
 _TimeZoneId = Annotated[str, Field(alias="timeZoneId", description="Time zone id, such as Asia/Shanghai")]
 
 

@@ -19,9 +19,6 @@ from toolchat.service.gazetteer.gazetteer import find_place, place_in, place_nam
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.text_normalization import fold
 
-__all__ = ["CityTime", "TimeZone", "current_time", "described", "nearest_ids", "time_zone_of"]
-
-
 _LONGEST_ID = 64
 _LARGEST_OFFSET = timedelta(hours=18)
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

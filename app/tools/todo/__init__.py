@@ -5,9 +5,6 @@ from app.tools.todo.lists import TodoLists
 from app.tools.todo.tools import TodoRead, TodoUpdate
 from toolchat import ToolModule
 
-__all__ = ["module"]
-
-
 module = ToolModule(
     title="Todo",
     functions=(TodoUpdate, TodoRead),

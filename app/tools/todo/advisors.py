@@ -14,9 +14,6 @@ from toolchat.service.settings.service_settings import Settings
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import ToolCallFinished
 
-__all__ = ["IS_PLANNED", "PLANNING", "REMINDER", "TodoEvents", "TodoPlanning", "TodoReminder", "TodoRepairs"]
-
-
 IS_PLANNED = "todo_planning"
 """Key of the tool context that turns planning on, even before there is a list."""
 

@@ -13,19 +13,6 @@ from toolchat.state.base import StateStore
 from toolchat.state.versions import RECORD_VERSION, RecordVersion
 from toolchat.tool_calling.errors import ToolExecutionError
 
-__all__ = [
-    "MAX_TODOS",
-    "NO_TODOS",
-    "TodoEntry",
-    "TodoItem",
-    "TodoLists",
-    "completed",
-    "is_rendering",
-    "rendered",
-    "todo_items",
-]
-
-
 MAX_TODOS = 20
 MAX_TEXT_CHARS = 500
 MAX_ID_CHARS = 64

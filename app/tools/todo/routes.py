@@ -16,8 +16,6 @@ from toolchat.service.api.schemas import SESSION_RESPONSES
 from toolchat.service.api.service import Service
 from toolchat.service.api.sessions import SessionParameters, SessionPath, answer_in_session, conversation_of
 
-__all__ = ["router"]
-
 _DEFAULT = "帮我计划：查北京时间，再查东京时间"
 _PARAMETERS = SessionParameters(
     {"默认 / default": _DEFAULT, "English": "Plan: check the time in Paris; check the time in Tokyo"},

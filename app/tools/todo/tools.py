@@ -12,8 +12,6 @@ from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.function_callback import tool
 
-__all__ = ["TODO_UPDATE", "TodoRead", "TodoUpdate"]
-
 TODO_UPDATE = "todoUpdate"
 
 

@@ -5,8 +5,6 @@ from app.tools.weather.tools import WeatherService, WeatherTools
 from app.tools.weather.weatherapi import WeatherApiClient
 from toolchat import Components, OutboundHttp, ToolModule
 
-__all__ = ["module"]
-
 
 def create_client(settings: WeatherSettings, http: OutboundHttp) -> WeatherClient:
     """Create the provider's client; the sandbox plays WeatherAPI."""

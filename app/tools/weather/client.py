@@ -15,17 +15,6 @@ from toolchat.service.gazetteer.gazetteer import find_place
 from toolchat.service.tool_modules.error_rule import ErrorRule
 from toolchat.service.tool_modules.json_reply import JsonReply
 
-__all__ = [
-    "ADVICE",
-    "BUSY",
-    "CACHE_SECONDS",
-    "FAILED",
-    "NO_SUCH_PLACE",
-    "TIMEOUT",
-    "WeatherClient",
-    "WeatherSettings",
-]
-
 CACHE_SECONDS = 600
 """Ten minutes: the present weather may be that old, and a busy place is asked for six times an hour at most."""
 TIMEOUT = 10.0

@@ -12,8 +12,6 @@ from typing_extensions import TypedDict  # pydantic reads the one of typing only
 
 from toolchat.errors import UpstreamInvalid
 
-__all__ = ["Current", "Day", "FoundPlace", "Weather", "child_object", "select", "slim", "weather"]
-
 _MAX_TEXT = 100
 _BEYOND_WEATHER = 100_000
 

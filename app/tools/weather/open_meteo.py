@@ -18,8 +18,6 @@ from toolchat.service.tool_modules.error_rule import ErrorRule
 from toolchat.service.tool_modules.json_reply import JsonReply
 from toolchat.tool_calling.text_normalization import normalize_name
 
-__all__ = ["OpenMeteoClient"]
-
 _log = logging.getLogger(__name__)
 
 _BASE_URL = "https://api.open-meteo.com/v1"

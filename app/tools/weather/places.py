@@ -14,9 +14,6 @@ from toolchat.service.gazetteer.regions import chinese_countries, provinces
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.text_normalization import simplify
 
-__all__ = ["MAX_NAME", "PlaceQuery", "checked_name", "is_chinese", "place_query", "refusal"]
-
-
 MAX_NAME = 80
 """Longest name in characters; the longest real ones have about 60."""
 

@@ -8,8 +8,6 @@ from app.tools.weather.client import CACHE_SECONDS, WeatherClient
 from app.tools.weather.forecast import Weather
 from toolchat.tool_calling.function_callback import tool
 
-__all__ = ["WeatherRequest", "WeatherService", "WeatherTools"]
-
 _DESCRIPTION = "Use api.weather to get weather information."
 _DAYS = "Number of days of weather forecast. Value ranges from 1 to 14"
 

@@ -12,8 +12,6 @@ from toolchat.errors import ProviderAuth, ProviderQuota
 from toolchat.service.tool_modules.error_rule import ErrorRule
 from toolchat.service.tool_modules.json_reply import JsonReply
 
-__all__ = ["WeatherApiClient"]
-
 _log = logging.getLogger(__name__)
 
 _BASE_URL = "https://api.weatherapi.com/v1"

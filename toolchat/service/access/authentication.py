@@ -10,8 +10,6 @@ from toolchat.service.access.hosts import Proxies, check_host, header, is_addres
 from toolchat.service.access.keys import KeyRegistry
 from toolchat.service.access.principals import ANONYMOUS, Principal, RequestCaller, Role
 
-__all__ = ["APPROVAL_HEADER", "Authenticator", "TokenReader"]
-
 _PUBLIC = ("/health/live", "/health/ready", "/.well-known/oauth-protected-resource/mcp")
 """Paths without authentication: probes have no key, and the metadata describes how to get one."""
 _ALWAYS_OPEN = ("/playground", *_PUBLIC)

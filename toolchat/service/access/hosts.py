@@ -8,8 +8,6 @@ from starlette.types import Scope
 
 from toolchat.errors import MisdirectedRequest
 
-__all__ = ["Proxies", "check_host", "header", "headers", "is_address", "is_loopback"]
-
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 

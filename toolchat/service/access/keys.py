@@ -21,9 +21,6 @@ from toolchat.errors import ConfigurationError
 from toolchat.service.access.principals import TENANT_PATTERN, Principal, Role
 from toolchat.service.settings.base import describe_faults
 
-__all__ = ["NAME_PATTERN", "KeyFile", "KeyRegistry", "digest_of", "new_key", "read_key_file", "read_keys"]
-
-
 NAME_PATTERN = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 """The name of a principal, which appears in logs and metrics, and as a prefix of its stored data."""
 _DIGEST = "[0-9a-f]{64}"

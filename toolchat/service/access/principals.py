@@ -12,17 +12,6 @@ from toolchat.errors import ValidationFailed
 from toolchat.messages import immutable
 from toolchat.tool_calling.caller import Caller, current_caller
 
-__all__ = [
-    "ALL_TOOLS",
-    "ANONYMOUS",
-    "TENANT_PATTERN",
-    "Principal",
-    "RequestCaller",
-    "Role",
-    "current_request_caller",
-    "tenant_from",
-]
-
 Role = Literal["ask", "operate"]
 """``ask``: chat requests, tools and their stored data; ``operate``: the metrics of the service."""
 

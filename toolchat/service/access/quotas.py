@@ -28,18 +28,6 @@ from toolchat.service.access.usage import (
 from toolchat.state.base import StateStore
 from toolchat.state.sqlite import SqliteStateStore
 
-__all__ = [
-    "Kind",
-    "Limits",
-    "LocalQuotas",
-    "QuotaReservation",
-    "QuotaStore",
-    "QuotaUsage",
-    "Quotas",
-    "RedisQuotas",
-    "open_quotas",
-]
-
 _MAX_NAMES = 10_000
 """Names whose usage a process counts; beyond them, the one that was not used for longest starts anew."""
 _MEANING = {"minute": "questions per minute", "concurrent": "questions at once", "day": "tokens per day (UTC)"}

@@ -15,8 +15,6 @@ from toolchat.service.access.settings import AccessSettings
 from toolchat.service.access.tokens import Tokens, TokenSettings
 from toolchat.service.settings.base import read_settings
 
-__all__ = ["Access", "AccessConfiguration", "generated_key_notice"]
-
 
 @dataclass(frozen=True, slots=True)
 class AccessConfiguration:

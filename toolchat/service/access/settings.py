@@ -6,9 +6,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from toolchat.service.settings.base import EnvironmentSettings, Secret, Texts
-
-__all__ = ["AccessSettings"]
+from toolchat.service.settings.base import EnvironmentSettings, Texts
+from toolchat.tool_calling.setting_types import Secret
 
 
 def _networks(values: tuple[str, ...]) -> tuple[str, ...]:

@@ -15,8 +15,6 @@ from toolchat.errors import StoreUnavailable
 from toolchat.service.access.usage import DAY, Decision, Kind, Limits, NameUsage, count, observed_wait, reserve, today
 from toolchat.state.sqlite import SqliteStateStore
 
-__all__ = ["SqliteQuotas"]
-
 _WRITE_SECONDS: Final = 0.25
 _SHARE: Final = 100
 """A process counts less than this part of what is left of a limit before it writes: of a limit below it, nothing."""

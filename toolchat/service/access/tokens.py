@@ -19,12 +19,11 @@ from pydantic_core import from_json
 from toolchat.errors import ToolchatError, Unauthorized, UpstreamInvalid
 from toolchat.http.client import OutboundHttp
 from toolchat.service.access.principals import Principal, Role
-from toolchat.service.settings.base import EnvironmentSettings, Texts, Url
+from toolchat.service.settings.base import EnvironmentSettings, Texts
+from toolchat.tool_calling.setting_types import Url
 
 if TYPE_CHECKING:
     import jwt
-
-__all__ = ["TokenSettings", "Tokens"]
 
 _log = logging.getLogger(__name__)
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")

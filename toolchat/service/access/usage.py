@@ -9,20 +9,6 @@ from typing import Literal, TypeAlias
 from toolchat import instruments
 from toolchat.messages import immutable
 
-__all__ = [
-    "DAY",
-    "MINUTE",
-    "Decision",
-    "Kind",
-    "Limits",
-    "NameUsage",
-    "QuotaUsage",
-    "count",
-    "observed_wait",
-    "reserve",
-    "today",
-]
-
 DAY = 86_400
 MINUTE = 60
 Kind = Literal["concurrent", "day", "minute"]

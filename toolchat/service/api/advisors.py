@@ -7,8 +7,6 @@ from toolchat.messages import ToolResponseMessage, turn_start
 from toolchat.models.base import ChatResponse, TextDelta
 from toolchat.tool_calling.context import CONVERSATION_ID
 
-__all__ = ["SandboxNoticeAdvisor", "SessionLockAdvisor"]
-
 
 class SessionLockAdvisor(Advisor):
     """Holds the session's lock during a manual execution, so that no turn of the session runs at the same time.

@@ -10,12 +10,10 @@ from toolchat.chat.request import Approval
 from toolchat.errors import DependencyMissing, NotFound, SessionBusy
 from toolchat.service.api.approval_tokens import AlreadyDecided
 from toolchat.service.api.problems import problems
-from toolchat.service.api.responses import answer_prompt
+from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.responses.formats import accepted_format
 from toolchat.service.api.schemas import ANSWER_RESPONSES, WaitingTurn
 from toolchat.service.api.service import Service
-
-__all__ = ["router"]
 
 
 async def _token(

@@ -10,8 +10,6 @@ from toolchat.service.access.principals import Principal, current_request_caller
 from toolchat.state.base import StateStore
 from toolchat.state.versions import RECORD_VERSION, RecordVersion
 
-__all__ = ["AlreadyDecided", "ApprovalTokens", "approval_not_found"]
-
 _RECORD = TypeAdapter(tuple[str, Principal, RecordVersion])
 
 

@@ -33,9 +33,6 @@ from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
 from toolchat.tool_calling.errors import ToolArgumentsError
 from toolchat.tool_calling.events import ToolCallFinished, parse_arguments
 
-__all__ = ["ApprovalStore", "ConsentAdvisor", "PausedTurn", "PausedTurnCodec", "PendingTurn"]
-
-
 _log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")

@@ -14,19 +14,6 @@ from starlette.types import Message, Receive, Scope
 from toolchat.errors import BodyTooLarge, Overloaded, RequestTimeout
 from toolchat.service.observability.observer import record_reader_left
 
-__all__ = [
-    "CONNECTION",
-    "MAX_BODY_BYTES",
-    "PIECE_BYTES",
-    "Bodies",
-    "Body",
-    "Connection",
-    "UnreadAnswers",
-    "body_of",
-    "connection_of",
-]
-
-
 MAX_BODY_BYTES = 64 * 1024
 """The longest body, unless a protocol or ``QUESTION_MAX_CHARS`` allows more; longer ones count as large."""
 MAX_LARGE_BODIES = 128 * 1024 * 1024

@@ -10,8 +10,6 @@ from toolchat.state.base import StateStore
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import ToolCallFinished
 
-__all__ = ["ConversationCallLimit", "call_count_key"]
-
 _KIND = "tool-calls"
 
 

@@ -4,8 +4,6 @@ from toolchat.chat.memory import current_lock
 from toolchat.errors import SessionBusy
 from toolchat.state.base import LockLost, StateStore
 
-__all__ = ["ConversationState"]
-
 
 class ConversationState:
     """One value for each conversation, in the state store.

@@ -8,20 +8,6 @@ from fastapi import Depends, Header, Request
 from toolchat.errors import CrossSite, ValidationFailed
 from toolchat.service.access.principals import TENANT_PATTERN, current_request_caller
 
-__all__ = [
-    "KEY",
-    "REPLAYED",
-    "TENANT_HEADER",
-    "Owner",
-    "refuse_cross_site",
-    "refuse_several_keys",
-    "reject_prefetch",
-    "require_same_site",
-    "scoped_key",
-    "session_of",
-    "tenant_of",
-]
-
 
 def scoped_key(name: str) -> str:
     """Scope a key of the state store to the current principal.

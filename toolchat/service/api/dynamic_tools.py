@@ -6,8 +6,6 @@ from typing import Protocol, runtime_checkable
 
 from toolchat.tool_calling.callback import ToolCallback
 
-__all__ = ["DynamicTools", "ToolNames", "assign_names"]
-
 _log = logging.getLogger(__name__)
 
 

@@ -24,17 +24,6 @@ from toolchat.service.api.parameters import (
 from toolchat.service.api.problems import problems
 from toolchat.service.api.schemas import ANSWER_RESPONSES
 
-__all__ = [
-    "MAX_QUERY_CHARS",
-    "Ask",
-    "FastRouter",
-    "QuestionParameter",
-    "QuestionRoute",
-    "ReadRoute",
-    "question_routes",
-]
-
-
 MAX_QUERY_CHARS = 4000
 """The longest question; in Chinese and percent-encoded it still fits into the server's 64 KiB for a URL."""
 

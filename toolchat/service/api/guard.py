@@ -38,15 +38,6 @@ from toolchat.service.observability.metrics import OTHER
 from toolchat.service.observability.request import Request, current_request
 from toolchat.tool_calling.caller import current_caller
 
-__all__ = [
-    "MAX_URL_BYTES",
-    "GuardMiddleware",
-    "ProtocolAdapter",
-    "RequestMiddleware",
-    "path_below_root",
-]
-
-
 _log = logging.getLogger("app.request")
 MAX_URL_BYTES = 60_000
 _SUSPICIOUS = re.compile(rb"%(?:[89A-Fa-f]|00)|[^\x00-\x7f]")

@@ -16,8 +16,6 @@ from toolchat.service.observability.request import current_request
 if TYPE_CHECKING:
     from toolchat.service.api.responses.active_request import ActiveRequest
 
-__all__ = ["SECURITY_HEADERS", "allow_origins", "answer_headers", "with_security_headers"]
-
 RawHeaders = list[tuple[bytes, bytes]]
 
 SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (

@@ -17,8 +17,6 @@ from toolchat.state.locks import Locks
 from toolchat.state.versions import RECORD_VERSION, RecordVersion
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
 
-__all__ = ["IdempotencyAdvisor", "IdempotencyStore", "IdempotentRequest"]
-
 _Answer = tuple[AssistantMessage, str, Usage, str, int, tuple[ToolCallFinished, ...]]
 """The stored part of a response: its first six fields."""
 

@@ -16,8 +16,6 @@ from toolchat.service.api.problems import problems
 from toolchat.service.api.responses.answers import start_answer
 from toolchat.service.api.service import service_state
 
-__all__ = ["add_module_routes", "refuse_shadowed_routes"]
-
 Variant = Literal["none", "function", "method"]
 
 _SUMMARIES = {

@@ -14,21 +14,6 @@ from toolchat.errors import InvalidRequest, UnsupportedMediaType, ValidationFail
 from toolchat.service.access.hosts import header
 from toolchat.service.settings.typos import suggest
 
-__all__ = [
-    "LONGER_BY_POST",
-    "NOT_BLANK",
-    "NOT_BLANK_DESCRIPTION",
-    "Parameter",
-    "Parameters",
-    "checked_text",
-    "decoded_query",
-    "json_object",
-    "percent_decode",
-    "refuse_parameters",
-    "refuse_unknown",
-    "require_json",
-]
-
 NOT_BLANK: Mapping[str, Any] = {"not": {"pattern": r"\u0000|^[\s\u001c-\u001f\u0085]+$"}}
 """The schema of a text that is empty or not blank, without NUL.
 

@@ -24,24 +24,6 @@ from toolchat.errors import (
     ValidationFailed,
 )
 
-__all__ = [
-    "CODES",
-    "ERROR_RESPONSE",
-    "FAILURE",
-    "PROBLEM_MEDIA_TYPE",
-    "Problem",
-    "add_problem_handlers",
-    "as_toolchat_error",
-    "error_headers",
-    "error_response",
-    "one_block",
-    "problem",
-    "problem_page",
-    "problems",
-    "record_failure",
-    "refusal",
-]
-
 _log = logging.getLogger("app.request")
 
 ERROR_RESPONSE = "error_response"

@@ -8,21 +8,6 @@ from toolchat.errors import CrossSite, QuotaExceeded, SessionBusy
 from toolchat.service.api.problems import problems
 from toolchat.service.api.responses import EVENTS
 
-__all__ = [
-    "ANSWER_RESPONSES",
-    "SESSION_RESPONSES",
-    "STREAM_RESPONSES",
-    "ChatAnswer",
-    "Conversation",
-    "Health",
-    "Index",
-    "SessionEntry",
-    "ToolModuleDescription",
-    "ToolRun",
-    "WaitingCalls",
-    "WaitingTurn",
-]
-
 
 class ModelUsed(BaseModel):
     """Which model answered."""

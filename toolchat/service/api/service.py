@@ -27,8 +27,6 @@ from toolchat.service.settings.service_settings import Settings
 from toolchat.service.settings.tuning import Tuning
 from toolchat.state.base import StateStore
 
-__all__ = ["Admission", "Service", "ServiceMetrics", "ServiceState", "model_label", "running_service", "service_state"]
-
 
 class Admission:
     """Limits concurrent questions: one more is refused at once, since a hidden queue would only delay the refusal.

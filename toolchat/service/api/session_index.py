@@ -12,8 +12,6 @@ from toolchat.messages import Message, UserMessage
 from toolchat.state.base import StateStore, decoding
 from toolchat.state.locks import Locks
 
-__all__ = ["SessionIndex"]
-
 _log = logging.getLogger(__name__)
 MAX_SESSIONS = 100
 """Sessions that are listed for a key; the oldest is dropped first, and can still be used by its id."""

@@ -23,27 +23,12 @@ from toolchat.service.api.dependencies import scoped_key, session_of
 from toolchat.service.api.fast_router import MAX_QUERY_CHARS, QuestionRoute, question_routes
 from toolchat.service.api.parameters import NOT_BLANK, NOT_BLANK_DESCRIPTION, Parameter, Parameters, refuse_parameters
 from toolchat.service.api.problems import problems
-from toolchat.service.api.responses import EVENTS, answer_prompt
+from toolchat.service.api.responses import EVENTS
+from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.responses.formats import AnswerFormat
 from toolchat.service.api.schemas import SESSION_RESPONSES, STREAM_RESPONSES, Conversation, SessionEntry
 from toolchat.service.api.service import Service, ServiceState, service_state
 from toolchat.tool_calling.context import CONVERSATION_ID
-
-__all__ = [
-    "SESSION_HEADER",
-    "SESSION_ID_PATTERN",
-    "SessionParameters",
-    "SessionPath",
-    "SessionQuestion",
-    "add_routes",
-    "answer_in_session",
-    "conversation_by_header",
-    "conversation_of",
-    "conversation_or_new",
-    "conversation_prompt",
-    "last_turn",
-]
-
 
 SESSION_ID_PATTERN = "(?!(?:chat|stream)$)[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 """The pattern of session ids; they are part of paths, in which some names are reserved, and of stored keys."""

@@ -17,9 +17,6 @@ from toolchat.service.api.service import Service
 from toolchat.service.api.tool_routes import describe_usable
 from toolchat.service.observability.multiprocess import registry
 
-__all__ = ["router"]
-
-
 router = APIRouter(tags=["Service"], route_class=ReadRoute)
 
 

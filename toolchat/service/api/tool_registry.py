@@ -13,9 +13,6 @@ from toolchat.service.api.dynamic_tools import DynamicTools, ToolNames
 from toolchat.tool_calling.callback import StaticToolCallbackResolver, ToolCallback, ToolSet
 from toolchat.tool_calling.caller import current_caller
 
-__all__ = ["Entry", "Snapshot", "ToolRegistry"]
-
-
 _NO_TOOLS = ToolSet()
 _RETRY_AFTER = 5
 """Seconds after which a server that is unavailable may be back."""

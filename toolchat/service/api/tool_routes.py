@@ -31,8 +31,8 @@ from toolchat.service.api.dependencies import KEY, REPLAYED, Owner, refuse_sever
 from toolchat.service.api.idempotency import IdempotentRequest
 from toolchat.service.api.parameters import json_object, refuse_unknown
 from toolchat.service.api.problems import problems
-from toolchat.service.api.responses import answer_once, answer_prompt
 from toolchat.service.api.responses.active_request import ActiveRequest
+from toolchat.service.api.responses.answers import answer_once, answer_prompt
 from toolchat.service.api.responses.event_stream import EVENT_SCHEMA, EventWriter, ServerSentEvents
 from toolchat.service.api.responses.formats import AnswerFormat, BufferedFormat, negotiate
 from toolchat.service.api.schemas import ToolRun
@@ -43,8 +43,6 @@ from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import ToolCallEvent
-
-__all__ = ["describe_module", "describe_usable", "router"]
 
 
 def describe_module(entry: Entry) -> dict[str, Any]:

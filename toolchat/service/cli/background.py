@@ -14,8 +14,6 @@ from toolchat.service.cli.dialogue import ANSWERED, FAILED
 from toolchat.service.cli.opened_service import OpenedService
 from toolchat.service.cli.terminal import print_error, print_note, print_result
 
-__all__ = ["follow_question", "leave_question"]
-
 
 def leave_question(service: OpenedService, query: str, tools: Sequence[str] | None) -> int:
     """Store a question for the service that shares the store, and print its id.

@@ -26,8 +26,6 @@ from toolchat.tool_calling.definition import ToolDefinition
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.events import discard_event
 
-__all__ = ["check"]
-
 _PING = ToolDefinition("ping", "Check that tools can be called.", {"type": "object", "properties": {}})
 _LONGEST_NOTE = 200
 _COLLECTOR_SECONDS = 3.0

@@ -17,8 +17,6 @@ from toolchat.service.cli.opened_service import OpenedService, opened_service
 from toolchat.service.cli.terminal import is_interactive, print_error, print_note, print_result, read_line
 from toolchat.service.settings.typos import suggest
 
-__all__ = ["ask", "chat"]
-
 _MAX_QUERY_BYTES = 5 * 1024 * 1024
 """More than the longest question that ``QUESTION_MAX_CHARS`` allows."""
 _HELP = "/tools lists the tools, /new starts a new conversation, /save FILE saves it as JSON, /quit or Ctrl-D quits"

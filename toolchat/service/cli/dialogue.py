@@ -24,8 +24,6 @@ from toolchat.service.cli.terminal import (
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallProgress, ToolCallStarted
 
-__all__ = ["ANSWERED", "FAILED", "WAITS", "AnswerPrinter", "ApprovalPrompt", "Dialogue", "exit_code"]
-
 ANSWERED, FAILED, WAITS = 0, 1, 3
 """Exit codes; 2 is an invalid configuration or command line."""
 

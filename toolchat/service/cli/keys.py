@@ -6,8 +6,6 @@ import sys
 from toolchat.errors import ConfigurationError
 from toolchat.service.access.keys import NAME_PATTERN, digest_of, new_key
 
-__all__ = ["create_key"]
-
 
 def create_key(*, name: str) -> int:
     """Print a new API key on standard error, and its entry for ``API_KEYS_FILE`` on standard output.

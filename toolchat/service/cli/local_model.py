@@ -8,8 +8,6 @@ from pydantic_core import from_json
 from toolchat.errors import UpstreamError
 from toolchat.http.client import OutboundHttp
 
-__all__ = ["local_model_hint"]
-
 _ADDRESS = "http://127.0.0.1:11434/v1"
 """Where Ollama listens; other OpenAI-compatible servers take the same port to be found."""
 _SECONDS = 0.2

@@ -23,8 +23,6 @@ from toolchat.service.observability.logs import request_id as current_request_id
 from toolchat.service.protocols.mcp_server.calls import Context, Origin
 from toolchat.service.protocols.mcp_server.server import SERVER
 
-__all__ = ["serve_stdio"]
-
 _log = logging.getLogger("app.request")
 
 

@@ -12,8 +12,6 @@ from toolchat.service.settings.base import read_settings
 from toolchat.service.tool_modules.definition_checks import shown_path
 from toolchat.service.tool_modules.discovery import ToolsPathSettings
 
-__all__ = ["create_tool"]
-
 _PACKAGE = '''\
 """The tool {name}."""
 

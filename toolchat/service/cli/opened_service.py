@@ -19,8 +19,6 @@ from toolchat.service.composition.configuration import Configuration, read_confi
 from toolchat.service.composition.lifespan import open_service
 from toolchat.tool_calling.caller import current_caller
 
-__all__ = ["OpenedService", "opened_service"]
-
 _T = TypeVar("_T")
 
 

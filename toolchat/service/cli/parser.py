@@ -9,8 +9,6 @@ from pathlib import Path
 
 from toolchat import __version__
 
-__all__ = ["parse"]
-
 _EXAMPLES = {
     "": """
   python -m app serve                            serve over HTTP, configured by .env and the environment

@@ -12,8 +12,6 @@ from contextlib import nullcontext
 from toolchat.errors import ConfigurationError
 from toolchat.service.cli.terminal import is_interactive
 
-__all__ = ["StoppedEarly", "demo", "handle_startup_sigterm", "serve"]
-
 
 class StoppedEarly(BaseException):
     """SIGTERM arrived while the service was starting."""

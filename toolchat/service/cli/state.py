@@ -27,8 +27,6 @@ from toolchat.state.sqlite import SqliteStateStore
 from toolchat.state.versions import check_version
 from toolchat.tool_calling.caller import Caller, current_caller
 
-__all__ = ["export", "import_", "stats", "vacuum"]
-
 _FORMAT: Final = 1
 _LOCK_SECONDS: Final = 5.0
 

@@ -7,17 +7,6 @@ import unicodedata
 from types import ModuleType
 from typing import TextIO
 
-__all__ = [
-    "escape_controls",
-    "is_interactive",
-    "print_error",
-    "print_note",
-    "print_result",
-    "read_line",
-    "show_warnings",
-    "status",
-]
-
 # Models and tools must not control the terminal: escape sequences can move the cursor or fill the clipboard.
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 # Bidirectional marks can make a text look like another one.

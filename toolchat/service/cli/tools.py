@@ -17,8 +17,6 @@ from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import ToolCallEvent, ToolCallFinished, ToolCallProgress
 
-__all__ = ["list_tools", "run_tool"]
-
 
 def list_tools(*, demo: bool) -> int:
     """Print every tool module with its tools, or the reason why it is not registered."""

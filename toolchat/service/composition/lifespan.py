@@ -34,8 +34,6 @@ from toolchat.state.base import StateStore
 from toolchat.state.locks import Locks
 from toolchat.tool_calling.caller import current_client_key
 
-__all__ = ["open_service"]
-
 
 @asynccontextmanager
 async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[ServiceState, ToolRegistry], None]:

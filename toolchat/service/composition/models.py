@@ -25,21 +25,6 @@ from toolchat.tool_calling.exception_processor import ToolExecutionExceptionProc
 from toolchat.tool_calling.limits import ToolCallLimits
 from toolchat.tool_calling.manager import ToolCallingManager
 
-__all__ = [
-    "PROVIDER_VARIABLES",
-    "ChosenModel",
-    "choose_chat_model",
-    "dashscope",
-    "exception_processor",
-    "manager",
-    "open_client",
-    "openai_compatible",
-    "outbound_http",
-    "read_fallbacks",
-    "tool_loop",
-]
-
-
 _SettingsT = TypeVar("_SettingsT", bound=EnvironmentSettings)
 PROVIDER_VARIABLES = "DASHSCOPE_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL"
 """The variables of which one is needed for a model other than the offline one."""

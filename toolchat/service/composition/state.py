@@ -12,8 +12,6 @@ from toolchat.state.sqlite import SqliteStateStore
 from toolchat.state.sqlite_file import IN_MEMORY
 from toolchat.tool_calling.caller import current_client_key
 
-__all__ = ["state_store"]
-
 _FORMS = (
     "must be memory://, sqlite:///relative/path or sqlite:////absolute/path with ?synchronous=full, ?max_entries=N or "
     "both by & if wanted, "

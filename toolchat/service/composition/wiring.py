@@ -20,8 +20,6 @@ from toolchat.tool_calling.definition import tool_name
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 from toolchat.tool_calling.results import ToolCallResultConverter, convert_result
 
-__all__ = ["instance", "instances", "make_container", "module_providers", "wired"]
-
 
 def wired(
     settings: Settings, modules: Sequence[ConfiguredModule], http: OutboundHttp, store: StateStore

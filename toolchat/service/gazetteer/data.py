@@ -9,8 +9,6 @@ holds for (nearly) all of its people; among several, any would be a wrong guess.
 follows, or behind an entry that of this one.
 """
 
-__all__ = ["LESSER_PLACES", "NOT_NAMES", "NOT_PLACES", "PLACES"]
-
 PLACES = """
 [China] China: PRC, 中国, 中国大陆 @Asia/Shanghai
 Beijing: Peking, 北京; Shanghai: 上海; Guangzhou: Canton, 广州; Shenzhen: 深圳; Tianjin: 天津;

@@ -14,20 +14,6 @@ from functools import cache
 from toolchat.service.gazetteer.data import LESSER_PLACES, NOT_NAMES, NOT_PLACES, PLACES
 from toolchat.tool_calling.text_normalization import normalize_name
 
-__all__ = [
-    "Mention",
-    "Place",
-    "entries",
-    "find_place",
-    "known_places",
-    "lesser_places",
-    "mentions",
-    "place_in",
-    "place_names",
-    "zone_ids",
-    "zones_in_lower_case",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Place:

@@ -8,8 +8,6 @@ from functools import cache
 
 from toolchat.tool_calling.text_normalization import normalize_name
 
-__all__ = ["LONGEST_NAME", "Language", "language_of", "languages", "normalize_language"]
-
 LONGEST_NAME = 40
 """Longer texts are not looked up as a language's name."""
 

@@ -7,8 +7,6 @@ from functools import cache
 from toolchat.service.gazetteer.gazetteer import Place, find_place, lesser_places
 from toolchat.service.gazetteer.regions import provinces
 
-__all__ = ["find_chinese_place", "is_loaded", "romanize"]
-
 # Characters whose reading in place names differs from the usual one: pypinyin's reading, the one in place names.
 _READINGS = {
     "都": ("dou", "du"),

@@ -7,8 +7,6 @@ from toolchat.service.gazetteer.gazetteer import Place, find_place, lesser_place
 from toolchat.service.gazetteer.regions import belongs, is_country, is_region
 from toolchat.tool_calling.text_normalization import normalize_name
 
-__all__ = ["places_in"]
-
 _Qualified = tuple[int, int, bool]
 """Start and end of a name with its qualifier, and whether the qualifier belongs to the place."""
 

@@ -5,8 +5,6 @@ from functools import cache
 from toolchat.service.gazetteer.gazetteer import Place, entries, find_place, known_places, lesser_places
 from toolchat.tool_calling.text_normalization import fold, normalize_name
 
-__all__ = ["belongs", "chinese_countries", "is_country", "is_region", "provinces", "resolve_place"]
-
 
 def resolve_place(name: str) -> Place | None:
     """Find the place of a name with or without region and country: ``Suzhou, Anhui, China``."""

@@ -20,8 +20,6 @@ from toolchat.service.observability.semantic_conventions import mcp_attributes
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
 
-__all__ = ["Connection", "ConnectionLost", "ServerUnavailable", "connect"]
-
 logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it logs what servers send, and session ids
 
 REQUEST_TIMEOUT = 30.0

@@ -30,8 +30,6 @@ from toolchat.errors import ConfigurationError
 from toolchat.service.settings.base import EnvironmentSettings, describe_faults
 from toolchat.service.settings.typos import suggest
 
-__all__ = ["McpServersSettings", "ServerEntry", "read_file"]
-
 MAX_FILE_BYTES = 1024 * 1024
 _KEY = "mcpServers"
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")

@@ -19,8 +19,6 @@ from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 
-__all__ = ["RemoteCall", "RemoteToolCallback", "remote_tools", "with_prefix"]
-
 _log = logging.getLogger(__name__)
 
 MAX_NAME_CHARS = 64

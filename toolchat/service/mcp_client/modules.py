@@ -14,8 +14,6 @@ from toolchat.service.settings.tuning import Tuning
 if TYPE_CHECKING:
     from toolchat.service.mcp_client.server import RemoteServer
 
-__all__ = ["McpServers", "read_mcp_servers"]
-
 _QUERY = "你的工具能做什么？What can your tools do?"
 
 

@@ -12,8 +12,6 @@ from toolchat.tool_calling.results import DONE, ToolAnswer, json_or_text
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
-__all__ = ["MCP_RESULT", "RemoteResult", "read_result"]
-
 MAX_ERROR_CHARS = 2000
 MAX_LABEL_CHARS = 200
 

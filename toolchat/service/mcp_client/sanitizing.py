@@ -9,8 +9,6 @@ from pydantic_core import SchemaError, SchemaValidator, core_schema, to_json
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.json_schema import Schema, map_subschemas, resolve
 
-__all__ = ["expand_references", "sanitize_schema", "sanitize_text", "visible_schema"]
-
 MAX_NOTE_CHARS = 1000
 MAX_SCHEMA_BYTES = 65_536
 MAX_SCHEMA_DEPTH = 32

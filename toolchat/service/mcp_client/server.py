@@ -22,8 +22,6 @@ from toolchat.tool_calling.errors import ToolExecutionError
 if TYPE_CHECKING:
     from mcp_types import Tool
 
-__all__ = ["RemoteServer"]
-
 _log = logging.getLogger(__name__)
 
 FIRST_BACKOFF, MAX_BACKOFF = 0.5, 60.0

@@ -26,8 +26,6 @@ from toolchat.service.mcp_client.file import ServerEntry
 from toolchat.service.mcp_client.sanitizing import sanitize_text
 from toolchat.service.observability import tracing
 
-__all__ = ["TOO_LONG", "Diagnostics", "open_transport"]
-
 _log = logging.getLogger(__name__)
 
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024

@@ -19,8 +19,6 @@ from pydantic_core import to_json
 
 from toolchat.service.observability.tracing import current_ids
 
-__all__ = ["configure_logging", "hashed", "log_event", "lost_lines", "request_id", "write_text"]
-
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 """Id of the current request; propagated to tools and their threads."""
 

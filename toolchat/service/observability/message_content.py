@@ -8,8 +8,6 @@ from pydantic_core import to_json
 
 from toolchat.messages import AssistantMessage, Message, SystemMessage, ToolResponseMessage, UserMessage, sendable
 
-__all__ = ["LINK_FRAGMENT", "answer", "conversation", "instructions", "short", "without_tokens"]
-
 LINK_FRAGMENT = "#token="
 """Begins the fragment of an approval link, which browsers do not send: no server's log has the token."""
 _TOKEN = re.compile(f"(?<={LINK_FRAGMENT})[A-Za-z0-9_-]+")

@@ -7,8 +7,6 @@ from typing import Any, TypeVar
 from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics
 from prometheus_client.metrics import MetricWrapperBase
 
-__all__ = ["OTHER", "BoundedNames", "Growth", "labelled"]
-
 OTHER = "other"
 """Label value for unknown names, and for names beyond a limit."""
 _MAX_LABELLED = 2000

@@ -16,8 +16,6 @@ from toolchat.errors import ConfigurationError
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-__all__ = ["forget_worker", "metrics_directory", "registry"]
-
 _VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 _IN_MEMORY = "/dev/shm"  # noqa: S108 - writable on a read-only file system; mkdtemp makes a private directory
 _PREFIX = "toolchat-metrics-"

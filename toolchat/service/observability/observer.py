@@ -26,8 +26,6 @@ from toolchat.service.observability.request import current_request
 from toolchat.service.observability.runtime import tool_calls
 from toolchat.tool_calling.events import ToolCallFinished
 
-__all__ = ["ServiceModelCall", "ServiceObserver", "outcome_of", "record_mcp_server_state", "record_reader_left"]
-
 _error_kinds, _upstreams, _tools = BoundedNames(100), BoundedNames(50), BoundedNames(500)
 _PROVIDER_FAILURES = tuple(
     error.code

@@ -12,8 +12,6 @@ from toolchat.service.observability.metrics import OTHER, BoundedNames, labelled
 if TYPE_CHECKING:
     from toolchat.service.observability.spans import CurrentSpan
 
-__all__ = ["Request", "current_request"]
-
 _principals, _outcomes = BoundedNames(100), BoundedNames(100)  # tool modules may define errors of their own
 
 

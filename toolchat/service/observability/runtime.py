@@ -11,8 +11,6 @@ from typing import Any
 
 from toolchat.service.observability import metrics
 
-__all__ = ["MemoryWatch", "resident_bytes", "tool_calls", "watched"]
-
 _log = logging.getLogger(__name__)
 _STATUS = Path("/proc/self/statm")
 _STEP = 64 * 2**20

@@ -16,28 +16,6 @@ from toolchat.models.base import ChatResponse
 from toolchat.service.observability.message_content import answer, conversation, instructions, short
 from toolchat.tool_calling.events import ToolCallFinished
 
-__all__ = [
-    "AGENT",
-    "ERROR_TYPE",
-    "FIRST_CHUNK",
-    "STATUS",
-    "Attributes",
-    "arguments_of",
-    "failure_attributes",
-    "mcp_attributes",
-    "model_attributes",
-    "output_of",
-    "prompt_of",
-    "request_attributes",
-    "response_attributes",
-    "result_attributes",
-    "server_attributes",
-    "store_attributes",
-    "tool_attributes",
-    "upstream_attributes",
-    "usage_of",
-]
-
 Attributes = dict[str, Any]
 
 AGENT = "toolchat"

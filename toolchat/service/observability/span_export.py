@@ -24,8 +24,6 @@ from toolchat.errors import ConfigurationError
 from toolchat.service.observability import metrics
 from toolchat.service.observability.tracing_settings import TracingConfiguration
 
-__all__ = ["exporting", "try_export"]
-
 _log = logging.getLogger(__name__)
 _WARNING_EVERY = 60.0
 _QUERY = re.compile(r"\?[^\s)]+")

@@ -38,8 +38,6 @@ from toolchat.service.observability.observer import ServiceModelCall, ServiceObs
 from toolchat.service.observability.semantic_conventions import AGENT, ERROR_TYPE, FIRST_CHUNK, STATUS, Attributes
 from toolchat.tool_calling.events import ToolCallFinished
 
-__all__ = ["CurrentSpan", "TracingObserver"]
-
 _MIN_WAIT = 0.001
 """Seconds; a shorter wait gets no span."""
 _UNKNOWN_TOOL = "unknown-tool"

@@ -9,8 +9,6 @@ from toolchat.service.observability.tracing_settings import TracingConfiguration
 if TYPE_CHECKING:
     from toolchat.service.observability.spans import TracingObserver
 
-__all__ = ["current_ids", "traced"]
-
 _FLUSH_SECONDS = 3.0
 
 

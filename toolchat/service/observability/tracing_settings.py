@@ -15,9 +15,8 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_settings import SettingsConfigDict
 
 from toolchat.errors import ConfigurationError
-from toolchat.service.settings.base import EnvironmentSettings, Secret, Texts, read_settings
-
-__all__ = ["TracingConfiguration", "TracingSettings", "other_variables"]
+from toolchat.service.settings.base import EnvironmentSettings, Texts, read_settings
+from toolchat.tool_calling.setting_types import Secret
 
 _PREFIX = "OTEL_"
 _PATH = "/v1/traces"

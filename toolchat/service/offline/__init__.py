@@ -1,5 +1,3 @@
 """The offline chat model: a rule-based model without a key, which answers from the results of the offered tools."""
 
 from toolchat.service.offline.model import OfflineChatModel
-
-__all__ = ["OfflineChatModel"]

@@ -13,8 +13,6 @@ from toolchat.service.offline.text import Span, Text, masked
 from toolchat.service.offline.tools import OfferedTool, Parameter
 from toolchat.service.offline.vocabulary import FUNCTION_WORDS, SYNONYMS
 
-__all__ = ["Arguments", "find_choices"]
-
 _ACCEPTED = {
     "id": ("word", "number", "quoted"),
     "word": ("word", "quoted"),

@@ -12,8 +12,6 @@ from toolchat.service.offline.replies import proposal
 from toolchat.service.offline.text import Text, masked
 from toolchat.service.offline.tools import OfferedTool
 
-__all__ = ["read_conversation"]
-
 _YES = re.compile(r"\s*(?:y|yes(?:,? please)?|yeah|sure|ok|okay|do it|go ahead|是的?|好的?|确认|可以|执行)[\s.!。]*")
 _NO = re.compile(r"\s*(?:(?:no|nope|n|don['’]?t|cancel|stop|never ?mind|forget)\b|[不别]|取消|算了)")
 _KINDS = {"name": "place", "zone": "place", "day": "days"}

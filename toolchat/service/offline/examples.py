@@ -8,8 +8,6 @@ from toolchat.service.offline.planning import plan
 from toolchat.service.offline.text import Text, is_chinese
 from toolchat.service.offline.tools import SOMEBODY, SUCH_AS, OfferedTool, Parameter, words_of
 
-__all__ = ["examples_of"]
-
 # A phrase for a parameter of each role, in Chinese and English.
 _TABLE = """
 number | 2 | 2

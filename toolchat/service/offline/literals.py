@@ -14,8 +14,6 @@ from toolchat.service.gazetteer.qualifiers import places_in
 from toolchat.service.offline.text import Text
 from toolchat.service.offline.vocabulary import FUNCTION_WORDS, SYNONYMS, concepts_of
 
-__all__ = ["ROW", "Literal", "find_literals"]
-
 
 @dataclass(frozen=True, slots=True)
 class Literal:

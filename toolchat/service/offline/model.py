@@ -15,8 +15,6 @@ from toolchat.service.offline.replies import proposal, reply, report
 from toolchat.service.offline.text import LONGEST
 from toolchat.service.offline.tools import OfferedTool
 
-__all__ = ["OfflineChatModel"]
-
 _MOST_TOOLS, _MOST_BEFORE = 128, 8
 
 

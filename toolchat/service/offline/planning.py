@@ -11,8 +11,6 @@ from toolchat.service.offline.reading import Reading, read
 from toolchat.service.offline.text import Text
 from toolchat.service.offline.tools import OfferedTool
 
-__all__ = ["Plan", "PlannedCall", "plan"]
-
 _MOST_CALLS, _LONGEST = 5, 1000
 _CONDITION = re.compile(r"\b(?:if|unless|in case)\b|如果|要是|假如")
 

@@ -10,8 +10,6 @@ from toolchat.service.offline.text import Span, Text, masked
 from toolchat.service.offline.tools import OfferedTool, terms_of
 from toolchat.service.offline.vocabulary import ACTIONS, FUNCTION_WORDS, concepts_of
 
-__all__ = ["Reading", "read"]
-
 _Words = Sequence[tuple[str, int, str]]
 _ENOUGH = 3
 _NAMING = ("word", "name")  # kinds of literals that may also name the tool

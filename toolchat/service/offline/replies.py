@@ -12,8 +12,6 @@ from toolchat.service.offline.results import Result
 from toolchat.service.offline.sentences import listed, say
 from toolchat.service.offline.tools import OfferedTool
 
-__all__ = ["proposal", "reply", "report"]
-
 # What data alone do not answer.
 _JUDGED = re.compile(r"[更最][冷热]|比|要带|\b(?:should i|do i need|than|warmer|colder|hotter|better)\b")
 _DEFINED = re.compile(r"^\W*what(?:'s| is| are) an? [\w-]+\W*$|\bwhy\b|什么是|是什么意思|为什么")

@@ -12,8 +12,6 @@ from pydantic_core import from_json
 from toolchat.service.offline.sentences import say
 from toolchat.service.offline.tools import words_of
 
-__all__ = ["Result"]
-
 _LONGEST, _LONGEST_VALUE, _DEEPEST = 2000, 600, 5
 _REMINDER = re.compile(r"\s*<reminder>.*?</reminder>", re.DOTALL)
 _CLOCK = frozenset(("date", "time", "time_zone", "zone", "weekday", "utc_offset", "description"))

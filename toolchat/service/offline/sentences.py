@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable
 
-__all__ = ["listed", "say"]
-
 # Key, Chinese, English; a tilde is a space at an end.
 _TABLE = """
 refusal | 我是离线模型，只会使用这里的工具，这个我帮不上忙{examples}。 |\

@@ -7,8 +7,6 @@ from functools import cached_property
 
 from toolchat.tool_calling.text_normalization import normalize_name
 
-__all__ = ["LONGEST", "Span", "Text", "is_chinese", "masked"]
-
 Span = tuple[int, int]
 LONGEST = 32_000
 """Characters of a question; what is behind them is not read."""

@@ -15,8 +15,6 @@ from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 from toolchat.tool_calling.json_schema import alternatives
 from toolchat.tool_calling.text_normalization import normalize_name
 
-__all__ = ["SOMEBODY", "SUCH_AS", "OfferedTool", "Parameter", "terms_of", "words_of"]
-
 _TYPES = ("string", "integer", "number", "boolean", "array", "object")
 _SEAM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9㐀-鿿]+")
 _FORMATS = {"date-time": "date_time", "duration": "date_time", "uuid": "id", "uri": "word", "email": "word"}

@@ -3,8 +3,6 @@
 import re
 from collections.abc import Iterator
 
-__all__ = ["ACTIONS", "FUNCTION_WORDS", "HAN_WORDS", "SYNONYMS", "concepts_of", "stem"]
-
 # A concept and the words for it: a question is led to a tool that uses any other word for the same concept.
 _CONCEPTS = """
 weather: forecast temperature rain rainy snow snowy sunny cloudy foggy wind windy storm humidity umbrella coat jacket

@@ -11,8 +11,6 @@ from starlette.types import Scope
 
 from toolchat.service.api.problems import problem_page
 
-__all__ = ["add_documentation"]
-
 _HERE = Path(__file__).parent
 
 

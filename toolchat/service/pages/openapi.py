@@ -25,9 +25,6 @@ from toolchat.service.api.tool_registry import Entry
 from toolchat.service.api.tool_routes import describe_module, describe_usable
 from toolchat.tool_calling.json_schema import map_subschemas
 
-__all__ = ["DESCRIPTION", "HIDDEN", "document_api", "operation_id", "show_tools"]
-
-
 _PATH = "/tools/{name}"
 
 

@@ -6,8 +6,6 @@ import time
 from toolchat.errors import ConfigurationError
 from toolchat.service.observability import metrics
 
-__all__ = ["ConnectionLimit", "check_open_files"]
-
 _WANTED = 65_536
 _LEAST = 128
 _LEAST_RESERVE = 96

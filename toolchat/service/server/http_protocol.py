@@ -23,8 +23,6 @@ from toolchat.service.observability.logs import log_event
 from toolchat.service.server.connection_limit import ConnectionLimit
 from toolchat.service.server.slow_clients import SlowClientWatch, limit_send_buffer
 
-__all__ = ["ProblemProtocol", "encode_url", "hide_upgrade"]
-
 MAX_HEADER_BYTES = 64 * 1024
 _MAX_BYTES_DISCARDED = 16 * 1024 * 1024
 """Twice the longest body: most clients read the response only after they have sent the whole request."""

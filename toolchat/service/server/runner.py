@@ -29,8 +29,6 @@ from toolchat.service.server.slow_clients import SlowClientWatch
 from toolchat.service.server.systemd import systemd_notifier
 from toolchat.service.settings.service_settings import Settings
 
-__all__ = ["serve", "server_config"]
-
 _log = logging.getLogger(__name__)
 
 _TICKS_BETWEEN_TRIMS, _TICKS_BETWEEN_FULL_TRIMS = 50, 600

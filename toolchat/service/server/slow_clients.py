@@ -5,8 +5,6 @@ import socket
 from collections.abc import Collection
 from typing import Any, Protocol
 
-__all__ = ["SlowClientWatch", "limit_send_buffer"]
-
 _BUFFER_BYTES = 16 * 1024
 _LONGEST_INTERVAL = 1.0
 

@@ -5,8 +5,6 @@ import os
 import socket
 from collections.abc import Callable
 
-__all__ = ["systemd_notifier"]
-
 _log = logging.getLogger(__name__)
 
 

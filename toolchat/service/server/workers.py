@@ -18,8 +18,6 @@ from toolchat.service.observability import metrics
 from toolchat.service.observability.multiprocess import forget_worker
 from toolchat.service.settings.service_settings import Settings
 
-__all__ = ["Supervisor", "Worker"]
-
 _GRACE = 5
 """Seconds in addition to SHUTDOWN_TIMEOUT that a worker has to close its resources."""
 _STEADY = 10.0

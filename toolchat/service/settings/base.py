@@ -11,19 +11,6 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from toolchat.errors import ConfigurationError
 from toolchat.tool_calling.setting_types import BaseUrl, Secret, Url, strip_text
 
-__all__ = [
-    "BaseUrl",
-    "EnvironmentSettings",
-    "Secret",
-    "Texts",
-    "Url",
-    "describe_faults",
-    "environment_class",
-    "environment_name",
-    "read_settings",
-    "strip_text",
-]
-
 
 def _split_at_commas(value: Any) -> Any:
     return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value

@@ -8,8 +8,6 @@ from toolchat.errors import ConfigurationError
 from toolchat.service.settings.base import EnvironmentSettings, environment_name
 from toolchat.service.settings.typos import TypoIndex, suggest
 
-__all__ = ["REMOVED", "check_env_file", "known_variables", "unread_variables"]
-
 REMOVED = {
     "BAIDU_TRANSLATE_CACHE_SECONDS": "translations are cached for an hour",
     "BAIDU_TRANSLATE_MAX_CHARS": "it follows from BAIDU_TRANSLATE_REQUESTS_PER_SECOND",

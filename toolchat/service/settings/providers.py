@@ -6,9 +6,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import from_json
 from pydantic_settings import NoDecode, SettingsConfigDict
 
-from toolchat.service.settings.base import BaseUrl, EnvironmentSettings, Secret
-
-__all__ = ["DashScopeSettings", "ModelOptions", "OpenAISettings"]
+from toolchat.service.settings.base import EnvironmentSettings
+from toolchat.tool_calling.setting_types import BaseUrl, Secret
 
 
 def _without_operation(url: str) -> str:

@@ -5,9 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from toolchat.service.settings.base import EnvironmentSettings, Secret, strip_text
-
-__all__ = ["Settings"]
+from toolchat.service.settings.base import EnvironmentSettings
+from toolchat.tool_calling.setting_types import Secret, strip_text
 
 
 def _upper_case(value: Any) -> Any:

@@ -7,8 +7,6 @@ from pydantic import BaseModel
 from toolchat.service.settings.base import environment_name
 from toolchat.service.settings.service_settings import Settings
 
-__all__ = ["inverted_time_limits"]
-
 _INNER_LIMITS = {
     "model_timeout": ("model_idle_timeout",),
     "tool_timeout": (),

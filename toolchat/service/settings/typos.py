@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable
 
-__all__ = ["TypoIndex", "suggest"]
-
 
 def suggest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that is most similar to ``name``, or ``None`` if none is similar."""

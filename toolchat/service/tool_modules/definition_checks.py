@@ -14,8 +14,6 @@ from toolchat.tool_calling.json_schema import resolve
 from toolchat.tool_calling.schema import input_of_function
 from toolchat.tool_calling.signature import docstring_summary
 
-__all__ = ["DefinitionFaults", "definition_faults", "duplicate_names", "shown_path"]
-
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _MAX_NAME_CHARS = 64
 

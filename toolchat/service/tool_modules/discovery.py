@@ -24,8 +24,6 @@ from toolchat.service.settings.base import EnvironmentSettings, environment_clas
 from toolchat.service.tool_modules.definition_checks import definition_faults, duplicate_names, shown_path
 from toolchat.tool_calling.function_callback import marked_methods
 
-__all__ = ["ConfiguredModule", "ToolsPathSettings", "discover"]
-
 
 def _split_at_colons(value: Any) -> Any:
     return tuple(filter(None, map(str.strip, value.split(os.pathsep)))) if isinstance(value, str) else value

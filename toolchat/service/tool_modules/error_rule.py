@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from toolchat import ToolExecutionError
 
-__all__ = ["ErrorRule"]
-
 
 @dataclass(frozen=True, slots=True)
 class ErrorRule:

@@ -8,8 +8,6 @@ from pydantic_core import from_json
 
 from toolchat import Reply, UpstreamInvalid
 
-__all__ = ["JsonReply"]
-
 _MAX_BYTES = 1024 * 1024
 """Longest body that is parsed; 14 days of weather with every hour are 0.3 MB."""
 

@@ -17,8 +17,6 @@ from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, to_callbacks
 from toolchat.tool_calling.results import ToolCallResultConverter
 
-__all__ = ["open_registry"]
-
 _log = logging.getLogger("app.tools")
 _RESERVED = frozenset({"ask"})
 """The tools that the service itself offers to MCP hosts."""

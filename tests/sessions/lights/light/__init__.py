@@ -10,7 +10,7 @@ from toolchat.chat.advisors.base import BaseAdvisor
 from toolchat.chat.client import PromptSpec
 from toolchat.chat.request import ChatRequest
 from toolchat.models.base import ChatOptions, ChatResponse
-from toolchat.service.api.responses import answer_prompt
+from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.service import Service
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.function_callback import FunctionToolCallback, tool

@@ -18,8 +18,6 @@ from toolchat.service.api.responses.active_request import BACKGROUND
 from toolchat.state.base import Lock, LockLost
 from toolchat.tool_calling.caller import current_caller
 
-__all__ = ["Attempt"]
-
 _MAX_CRASHES = 3
 _FLUSH_SECONDS = 0.25
 _TEMPORARY = {"overloaded", "quota-exceeded", "session-busy", "draining", "store-unavailable"}

@@ -15,8 +15,6 @@ from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.manager import ProceedToolCall
 
-__all__ = ["JournalAdvisor"]
-
 _Answer = tuple[AssistantMessage, str, Usage, str, int]
 """The first fields of a response, which the model itself has determined."""
 _ANSWER: TypeAdapter[_Answer] = TypeAdapter(_Answer)

@@ -15,8 +15,6 @@ from toolchat.state.base import Lock, StateStore, decoding
 from toolchat.state.locks import Hold, Locks
 from toolchat.state.versions import RECORD_VERSION, RecordVersion
 
-__all__ = ["MAX_AGE", "STORED_SECONDS", "BackgroundQuestion", "BackgroundRecords", "Event"]
-
 MAX_AGE = 3600
 """Seconds in which a question is answered, counted from its acceptance; then it has failed."""
 _RESULT_TTL = 600

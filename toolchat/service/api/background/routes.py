@@ -19,8 +19,6 @@ from toolchat.service.api.responses.event_stream import EventStream
 from toolchat.service.api.responses.formats import JsonDocument, negotiate
 from toolchat.service.api.service import ServiceState, service_state
 
-__all__ = ["accept", "accepted", "background", "resume", "router", "stream"]
-
 router = APIRouter(tags=["Chat"])
 
 _EVENT_ID = re.compile(r"([0-9a-f]{32})\.(\d{1,4})\.(\d{1,6})")

@@ -20,8 +20,6 @@ from toolchat.service.api.background.records import STORED_SECONDS, BackgroundQu
 from toolchat.state.base import LockLost, StateStore, decoding
 from toolchat.state.locks import Locks
 
-__all__ = ["BackgroundRunner"]
-
 _log = logging.getLogger(__name__)
 _MAX_UNFINISHED, _MAX_OF_A_CLIENT, _MAX_RUNNING = 1000, 100, 64
 """Limits: unfinished questions of all processes, those of one client, and those that run at once in a process."""

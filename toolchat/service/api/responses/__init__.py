@@ -7,8 +7,6 @@ from toolchat.service.api.responses.answers import answer, answer_once, answer_p
 from toolchat.service.api.responses.event_stream import ServerSentEvents
 from toolchat.service.api.responses.formats import AnswerFormat, JsonDocument, PlainText
 
-__all__ = ["ANSWER_FORMATS", "EVENTS", "answer", "answer_once", "answer_prompt"]
-
 EVENTS = ServerSentEvents()
 
 ANSWER_FORMATS: tuple[AnswerFormat, ...] = (PlainText(), JsonDocument(), EVENTS)

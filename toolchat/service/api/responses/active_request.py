@@ -27,8 +27,6 @@ from toolchat.service.observability.message_content import LINK_FRAGMENT
 from toolchat.service.observability.metrics import OTHER
 from toolchat.tool_calling.context import CONVERSATION_ID
 
-__all__ = ["BACKGROUND", "IN_CHAT_PAGE", "ActiveRequest", "answer_document"]
-
 BACKGROUND = "background"
 """The key of a request's state for the id of its background question and the journal of its turn."""
 IN_CHAT_PAGE = "in_chat_page"

@@ -14,8 +14,6 @@ from toolchat.service.api.responses.active_request import ActiveRequest
 from toolchat.service.api.responses.formats import AnswerFormat, accepted_format
 from toolchat.service.api.service import ServiceState, service_state
 
-__all__ = ["answer", "answer_once", "answer_prompt", "start_answer"]
-
 
 def answer(request: Request, query: str, tools: Sequence[object] = ()) -> Coroutine[Any, Any, Response]:
     """Answer a question without a session.

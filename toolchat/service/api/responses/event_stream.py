@@ -28,16 +28,6 @@ from toolchat.tool_calling.events import (
     parse_arguments,
 )
 
-__all__ = [
-    "EVENT_SCHEMA",
-    "EventStream",
-    "EventWriter",
-    "ServerSentEvents",
-    "StreamFormat",
-    "StreamWriter",
-    "StreamedAnswer",
-]
-
 KEEP_ALIVE = b": keep-alive\n\n"
 
 EVENT_SCHEMA: dict[str, Any] = {

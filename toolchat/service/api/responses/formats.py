@@ -13,8 +13,6 @@ from toolchat.models.base import ChatResponse
 from toolchat.service.api.headers import answer_headers
 from toolchat.service.api.responses.active_request import ActiveRequest
 
-__all__ = ["AnswerFormat", "BufferedFormat", "JsonDocument", "PlainText", "accepted_format", "negotiate"]
-
 
 class AnswerFormat(ABC):
     """A response format: its media type, its documentation, and the headers and errors that differ from others."""

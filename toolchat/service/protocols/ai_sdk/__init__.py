@@ -4,8 +4,6 @@ from toolchat.service.api.guard import ProtocolAdapter
 from toolchat.service.protocols.ai_sdk.answers import error_response
 from toolchat.service.protocols.ai_sdk.routes import add_routes
 
-__all__ = ["AI_SDK"]
-
 MAX_BODY_BYTES = 8 * 1024 * 1024
 """A page sends the whole conversation with every request, including tool results."""
 

@@ -17,8 +17,6 @@ from toolchat.service.protocols.ai_sdk.requests import approval_requests
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted, parse_arguments
 from toolchat.tool_calling.results import json_or_text
 
-__all__ = ["MessageStream", "error_response"]
-
 _DONE = b"data: [DONE]\n\n"
 _REASONS = {"length": "length", "content_filter": "content-filter", "approval_required": "tool-calls"}
 """Finish reasons in the SDK's terms; all others become ``stop``."""

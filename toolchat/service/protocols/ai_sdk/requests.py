@@ -24,8 +24,6 @@ from toolchat.messages import (
 )
 from toolchat.service.settings.base import describe_faults
 
-__all__ = ["ChatRequest", "Part", "UIMessage", "approval_requests", "conversation", "decisions", "read_request"]
-
 _NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 """Tool names that every provider accepts; a model may have invented others."""
 

@@ -9,14 +9,12 @@ from toolchat.service.api.body_limits import body_of
 from toolchat.service.api.dependencies import refuse_cross_site
 from toolchat.service.api.fast_router import QuestionRoute
 from toolchat.service.api.parameters import require_json
-from toolchat.service.api.responses import answer_prompt
+from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.responses.event_stream import EVENT_SCHEMA
 from toolchat.service.api.service import ServiceState, service_state
 from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header, conversation_prompt
 from toolchat.service.protocols.ai_sdk.answers import MessageStream
 from toolchat.service.protocols.ai_sdk.requests import ChatRequest, conversation, decisions, read_request
-
-__all__ = ["add_routes"]
 
 _EXAMPLE = {
     "id": "c-1",

@@ -6,6 +6,4 @@ The official SDK speaks the protocol. It is imported by the first request to ``/
 from toolchat.service.api.guard import ProtocolAdapter
 from toolchat.service.protocols.mcp_server.routes import METADATA, add_mcp
 
-__all__ = ["MCP"]
-
 MCP = ProtocolAdapter("/mcp", add_mcp, resource_metadata=METADATA)

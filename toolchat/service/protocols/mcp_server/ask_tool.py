@@ -29,8 +29,6 @@ from toolchat.service.protocols.mcp_server.consent import (
 )
 from toolchat.tool_calling.schema import input_of_function
 
-__all__ = ["ASK", "ask_tool", "prepare_question"]
-
 ASK = "ask"
 """The tool's name."""
 

@@ -19,18 +19,6 @@ from toolchat.service.api.service import ServiceState
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallProgress, ToolCallStarted
 
-__all__ = [
-    "ANSWER_HEADERS",
-    "Call",
-    "Context",
-    "Origin",
-    "Result",
-    "error_result",
-    "run_call",
-    "takes_any_structure",
-    "text_block",
-]
-
 ANSWER_HEADERS = "answer_headers"
 """The key of a request's state for a function that returns the headers of its answer."""
 

@@ -17,16 +17,6 @@ from toolchat.state.base import StateStore
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.results import truncate
 
-__all__ = [
-    "call_digest",
-    "can_ask",
-    "check_can_ask",
-    "consent_request",
-    "decisions",
-    "invalid_state",
-    "require_consent",
-]
-
 CONSENT_TTL = 600
 MAX_SHOWN_ARGUMENTS = 1000
 _STATE = re.compile("[0-9a-f]{32}")

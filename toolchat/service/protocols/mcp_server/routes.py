@@ -12,8 +12,6 @@ from toolchat.service.api.fast_router import Ask, QuestionRoute
 from toolchat.service.api.problems import PROBLEM_MEDIA_TYPE, problems
 from toolchat.service.api.responses.event_stream import EVENT_SCHEMA
 
-__all__ = ["METADATA", "add_mcp"]
-
 METADATA = "/.well-known/oauth-protected-resource/mcp"
 
 _DESCRIPTION = """\

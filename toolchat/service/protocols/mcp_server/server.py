@@ -25,8 +25,6 @@ from toolchat.service.protocols.mcp_server.tools import list_tools, prepare_tool
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
 
-__all__ = ["SERVER"]
-
 _INSTRUCTIONS = (
     "Live tools: call one directly if you know its arguments. "
     "The tool ask takes a question in natural language and answers it with the other tools."

@@ -25,8 +25,6 @@ from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.definition import ToolMetadata
 from toolchat.tool_calling.schema_validator import schema_validator
 
-__all__ = ["list_tools", "prepare_tool_call"]
-
 
 def list_tools(service: ServiceState, ask: Result, *, takes_any: bool) -> list[Result]:
     """The tools that the caller may use, then the tool ``ask``, unless a tool module has one of that name.

@@ -33,8 +33,6 @@ from toolchat.service.protocols.mcp_server.calls import ANSWER_HEADERS, Origin
 from toolchat.service.protocols.mcp_server.server import SERVER
 from toolchat.tool_calling.context import CONVERSATION_ID
 
-__all__ = ["answer"]
-
 _JSON_TYPE = re.compile(r"application/([\w.-]+\+)?json\s*(;|$)", re.IGNORECASE)
 _JSON, _EVENTS = "application/json", "text/event-stream"
 _NO_STORE: Mapping[str, str] = {"Cache-Control": "no-store"}

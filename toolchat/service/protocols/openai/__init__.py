@@ -4,8 +4,6 @@ from toolchat.service.api.guard import ProtocolAdapter
 from toolchat.service.protocols.openai.errors import error_response
 from toolchat.service.protocols.openai.routes import add_routes
 
-__all__ = ["OPENAI"]
-
 MAX_BODY_BYTES = 8 * 1024 * 1024
 """Clients send the whole conversation with every request, its images and their tools included."""
 

@@ -19,8 +19,6 @@ from toolchat.service.protocols.openai.errors import error_document, limit_heade
 from toolchat.service.protocols.openai.partial_turns import save_turn
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallProgress, ToolCallStarted
 
-__all__ = ["OPEN_WEBUI", "Chunks", "Completion", "OpenAIFormat", "ResponseContext", "new_identifier"]
-
 OPEN_WEBUI = "open-webui"
 """The value of ``X-Toolchat-Progress`` and ``OPENAI_API_PROGRESS`` that requests Open WebUI's status events."""
 _DONE = b"data: [DONE]\n\n"

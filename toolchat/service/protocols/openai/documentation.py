@@ -8,8 +8,6 @@ from pydantic_core import to_json
 from toolchat.service.api.fast_router import Ask, QuestionRoute, ReadRoute
 from toolchat.service.api.responses.event_stream import EVENT_SCHEMA
 
-__all__ = ["add_question", "documents_router", "json_response"]
-
 _TAG = "OpenAI"
 
 _ERROR: dict[str, Any] = {

@@ -11,9 +11,6 @@ from toolchat.errors import InvalidRequest, NotFound, QuotaExceeded, ToolchatErr
 from toolchat.service.access.quotas import QuotaUsage
 from toolchat.service.api.problems import error_headers
 
-__all__ = ["BadRequest", "ModelNotFound", "error_document", "error_response", "limit_headers"]
-
-
 _KINDS = {"minute": "requests", "day": "tokens"}
 """OpenAI's names for two of the quotas; it has none for concurrent requests."""
 

@@ -14,8 +14,6 @@ from toolchat.messages import (
 from toolchat.service.protocols.openai.errors import BadRequest
 from toolchat.service.protocols.openai.wire import TEXT_TYPES, Part
 
-__all__ = ["SYSTEM_ROLES", "FieldNames", "check_question", "conversation", "text_of", "turn_starts"]
-
 SYSTEM_ROLES = ("system", "developer")
 """OpenAI calls "system" "developer" for reasoning models; other providers know only "system"."""
 

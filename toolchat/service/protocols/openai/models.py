@@ -17,8 +17,6 @@ from toolchat.service.protocols.openai.wire import Choice, ModelRequest, client_
 from toolchat.tool_calling.callback import ToolSet
 from toolchat.tool_calling.caller import current_caller
 
-__all__ = ["model_documents", "model_not_found", "model_prompt"]
-
 ALL_TOOLS = "toolchat"
 """The model with every tool of the service."""
 NO_TOOLS = "toolchat-plain"

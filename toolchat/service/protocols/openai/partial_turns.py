@@ -24,8 +24,6 @@ from toolchat.service.api.dependencies import scoped_key
 from toolchat.service.protocols.openai.messages import turn_starts
 from toolchat.state.base import StateStore, decoding
 
-__all__ = ["restore_turns", "save_turn", "saved_turn_id"]
-
 SAVED_TURN_TTL = 3600
 _SAVED_ID = re.compile(r"(call_kept_[0-9a-f]{24})(?:_\d{1,3})?")
 """The id of a call: the id of its turn, and for the second call and later ones a number."""

@@ -25,8 +25,6 @@ from toolchat.service.protocols.openai.wire import (
     refuse_other_choices,
 )
 
-__all__ = ["ChatCompletionRequest"]
-
 _NAMES = FieldNames("messages", "tool_call_id")
 _Penalty = Annotated[float, Field(ge=-2, le=2)]
 

@@ -7,8 +7,8 @@ from toolchat.service.access.hosts import header
 from toolchat.service.api.body_limits import body_of
 from toolchat.service.api.dependencies import reject_prefetch
 from toolchat.service.api.parameters import require_json
-from toolchat.service.api.responses import answer_prompt
 from toolchat.service.api.responses.active_request import IN_CHAT_PAGE
+from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.service import Service, service_state
 from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header
 from toolchat.service.protocols.openai.answers import OPEN_WEBUI, Chunks, Completion, ResponseContext
@@ -18,8 +18,6 @@ from toolchat.service.protocols.openai.partial_turns import restore_turns
 from toolchat.service.protocols.openai.requests import ChatCompletionRequest
 from toolchat.service.protocols.openai.responses import routes as responses
 from toolchat.service.protocols.openai.wire import read_request
-
-__all__ = ["add_routes"]
 
 _UNSUPPORTED = {
     "completions": "set the client to chat completions, POST /v1/chat/completions, or POST /v1/responses",

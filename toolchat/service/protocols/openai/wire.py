@@ -19,22 +19,6 @@ from toolchat.service.settings.base import describe_faults
 from toolchat.tool_calling.callback import ClientToolCallback
 from toolchat.tool_calling.definition import ToolDefinition
 
-__all__ = [
-    "TEXT_TYPES",
-    "Choice",
-    "ModelRequest",
-    "Part",
-    "Refused",
-    "ToolDescription",
-    "ToolName",
-    "Wire",
-    "client_tools",
-    "read_request",
-    "refuse_other_choices",
-    "require_shallow",
-    "without_link_tokens",
-]
-
 MAX_TOOLS_BYTES = 256 * 1024
 """Longest definitions of all tools of one request, as JSON."""
 _RECORD_LEVELS = 32

@@ -20,8 +20,6 @@ from toolchat.service.protocols.openai.responses.requests import Item, Responses
 from toolchat.service.protocols.openai.responses.store import ResponseStore
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
 
-__all__ = ["Answer", "ResponseDocument", "ResponseEvents"]
-
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 

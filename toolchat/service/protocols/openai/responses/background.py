@@ -13,8 +13,6 @@ from toolchat.service.protocols.openai.errors import BadRequest
 from toolchat.service.protocols.openai.responses.answers import Answer
 from toolchat.service.protocols.openai.responses.requests import ResponsesRequest
 
-__all__ = ["accept_response", "cancel_question", "document_of", "find_question", "stream_response"]
-
 
 async def accept_response(request: Request, sent: ResponsesRequest, body: bytes, answer: Answer) -> Response:
     """Accept a response that is answered in the background; with ``stream`` its events follow at once.

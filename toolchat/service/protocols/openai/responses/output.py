@@ -7,8 +7,6 @@ from toolchat.messages import ToolCall
 from toolchat.service.protocols.openai.responses.requests import SERVER_LABEL
 from toolchat.tool_calling.events import ToolCallFinished, parse_arguments
 
-__all__ = ["Event", "Output"]
-
 Event = dict[str, Any]
 """An event of a stream without its sequence number."""
 _NO_FIELDS: Mapping[str, Any] = {}

@@ -34,8 +34,6 @@ from toolchat.service.protocols.openai.wire import (
     require_shallow,
 )
 
-__all__ = ["SERVER_LABEL", "Item", "ResponsesRequest", "conversation_of_items", "decisions"]
-
 _NAMES = FieldNames("input", "call_id")
 SERVER_LABEL = "toolchat"
 """The MCP server that clients see as the owner of the service's tools."""

@@ -11,8 +11,8 @@ from toolchat.errors import ValidationFailed
 from toolchat.service.api.body_limits import body_of
 from toolchat.service.api.dependencies import reject_prefetch, require_same_site
 from toolchat.service.api.parameters import require_json
-from toolchat.service.api.responses import answer_prompt
 from toolchat.service.api.responses.active_request import BACKGROUND, IN_CHAT_PAGE
+from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.service import Service, ServiceState, service_state
 from toolchat.service.api.sessions import conversation_of
 from toolchat.service.protocols.openai.documentation import add_question, documents_router, json_response
@@ -35,8 +35,6 @@ from toolchat.service.protocols.openai.responses.requests import (
 )
 from toolchat.service.protocols.openai.responses.store import ResponseStore
 from toolchat.service.protocols.openai.wire import read_request
-
-__all__ = ["add_routes"]
 
 _REQUEST = {
     "type": "object",

@@ -16,8 +16,6 @@ from toolchat.service.protocols.openai.responses.requests import Item, Responses
 from toolchat.service.protocols.openai.wire import without_link_tokens
 from toolchat.state.base import StateStore, decoding
 
-__all__ = ["PreviousResponseNotFound", "ResponseStore"]
-
 _MAX_RESPONSES = 64
 """The most responses of a conversation that are read; with more, the oldest are left out."""
 _ITEM_ID = re.compile(r"[a-z]+_([0-9a-f]{24})_(\d{1,4})")

@@ -253,7 +253,8 @@ def test_uses_of_private_names_are_found(source: str, found: str) -> None:
         "import gc\ngc.freeze()",
         "text = type(given).__name__",
         "if __name__ == '__main__': ...",
-        "from toolchat.service.access.keys import KeyRegistry\nclass A(KeyRegistry):\n x = lambda self: self._principals",
+        "from toolchat.service.access.keys import KeyRegistry\nclass A(KeyRegistry):\n"
+        " x = lambda self: self._principals",
     ],
 )
 def test_own_and_public_names_are_accepted(source: str) -> None:

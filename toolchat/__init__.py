@@ -30,11 +30,16 @@ if TYPE_CHECKING:
     from toolchat.chat.tool_module import ToolModule as ToolModule
     from toolchat.chat.tool_module import ToolSettings as ToolSettings
     from toolchat.errors import ConfigurationError as ConfigurationError
+    from toolchat.errors import CrossSite as CrossSite
     from toolchat.errors import NotConfigured as NotConfigured
     from toolchat.errors import NotFound as NotFound
     from toolchat.errors import Overloaded as Overloaded
+    from toolchat.errors import ProviderAuth as ProviderAuth
+    from toolchat.errors import ProviderQuota as ProviderQuota
+    from toolchat.errors import SessionBusy as SessionBusy
     from toolchat.errors import StoreUnavailable as StoreUnavailable
     from toolchat.errors import ToolchatError as ToolchatError
+    from toolchat.errors import ToolLoop as ToolLoop
     from toolchat.errors import UpstreamError as UpstreamError
     from toolchat.errors import UpstreamInvalid as UpstreamInvalid
     from toolchat.errors import UpstreamTimeout as UpstreamTimeout
@@ -65,11 +70,15 @@ if TYPE_CHECKING:
     from toolchat.models.openai.model import OpenAICompatibleChatModel as OpenAICompatibleChatModel
     from toolchat.models.resilience import ResilientChatModel as ResilientChatModel
     from toolchat.models.resilience import RetryPolicy as RetryPolicy
+    from toolchat.state.base import Lock as Lock
+    from toolchat.state.base import LockLost as LockLost
     from toolchat.state.base import StateStore as StateStore
     from toolchat.state.locks import Locks as Locks
     from toolchat.state.redis import RedisStateStore as RedisStateStore
     from toolchat.state.sqlite import InMemoryStateStore as InMemoryStateStore
     from toolchat.state.sqlite import SqliteStateStore as SqliteStateStore
+    from toolchat.state.versions import RECORD_VERSION as RECORD_VERSION
+    from toolchat.state.versions import RecordVersion as RecordVersion
     from toolchat.tool_calling.callback import ClientToolCallback as ClientToolCallback
     from toolchat.tool_calling.callback import DelegatingToolCallbackResolver as DelegatingToolCallbackResolver
     from toolchat.tool_calling.callback import StaticToolCallbackProvider as StaticToolCallbackProvider
@@ -124,7 +133,8 @@ _EXPORTS = {
     "chat.request": "Approval ChatEvent ChatRequest Emit Notice Resume",
     "chat.tool_module": "Components ToolModule ToolSettings",
     "errors": (
-        "ConfigurationError NotConfigured NotFound Overloaded StoreUnavailable ToolchatError UpstreamError "
+        "ConfigurationError CrossSite NotConfigured NotFound Overloaded ProviderAuth ProviderQuota SessionBusy "
+        "StoreUnavailable ToolchatError ToolLoop UpstreamError "
         "UpstreamInvalid UpstreamTimeout UpstreamUnavailable ValidationFailed"
     ),
     "http.client": "OutboundHttp Reply",
@@ -135,8 +145,9 @@ _EXPORTS = {
     "models.fallbacks": "FallbackChatModel",
     "models.openai.model": "OpenAICompatibleChatModel",
     "models.resilience": "ResilientChatModel RetryPolicy",
-    "state.base": "StateStore",
+    "state.base": "Lock LockLost StateStore",
     "state.locks": "Locks",
+    "state.versions": "RECORD_VERSION RecordVersion",
     "state.redis": "RedisStateStore",
     "state.sqlite": "InMemoryStateStore SqliteStateStore",
     "tool_calling.callback": (

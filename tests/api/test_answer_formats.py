@@ -6,6 +6,7 @@ import pytest
 from fastapi import FastAPI, Response
 
 from tests.api.assembled import assembled
+from tests.application import create_app
 from tests.chat.played import says, turns
 from tests.players.openai_player import OpenAIPlayer, body, delta, finish, sse
 from toolchat.chat.request import ChatEvent
@@ -15,7 +16,6 @@ from toolchat.service.api.responses import ANSWER_FORMATS
 from toolchat.service.api.responses.active_request import ActiveRequest
 from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter
 from toolchat.service.api.responses.formats import BufferedFormat
-from toolchat.service.main import create_app
 
 
 class Loud(BufferedFormat):

@@ -10,13 +10,13 @@ from fastapi import HTTPException
 from fastapi.testclient import TestClient
 
 from tests.api.assembled import assembled
+from tests.application import create_app
 from tests.players.openai_player import OpenAIPlayer
 from tests.serving import events_of, service
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.request import ChatRequest, Emit
 from toolchat.models.base import ChatResponse, TextDelta
 from toolchat.service.api.service import ServiceState, running_service
-from toolchat.service.main import create_app
 
 EVENTS = {"Accept": "text/event-stream"}
 

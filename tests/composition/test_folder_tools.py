@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.api.assembled import assembled
+from tests.application import create_app
 from tests.composition.test_folder_parts import with_folders
 from toolchat.errors import ConfigurationError
-from toolchat.service.main import create_app
 from toolchat.service.tool_modules.discovery import ConfiguredModule, discover
 
 JSON = {"Accept": "application/json"}
@@ -113,7 +113,7 @@ async def test_tool_sources_are_closed_at_shutdown(package: str, capsys: pytest.
 def test_anything_else_stops_the_start_with_one_line(parts: str, line: str, package: str) -> None:
     write(package, f"module = ToolModule({parts})")
     with pytest.raises(ConfigurationError) as caught:
-        [ConfiguredModule.read(each) for each in discover(package)]
+        [ConfiguredModule.read(each) for each in discover([package])]
     assert str(caught.value) == f"{package}/dice/__init__.py: {line}"
 
 

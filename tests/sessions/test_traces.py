@@ -9,6 +9,7 @@ import pytest
 from pydantic_core import from_json
 
 from tests.api.assembled import assembled
+from tests.application import create_app
 from tests.chat.scripted import client_of, says
 from tests.players.openai_player import OpenAIPlayer
 from tests.players.redis_server import RedisServer
@@ -20,7 +21,6 @@ from toolchat.chat.memory import ChatMemory, MemoryAdvisor
 from toolchat.chat.session_records import from_records, parse_turn_summary
 from toolchat.messages import AssistantMessage, ToolCall
 from toolchat.service.api.schemas import Conversation
-from toolchat.service.main import create_app
 from toolchat.state.locks import Locks
 from toolchat.state.sqlite import SqliteStateStore
 from toolchat.tool_calling.context import CONVERSATION_ID

@@ -1,12 +1,8 @@
-"""The composition root: builds the FastAPI application from every part of the service.
-
-``toolchat.service.main:app`` is the application for servers that import an object; ``create_app`` is the factory.
-"""
+"""The composition root: builds the FastAPI application from every part of the service."""
 
 import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from functools import cache
 from typing import Any
 
 from fastapi import FastAPI
@@ -73,6 +69,7 @@ PROTOCOLS: tuple[ProtocolAdapter, ...] = (OPENAI, MCP, AI_SDK)
 def create_app(
     configuration: Configuration | None = None,
     *,
+    tools: Sequence[str] = (),
     dependencies: Sequence[Depends] = (),
     answer_formats: Sequence[AnswerFormat] = ANSWER_FORMATS,
 ) -> Application:
@@ -80,6 +77,8 @@ def create_app(
 
     Args:
         configuration: the validated configuration; by default it is read from the environment.
+        tools: folders, or names of installed packages, whose tools are loaded in addition to those of ``TOOLS_PATH``;
+            without effect if there is a ``configuration``.
         dependencies: dependencies of every route of the service, as for ``FastAPI(dependencies=...)``.
         answer_formats: the response formats that ``Accept`` selects from, the default first.
 
@@ -87,7 +86,7 @@ def create_app(
         ConfigurationError: the configuration is invalid.
     """
     if (read := configuration) is None:
-        read = read_configuration()
+        read = read_configuration(tools=tools)
         read.log_warnings()
     access = Access(read.access)
     app = _application(_runner(read, access), dependencies)
@@ -165,20 +164,3 @@ def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
     after = len(app.routes)
     add_documentation(app)
     refuse_shadowed_routes(of_modules, [*of_service, *app.routes[after:]])
-
-
-@cache
-def _shared_app() -> Application:
-    return create_app()
-
-
-def __getattr__(name: str) -> Application:
-    """Create ``app`` on first access: importing this module for ``create_app`` must not read the environment."""
-    if name == "app":
-        return _shared_app()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    """List ``app`` as well, because ``fastapi dev toolchat/service/main.py`` looks for it among the module's names."""
-    return [*globals(), "app"]

@@ -1,5 +1,6 @@
 """Alarms: stored for all replicas, set once per request, and the times that a model may ask for."""
 
+import hashlib
 import re
 import secrets
 from collections.abc import AsyncGenerator
@@ -8,18 +9,28 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
-from toolchat.errors import NotFound, Overloaded, SessionBusy, ToolchatError, ValidationFailed
-from toolchat.messages import AssistantMessage, Usage
-from toolchat.models.base import ChatResponse
-from toolchat.service.api.idempotency import IdempotencyStore, IdempotentRequest
-from toolchat.service.observability.logs import hashed
-from toolchat.state.base import Lock, LockLost, StateStore, decoding
-from toolchat.state.locks import Locks
-from toolchat.state.versions import RECORD_VERSION, RecordVersion
-from toolchat.tool_calling.caller import current_client_key
-from toolchat.tool_calling.errors import ToolExecutionError
+from toolchat import (
+    RECORD_VERSION,
+    AssistantMessage,
+    ChatResponse,
+    Lock,
+    LockLost,
+    Locks,
+    NotFound,
+    Overloaded,
+    RecordVersion,
+    SessionBusy,
+    StateStore,
+    StoreUnavailable,
+    ToolchatError,
+    ToolExecutionError,
+    Usage,
+    ValidationFailed,
+    current_client_key,
+)
+from toolchat.service import IdempotencyStore, IdempotentRequest
 
 _KEY = "alarms:all"
 _TTL = 367 * 86_400.0
@@ -101,7 +112,7 @@ class AlarmStore:
         async with self._changing() as alarms:
             known = next((each for each in alarms if each.matches(order, at)), None)
             if known is None:
-                share = hashed(current_client_key())
+                share = hashlib.sha256(current_client_key().encode()).hexdigest()[:16]
                 self._make_room(alarms, share)
                 now = datetime.now(UTC)
                 known = Alarm(secrets.token_hex(8), order.owner, at, asked_for, order.request, now, share=share)
@@ -145,8 +156,10 @@ class AlarmStore:
 
     async def _read(self) -> list[Alarm]:
         value = await self._store.get(_KEY) or b"[]"
-        with decoding("the alarms cannot be read"):
+        try:
             return _ALARMS.validate_json(value)
+        except ValidationError:
+            raise StoreUnavailable("the alarms cannot be read", retryable=False) from None
 
     def _make_room(self, alarms: list[Alarm], share: str) -> None:
         waiting = sum(not each.is_due for each in alarms if each.share == share)

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from app.tools.alarms.alarms import Alarm, AlarmStore, due_at
-from app.tools.user_clock import ZONE
+from app.user_clock import ZONE
 from toolchat import ToolContext, tool
 
 

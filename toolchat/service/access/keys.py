@@ -107,7 +107,7 @@ def read_keys(text: str) -> KeyRegistry:
         name, _, digest = (part.strip() for part in pair.partition("="))
         if not re.fullmatch(NAME_PATTERN, name) or not re.fullmatch(_DIGEST, digest):
             detail = "is not NAME=SHA256, the digest of a key in 64 lower-case hexadecimal digits"
-            raise ConfigurationError(f"API_KEYS: entry {number} {detail} (python -m app keys new NAME creates one)")
+            raise ConfigurationError(f"API_KEYS: entry {number} {detail} (toolchat keys new NAME creates one)")
         principals[digest] = Principal(name)
     return KeyRegistry(principals)
 

@@ -46,7 +46,7 @@ class AccessSettings(EnvironmentSettings):
     api_keys: Secret | None = Field(
         None,
         description=(
-            "API keys by their digests, NAME=SHA256 separated by commas; `python -m app keys new NAME` creates one"
+            "API keys by their digests, NAME=SHA256 separated by commas; `toolchat keys new NAME` creates one"
         ),
     )
     api_keys_file: str = Field(

@@ -158,7 +158,7 @@ class SessionParameters:
         needed = {} if default else {"anyOf": given}
         rules = {"not": {"allOf": given}, **needed}
         self._parameters = Parameters(first, alias, _SESSION, _REPLACED, *([_TOOLS] if choosing else []), rules=rules)
-        self.documented = self._parameters.documented
+        self.documented, self.responses = self._parameters.documented, SESSION_RESPONSES
 
     async def read(self, request: Request) -> SessionQuestion:
         """The question of a request; raises as :meth:`Parameters.read`, and if it is ambiguous or missing."""
@@ -316,7 +316,7 @@ def add_routes(added: APIRouter) -> None:
     asked = partial(
         question_routes, added, parameters=_PARAMETERS, tags=router.tags, route_class_override=QuestionRoute
     )
-    asked(path="/chat", responses=SESSION_RESPONSES, summary="Ask in a session")(chat)
+    asked(path="/chat", summary="Ask in a session")(chat)
     streamed = "Ask in a session, answered as server-sent events"
     asked(path="/chat/stream", responses=STREAM_RESPONSES, summary=streamed)(chat_stream)
     added.include_router(router)

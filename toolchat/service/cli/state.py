@@ -17,6 +17,7 @@ from pydantic_core import from_json
 
 from toolchat.errors import ConfigurationError, StoreUnavailable, ToolchatError
 from toolchat.service.cli.dialogue import ANSWERED, FAILED
+from toolchat.service.cli.program import Program
 from toolchat.service.cli.terminal import print_error, print_note, print_result, show_warnings
 from toolchat.service.composition.state import state_store
 from toolchat.service.settings.base import read_settings
@@ -31,7 +32,7 @@ _FORMAT: Final = 1
 _LOCK_SECONDS: Final = 5.0
 
 
-def export() -> int:
+def export(_: Program) -> int:
     """Write all records to standard output, except for quotas, which are counted anew.
 
     Raises:
@@ -51,7 +52,7 @@ def export() -> int:
     return _with_store(write)
 
 
-def import_() -> int:
+def import_(_: Program) -> int:
     """Store the records of standard input whose key has none yet.
 
     Raises:
@@ -93,7 +94,7 @@ async def _store_new(store: StateStore, record: StoredRecord) -> str:
     return "new"
 
 
-def stats() -> int:
+def stats(_: Program) -> int:
     """Print how many records of each kind are stored.
 
     Raises:
@@ -116,7 +117,7 @@ def stats() -> int:
     return _with_store(count)
 
 
-def vacuum() -> int:
+def vacuum(_: Program) -> int:
     """Give the unused space of the file back to the disk.
 
     Raises:

@@ -43,8 +43,8 @@ def server(answer: Response) -> Starlette:
 async def test_the_line_names_the_first_model_with_a_plain_name(answer: Any, model: str | None) -> None:
     async with serving(server(answer)) as url:
         hint = await asyncio.to_thread(local_model_hint, f"{url}/v1")
-    wanted = f"OPENAI_BASE_URL={url}/v1 OPENAI_MODEL={model} make run" if model else ""
-    assert hint.partition("to use it: ")[2] == wanted
+    wanted = f"OPENAI_BASE_URL={url}/v1 and OPENAI_MODEL={model}" if model else ""
+    assert hint.partition("to use it, set ")[2] == wanted
 
 
 async def test_a_silent_server_delays_the_start_by_a_fifth_of_a_second() -> None:
@@ -62,5 +62,5 @@ async def test_the_banner_of_a_terminal_shows_it_and_the_offline_model_answers(t
 
     ollama = await asyncio.start_server(play, "127.0.0.1", 11434)
     async with ollama, at_a_terminal("serve", cwd=tmp_path, SERVER_PORT="0") as terminal:
-        shown = await terminal.sees("OPENAI_MODEL=qwen3:8b make run")
+        shown = await terminal.sees("OPENAI_MODEL=qwen3:8b")
     assert "chat model: offline" in shown

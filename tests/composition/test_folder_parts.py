@@ -25,7 +25,7 @@ from dishka.integrations.fastapi import DishkaRoute, FromDishka, inject
 from fastapi import APIRouter, HTTPException, WebSocket
 from pydantic import Field
 
-from toolchat.service.settings.base import Secret
+from toolchat import Secret
 from toolchat.tool_calling.function_callback import tool
 from toolchat import ToolModule, ToolSettings
 
@@ -169,14 +169,14 @@ def test_an_invalid_advisor_stops_the_start_and_names_the_file(source: str, line
     [
         (
             "feed: Feed",
-            "app.tools.stocks.Watcher: cannot be made: nothing provides app.tools.stocks.Feed",
+            "stocks.Watcher: cannot be made: nothing provides stocks.Feed",
         ),
         (
             "feed",
-            "the container cannot be wired: Failed to analyze `app.tools.stocks.Watcher.__init__`. "
+            "the container cannot be wired: Failed to analyze `stocks.Watcher.__init__`. "
             "Some parameters do not have type hints: feed",
         ),
-        ("again: 'Watcher'", "the container cannot be wired: app.tools.stocks.Watcher needs app.tools.stocks.Watcher"),
+        ("again: 'Watcher'", "the container cannot be wired: stocks.Watcher needs stocks.Watcher"),
     ],
     ids=["not provided", "without a type", "a circle"],
 )

@@ -17,6 +17,11 @@ from toolchat.service.access.keys import digest_of, new_key
 LINE = "FastAPI(lifespan=ai.lifespan)"
 
 
+@pytest.fixture(autouse=True)
+def _with_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLS_PATH", "app.tools")
+
+
 @asynccontextmanager
 async def served(outer: FastAPI) -> AsyncGenerator[httpx.AsyncClient, None]:
     """An application behind an ordinary uvicorn."""

@@ -30,7 +30,7 @@ FLOOD = Flood([(0, event(delta(content="x" * 2000)))])
 
 @pytest.fixture(autouse=True)
 def _logged(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, logger="app")
+    caplog.set_level(logging.INFO, logger="toolchat")
 
 
 async def test_a_model_that_never_stops_is_held_back_by_a_client_that_does_not_read() -> None:

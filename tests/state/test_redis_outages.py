@@ -69,7 +69,7 @@ async def test_a_crash_of_the_server_is_noticed_once_and_its_return_is_detected(
     server: RedisServer, open_store: OpenStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     # Gone twice within a minute: one warning, which says where it was looked for, and one line that it is back.
-    caplog.set_level(logging.INFO, "app")
+    caplog.set_level(logging.INFO, "toolchat")
     store = await open_store()
     for _ in range(2):
         await server.kill()

@@ -170,6 +170,10 @@ def _parser(program: Program) -> tuple[argparse.ArgumentParser, Mapping[str, arg
         return added
 
     _add_server_options(command("serve", "serve:serve", "serve over HTTP (the default)"), "serve")
+    if program.sandbox is not None:
+        demo = command("demo", "serve:serve", "serve with invented data, so that every tool works without a key")
+        _add_server_options(demo, "demo")
+        demo.set_defaults(demo=True)
     ask = command("ask", "conversation:ask", "ask one question and print the answer as it arrives")
     _add_ask(ask)
     chat = command("chat", "conversation:chat", "hold a conversation in the terminal")
@@ -182,9 +186,6 @@ def _parser(program: Program) -> tuple[argparse.ArgumentParser, Mapping[str, arg
     _add_keys(command("keys", "keys:create_key", "create an API key"))
     _add_state(command("state", "state:stats", "export, import, count or compact the stored data"))
     if program.sandbox is not None:
-        demo = command("demo", "serve:serve", "serve with invented data, so that every tool works without a key")
-        _add_server_options(demo, "demo")
-        demo.set_defaults(demo=True)
         for each in (ask, chat, tools):
             _add_demo(each)
         for each in below:

@@ -78,7 +78,8 @@ def read_configuration(*, tools: Sequence[str] = (), serving: bool = True, tunin
     chat_model = collect_faults(lambda: choose_chat_model(settings, tuning)) if settings else None
     if serving and chat_model and chat_model.is_last_resort and access and not access.is_local:
         faults.append(_NO_MODEL)
-    sources = (*tools, *(collect_faults(lambda: read_settings(ToolsPathSettings).sources) or ()))
+    own = collect_faults(lambda: read_settings(ToolsPathSettings).sources) or ()
+    sources = tuple(dict.fromkeys((*own, *tools)))
     found = collect_faults(lambda: discover(sources))
     modules = [collect_faults(partial(ConfiguredModule.read, module)) for module in found or ()]
     servers = collect_faults(lambda: read_mcp_servers(tuning)) or McpServers()

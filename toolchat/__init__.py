@@ -68,7 +68,6 @@ if TYPE_CHECKING:
     from toolchat.state.base import StateStore as StateStore
     from toolchat.state.locks import Locks as Locks
     from toolchat.state.redis import RedisStateStore as RedisStateStore
-    from toolchat.state.sqlite import InMemoryStateStore as InMemoryStateStore
     from toolchat.state.sqlite import SqliteStateStore as SqliteStateStore
     from toolchat.tool_calling.callback import ClientToolCallback as ClientToolCallback
     from toolchat.tool_calling.callback import DelegatingToolCallbackResolver as DelegatingToolCallbackResolver
@@ -138,7 +137,7 @@ _EXPORTS = {
     "state.base": "StateStore",
     "state.locks": "Locks",
     "state.redis": "RedisStateStore",
-    "state.sqlite": "InMemoryStateStore SqliteStateStore",
+    "state.sqlite": "SqliteStateStore",
     "tool_calling.callback": (
         "ClientToolCallback DelegatingToolCallbackResolver StaticToolCallbackProvider "
         "StaticToolCallbackResolver ToolCallback ToolCallbackProvider ToolCallbackResolver ToolResult"

@@ -219,8 +219,6 @@ class ChatMemory:
                     current_lock.reset(token)
             return deleted
 
-    forget = delete  # deprecated alias, removed in 0.3
-
 
 class TurnOpening:
     """Context manager that holds the conversation's lock and yields an :class:`OpenTurn`."""

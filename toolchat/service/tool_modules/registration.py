@@ -92,5 +92,5 @@ async def _opened(container: AsyncContainer, module: ToolModule, stack: AsyncExi
         return await stack.enter_async_context(module.tool_source(container))
     except Exception as error:
         _log.error("tools cannot be opened", extra={"folder": module.name}, exc_info=error)
-        file, which = shown_path(module.folder / "__init__.py"), "offered" if module.offered else "tool_source"
-        raise ConfigurationError(f"{file}: {which}: {type(error).__name__}; the log has more") from error
+        file = shown_path(module.folder / "__init__.py")
+        raise ConfigurationError(f"{file}: tool_source: {type(error).__name__}; the log has more") from error

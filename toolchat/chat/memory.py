@@ -297,7 +297,6 @@ class MemoryAdvisor(Advisor):
     """
 
     order = 200
-    record_name = "app.chat.memory_advisor.MemoryAdvisor"
 
     def __init__(self, memory: ChatMemory) -> None:
         self._memory = memory

@@ -30,7 +30,7 @@ TENANT_HEADER: Any = Header(
 )
 """The header as a parameter of a route; the guard has read it into the caller."""
 _NO_TENANT = "zh"
-"""The tenant in the names of stored data if the client sends none; stored names depend on it."""
+"""The tenant if the client sends none, as in the documents whose examples the service has."""
 
 
 def tenant_of(_: Request) -> str:

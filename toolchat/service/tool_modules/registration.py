@@ -17,7 +17,7 @@ from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, to_callbacks
 from toolchat.tool_calling.results import ToolCallResultConverter
 
-_log = logging.getLogger("app.tools")
+_log = logging.getLogger("toolchat.tools")
 _RESERVED = frozenset({"ask"})
 """The tools that the service itself offers to MCP hosts."""
 

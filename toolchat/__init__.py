@@ -110,7 +110,7 @@ if TYPE_CHECKING:
     from toolchat.tool_calling.setting_types import Secret as Secret
     from toolchat.tool_calling.setting_types import Url as Url
 
-__version__ = "0.2.0"
+__version__ = "0.1.0"
 
 _EXPORTS = {
     "chat.advisors.base": "Advisor AdvisorChain BaseAdvisor",

@@ -75,7 +75,6 @@ if TYPE_CHECKING:
     from toolchat.state.base import StateStore as StateStore
     from toolchat.state.locks import Locks as Locks
     from toolchat.state.redis import RedisStateStore as RedisStateStore
-    from toolchat.state.sqlite import InMemoryStateStore as InMemoryStateStore
     from toolchat.state.sqlite import SqliteStateStore as SqliteStateStore
     from toolchat.state.versions import RECORD_VERSION as RECORD_VERSION
     from toolchat.state.versions import RecordVersion as RecordVersion
@@ -120,7 +119,7 @@ if TYPE_CHECKING:
     from toolchat.tool_calling.setting_types import Secret as Secret
     from toolchat.tool_calling.setting_types import Url as Url
 
-__version__ = "0.2.0"
+__version__ = "0.1.0"
 
 _EXPORTS = {
     "chat.advisors.base": "Advisor AdvisorChain BaseAdvisor",
@@ -149,7 +148,7 @@ _EXPORTS = {
     "state.locks": "Locks",
     "state.versions": "RECORD_VERSION RecordVersion",
     "state.redis": "RedisStateStore",
-    "state.sqlite": "InMemoryStateStore SqliteStateStore",
+    "state.sqlite": "SqliteStateStore",
     "tool_calling.callback": (
         "ClientToolCallback DelegatingToolCallbackResolver StaticToolCallbackProvider "
         "StaticToolCallbackResolver ToolCallback ToolCallbackProvider ToolCallbackResolver ToolResult"

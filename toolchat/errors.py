@@ -335,8 +335,3 @@ class ToolFailed(ToolchatError):
     """A tool failed, and the configuration ends the chat request instead of reporting it to the model."""
 
     status, code, title = 502, "tool-failed", "A tool failed"
-
-
-PartMissing = DependencyMissing  # deprecated alias, removed in 0.3
-PauseImpossible = CannotPause  # deprecated alias, removed in 0.3
-ToolServerAway = ToolServerUnavailable  # deprecated alias, removed in 0.3

@@ -120,7 +120,7 @@ def test_servers_and_contact_of_the_application_are_documented() -> None:
 async def test_below_a_path_prefix_everything_is_found_and_nothing_is_logged_in_plain(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level("DEBUG", "app.request")
+    caplog.set_level("DEBUG", "toolchat.request")
     async with service(SERVER_ROOT_PATH="/ai") as client:  # a proxy has stripped the prefix
         assert (await client.get("/time/chat")).status_code == 200
         assert (await client.get("/chat/secret-session")).status_code == 404

@@ -127,9 +127,10 @@ def memory_in(store: SqliteStateStore) -> ChatMemory:
 
 UNREADABLE = [
     *(b"\xff", b"[", b"5", b'{"a":1}', b'[["user"]]', b"[" * 5000 + b"]" * 5000),
-    *(b'[[{"role":"user"}]]', b'[[{"role":"developer","text":""}]]'),
-    b'[[{"role":"assistant","text":"","tool_calls":[{"name":"x"}]}]]',
-    *(b"[[]]", b'[[{"role":"assistant","text":"","trace":[]}]]'),
+    *(b'[[{"role":"user","version":1}]]', b'[[{"role":"developer","text":"","version":1}]]'),
+    b'[[{"role":"assistant","text":"","tool_calls":[{"name":"x"}],"version":1}]]',
+    *(b"[[]]", b'[[{"role":"user","text":""}]]', b'[[{"role":"user","text":"","version":"1"}]]'),
+    b'[[{"role":"assistant","text":"","trace":[],"version":1}]]',
 ]
 
 

@@ -212,7 +212,7 @@ async def test_a_definition_warning_is_logged(
     told = [(record.name, record.levelname, record.getMessage()) for record in caplog.records]
     assert len(told) == len(warnings)
     for (name, level, message), warning in zip(told, warnings, strict=True):
-        assert (name, level) == ("app.tools", "WARNING")
+        assert (name, level) == ("toolchat.tools", "WARNING")
         assert message.startswith(f"{package}/dice/__init__.py: {warning}")
 
 

@@ -174,7 +174,7 @@ async def a_deletion_finds_what_waits(store: StateStore, world: World) -> None:
 
 async def set_alarm(store: StateStore, name: str, world: World) -> None:
     at = datetime.now(UTC) + timedelta(hours=len(name))
-    await AlarmStore(store).set(AlarmOrder(name), at, "")
+    await AlarmStore(store).set(AlarmOrder(name), at)
     world.alarms.append(name)
 
 

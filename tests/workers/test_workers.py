@@ -42,7 +42,7 @@ async def nobody(container):
     yield
 
 
-module = ToolModule(offered=nobody)
+module = ToolModule(tool_source=nobody)
 """
 
 

@@ -86,9 +86,6 @@ async def run_tool_call(
     return response.executions[0]
 
 
-run_by_hand = run_tool_call  # deprecated alias, removed in 0.3
-
-
 def _checked(tool: ToolCallback, arguments: Mapping[str, Any]) -> str:
     try:
         text = to_json(dict(arguments), inf_nan_mode="constants").decode()

@@ -219,8 +219,6 @@ class ChatMemory:
                     current_lock.reset(token)
             return deleted
 
-    forget = delete  # deprecated alias, removed in 0.3
-
 
 class TurnOpening:
     """Context manager that holds the conversation's lock and yields an :class:`OpenTurn`."""
@@ -299,7 +297,6 @@ class MemoryAdvisor(Advisor):
     """
 
     order = 200
-    record_name = "app.chat.memory_advisor.MemoryAdvisor"
 
     def __init__(self, memory: ChatMemory) -> None:
         self._memory = memory

@@ -91,11 +91,6 @@ class ChatRequest:
         """The tools, with what the engine needs to know of them."""
         return self.tools if isinstance(self.tools, ToolSet) else ToolSet(self.tools)
 
-    @property
-    def paused(self) -> AssistantMessage | None:
-        """Deprecated, removed in 0.3: use ``resume``."""
-        return self.resume.message if self.resume else None
-
     def next_round(self, messages: tuple[Message, ...], *, withdraw_tools: bool) -> "ChatRequest":
         """The request that follows a round of tool calls.
 

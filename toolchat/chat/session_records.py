@@ -1,7 +1,7 @@
 """The stored records of a session: messages and turns as JSON objects, and the summary of each turn.
 
-Sessions and paused turns in the state store outlive the version that wrote them. New fields are added so that an older
-version ignores them; none is renamed. What an older version would misread needs another :data:`RECORD_VERSION`.
+Stored sessions and paused turns outlive the process that wrote them. A field that an older version may ignore can be
+added; any other change of the format needs another :data:`RECORD_VERSION`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,7 +55,7 @@ def load_turn(records: Sequence[Mapping[str, Any]]) -> tuple[tuple[Message, ...]
         LookupError, TypeError: the records have another format.
         StoreUnavailable: a newer version of the service stored them.
     """
-    check_version(records[-1].get("version", 1))
+    check_version(records[-1]["version"])
     messages, summary = from_records(records), records[-1].get("trace", "")
     if not isinstance(summary, str):
         raise TypeError(summary)

@@ -92,8 +92,6 @@ class CircuitBreaker:
         """Record the HTTP status of a response that raises no error: 500 and above is a failure."""
         self._failed_status = status if status >= 500 else 0
 
-    heard = record_status  # deprecated alias, removed in 0.3
-
     def _fail(self, reason: str) -> None:
         was_open = self.is_open
         self._failed += 1
@@ -125,5 +123,3 @@ class Breakers:
         if upstream not in self._known:
             self._known[upstream] = CircuitBreaker(upstream, failures=self._failures, pause=self._pause)
         return self._known[upstream]
-
-    of = get  # deprecated alias, removed in 0.3

@@ -119,8 +119,6 @@ class Locks:
         await self._store.put(lock.key, value, ttl=ttl, lock=lock, unlock=True)
         self._queues[lock.key].lock = None
 
-    keep_and_release = save_and_release  # deprecated alias, removed in 0.3
-
     async def acquire(self, hold: "Hold") -> Lock:
         """Take the lock of a :class:`Hold`."""
         loop, key = asyncio.get_running_loop(), hold.key

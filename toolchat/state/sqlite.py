@@ -21,7 +21,7 @@ from toolchat.state.eviction import evict
 from toolchat.state.sqlite_file import IN_MEMORY, checkpoint, identity, open_database, open_reader, vacuum
 from toolchat.state.sqlite_thread import WritingThread
 
-__all__ = ["InMemoryStateStore", "SqliteStateStore"]
+__all__ = ["SqliteStateStore"]
 
 _FENCE_SECONDS: Final = 86_400.0
 """Seconds for which an expired lock is remembered: its holder may still write if no other has taken the lock."""
@@ -348,9 +348,6 @@ class SqliteStateStore(StateStore):
         if not self.available:
             self.available = True
             _log.info("the state store can be used again")
-
-
-InMemoryStateStore = SqliteStateStore  # deprecated alias, removed in 0.3
 
 
 def _encoded(key: str) -> bytearray:

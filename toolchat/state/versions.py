@@ -11,11 +11,11 @@ from toolchat.errors import StoreUnavailable
 
 __all__ = ["RECORD_VERSION", "RecordVersion", "check_version"]
 
-RECORD_VERSION: Final = 2
+RECORD_VERSION: Final = 1
 """The version that is written.
 
-Raise it if an older process would misread the new records, and still read those of the version before. A new field
-that older processes may ignore does not need it. Version 1, of 0.1.0, has no number.
+Raise it if an older process would misread the new records. A new field that older processes may ignore does not need
+another version.
 """
 
 

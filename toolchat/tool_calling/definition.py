@@ -92,8 +92,6 @@ class ToolMetadata:
         """Whether a call may be repeated if its outcome is unknown: it only reads, or retries are allowed."""
         return self.is_read_only or self.retries > 0
 
-    only_reads = is_read_only  # deprecated alias, removed in 0.3
-
     def updated(self, other: "ToolMetadata") -> "ToolMetadata":
         """Copy with every value of another one that differs from the default."""
         return updated(self, other)

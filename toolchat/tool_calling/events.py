@@ -44,8 +44,6 @@ class ToolCallProgress:
         record = {"id": self.call.id, "name": self.call.name, "done": self.done, "of": self.of, "text": self.text}
         return {key: value for key, value in record.items() if value is not None} | {"round": self.round}
 
-    as_record = to_dict  # deprecated alias, removed in 0.3
-
     def __str__(self) -> str:
         reached = f"{self.done:g}" if self.of is None else f"{self.done:g} of {self.of:g}"
         return f"{self.call.name}: {reached}" + (f", {self.text}" if self.text else "")
@@ -104,8 +102,6 @@ class ToolCallFinished:
         if self.data is not None:
             record["data"] = self.data
         return record | ({"error_kind": self.error_kind} if self.error_kind else {})
-
-    as_record = to_dict  # deprecated alias, removed in 0.3
 
 
 ToolCallEvent = ToolCallStarted | ToolCallProgress | ToolCallFinished

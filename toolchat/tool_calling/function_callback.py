@@ -116,8 +116,6 @@ class FunctionToolCallback(ToolCallback):
             definition = ToolDefinition(name, description, tool_input.schema, output_schema)
         return cls(definition, marker.metadata, function, tool_input, converter)
 
-    of = from_function  # deprecated alias, removed in 0.3
-
     @property
     def owner(self) -> str:
         """The function's module and name, or its class's."""
@@ -190,9 +188,6 @@ class FunctionToolCallback(ToolCallback):
     def with_cache_ttl(self, seconds: float) -> Self:
         """Copy that caches results for another time; 0 switches the cache off."""
         return replace(self, metadata=replace(self.metadata, cache_seconds=seconds))
-
-    told_by = with_converter  # deprecated alias, removed in 0.3
-    cached_for = with_cache_ttl  # deprecated alias, removed in 0.3
 
 
 def _none_as_done(converter: ToolCallResultConverter) -> ToolCallResultConverter:

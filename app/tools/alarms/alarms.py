@@ -52,11 +52,9 @@ class Alarm:
     owner: str
     at: datetime
     """In UTC."""
-    asked_for: str
-    """The canonical text of the time; replicas of an earlier version need it."""
     request: str
     set_at: datetime
-    share: str = ""
+    share: str
     """Hash of the client that set the alarm: its principal, or its address if it has no key."""
     version: RecordVersion = RECORD_VERSION
 
@@ -103,7 +101,7 @@ class AlarmStore:
         self._locks = Locks(store, max_waiting=limit, client_key=current_client_key)
         self._limit = limit
 
-    async def set(self, order: AlarmOrder, at: datetime, asked_for: str) -> Alarm:
+    async def set(self, order: AlarmOrder, at: datetime) -> Alarm:
         """Set an alarm, or return the one that the same request has set before.
 
         Raises:
@@ -114,8 +112,7 @@ class AlarmStore:
             if known is None:
                 share = hashlib.sha256(current_client_key().encode()).hexdigest()[:16]
                 self._make_room(alarms, share)
-                now = datetime.now(UTC)
-                known = Alarm(secrets.token_hex(8), order.owner, at, asked_for, order.request, now, share=share)
+                known = Alarm(secrets.token_hex(8), order.owner, at, order.request, datetime.now(UTC), share)
                 alarms.append(known)
         return known
 
@@ -201,7 +198,7 @@ class AlarmIdempotency(IdempotencyStore):
             await super().release(idempotent, lock, began=False)
 
 
-def due_at(text: str, asked_at: datetime, zone: ZoneInfo) -> tuple[datetime, str]:
+def due_at(text: str, asked_at: datetime, zone: ZoneInfo) -> datetime:
     """Parse an absolute time, or a duration from the time of the request.
 
     Args:
@@ -210,7 +207,7 @@ def due_at(text: str, asked_at: datetime, zone: ZoneInfo) -> tuple[datetime, str
         zone: time zone of a time without an offset.
 
     Returns:
-        The time in UTC, and its canonical text.
+        The time in UTC.
 
     Raises:
         ToolExecutionError: the text is neither (``invalid-time``), or the time is skipped by daylight saving
@@ -225,7 +222,7 @@ def due_at(text: str, asked_at: datetime, zone: ZoneInfo) -> tuple[datetime, str
         raise ToolExecutionError(f"this time is past: {current}", kind="past-time", hint=_HINT)
     if due > now + _FARTHEST:
         raise ToolExecutionError("this time is more than a year ahead", kind="too-far", hint="set it later")
-    return due, due.isoformat() if duration is None else f"PT{duration.total_seconds():g}S"
+    return due
 
 
 def _duration(text: str) -> timedelta | None:

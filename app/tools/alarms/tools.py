@@ -52,5 +52,5 @@ class AlarmTools:
             ToolchatError: see :class:`AlarmStore`.
         """
         order = context.get("order")
-        alarm = await self._alarms.set(order, *due_at(time, order.asked_at, ZONE))
+        alarm = await self._alarms.set(order, due_at(time, order.asked_at, ZONE))
         return AlarmSet.from_alarm(alarm)

@@ -38,7 +38,6 @@ class TodoPlanning(BaseAdvisor):
     """Appends planning instructions to the system prompt."""
 
     order = 100
-    record_name = "app.tools.todo.planning.TodoPlanning"
 
     def applies(self, request: ChatRequest) -> bool:
         """See :meth:`Advisor.applies`; a turn that goes on after approval has the instructions already."""
@@ -53,8 +52,6 @@ class TodoPlanning(BaseAdvisor):
 
 class TodoRepairs(ToolCallRepairAdvisor):
     """Repairs broken tool calls while planning, unless the service repairs them for every request."""
-
-    record_name = "app.tools.todo.planning.TodoRepairs"
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()

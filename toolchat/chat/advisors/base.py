@@ -26,7 +26,7 @@ class Advisor(ABC):
     record_name: str = ""
     """Names the class in the record of a paused turn; by default its module and qualified name.
 
-    Other processes read the record, also those of another version: a class that moves keeps the name that it had.
+    Other processes read the record. Set it to the old name when you move a class, so that waiting turns can resume.
     """
 
     def __init_subclass__(cls) -> None:

@@ -44,7 +44,6 @@ class ToolCallRepairAdvisor(Advisor):
     """
 
     order = 400
-    record_name = "app.chat.repair_advisor.ToolCallRepairAdvisor"
 
     def __init__(self, max_repairs: int = 3) -> None:
         self._max_repairs = max_repairs

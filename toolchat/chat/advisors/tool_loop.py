@@ -54,7 +54,6 @@ class ToolCallingAdvisor(Advisor):
     """
 
     order = 300
-    record_name = "app.chat.tool_calling_advisor.ToolCallingAdvisor"
 
     def __init__(
         self,

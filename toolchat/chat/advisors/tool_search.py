@@ -170,7 +170,6 @@ class ToolSearchAdvisor(Advisor):
     """
 
     order = 310
-    record_name = "app.chat.tool_search.ToolSearchAdvisor"
 
     def __init__(self, above: int = 30) -> None:
         """Offer up to ``above`` tools of the service as they are; 0 switches the search off."""

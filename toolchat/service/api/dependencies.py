@@ -33,7 +33,7 @@ Tenant = Annotated[
 ]
 """The header ``X-Tenant-ID`` as a parameter of a route, for the documentation: ``current_caller`` has the value."""
 _NO_TENANT = "zh"
-"""The tenant in the names of stored data if the client sends none; stored names depend on it."""
+"""The tenant if the client sends none, as in the documents whose examples the service has."""
 
 
 def tenant_of(_: Request) -> str:

@@ -38,7 +38,7 @@ from toolchat.service.observability.metrics import OTHER
 from toolchat.service.observability.request import Request, current_request
 from toolchat.tool_calling.caller import current_caller
 
-_log = logging.getLogger("app.request")
+_log = logging.getLogger("toolchat.request")
 MAX_URL_BYTES = 60_000
 _SUSPICIOUS = re.compile(rb"%(?:[89A-Fa-f]|00)|[^\x00-\x7f]")
 """Bytes that may not be UTF-8, and an encoded NUL; a query string without them needs no further check."""

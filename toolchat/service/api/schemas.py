@@ -138,10 +138,7 @@ class ToolResult(BaseModel):
 
 
 class ConversationMessage(BaseModel):
-    """One message of a conversation.
-
-    The last message of a turn also carries the turn's summary, unless an older version stored it.
-    """
+    """One message of a conversation; the last message of a turn also carries the turn's summary."""
 
     role: Literal["user", "assistant", "tool"]
     text: str = ""

@@ -24,7 +24,7 @@ from toolchat.service.observability.logs import request_id as current_request_id
 from toolchat.service.protocols.mcp_server.calls import Context, Origin
 from toolchat.service.protocols.mcp_server.server import SERVER
 
-_log = logging.getLogger("app.request")
+_log = logging.getLogger("toolchat.request")
 
 
 def serve_stdio(program: Program) -> int:

@@ -305,7 +305,7 @@ def _without_mapping(address: _Address) -> _Address:
     return (address[0].removeprefix("::ffff:"), address[1]) if address else None
 
 
-_log = logging.getLogger("app.request")
+_log = logging.getLogger("toolchat.request")
 _URL_ENDED = "Expected HTTP/"
 """Start of the parser's error for a URL that contains a space."""
 _SECURITY_LINES = "".join(f"{name.decode()}: {value.decode()}\r\n" for name, value in SECURITY_HEADERS)

@@ -28,7 +28,7 @@ class Signed(BaseAdvisor):
     """Signs every answer whose question has a context value that says so."""
 
     order = 150
-    record_name = "app.tools.light.Signed"  # where a tool folder was in 0.1.0
+    record_name = "light.Signed"  # independent of the module
 
     def applies(self, request: ChatRequest) -> bool:
         return bool(request.context.get("signed"))

@@ -198,11 +198,11 @@ class BackgroundRunner:
             raise
 
     async def _listed(self, process: str) -> dict[str, _Origin]:
-        """The unfinished questions of a process; lists of earlier builds have the clients only."""
+        """The unfinished questions of a process."""
         value = await self._store.get(_list(process))
         with decoding("a list of background questions cannot be read"):
             found = from_json(value) if value else {}
-            return {each: _Origin(*of) if isinstance(of, list) else _Origin(of) for each, of in found.items()}
+            return {each: _Origin(*origin) for each, origin in found.items()}
 
     def _start(self, identifier: str) -> None:
         # In an empty context: nothing of the request that has accepted the question belongs to its answer.

@@ -26,7 +26,7 @@ from dishka.integrations.fastapi import DishkaRoute, FromDishka, inject
 from fastapi import APIRouter, HTTPException, WebSocket
 from pydantic import Field
 
-from toolchat.service.settings.base import Secret
+from toolchat.tool_calling.setting_types import Secret
 from toolchat.tool_calling.function_callback import tool
 from toolchat import ToolModule, ToolSettings
 

@@ -9,7 +9,6 @@ from pydantic import BaseModel, BeforeValidator, ValidationError, model_validato
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from toolchat.errors import ConfigurationError
-from toolchat.tool_calling.setting_types import BaseUrl, Secret, Url, strip_text
 
 
 def _split_at_commas(value: Any) -> Any:

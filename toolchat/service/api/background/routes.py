@@ -14,8 +14,7 @@ from toolchat.service.api.background.runner import BackgroundRunner
 from toolchat.service.api.dependencies import reject_prefetch, require_same_site
 from toolchat.service.api.parameters import refuse_parameters
 from toolchat.service.api.problems import problem, problems
-from toolchat.service.api.responses import EVENTS
-from toolchat.service.api.responses.event_stream import EventStream
+from toolchat.service.api.responses.event_stream import EVENTS, EventStream
 from toolchat.service.api.responses.formats import JsonDocument, negotiate
 from toolchat.service.api.service import ServiceState, service_state
 

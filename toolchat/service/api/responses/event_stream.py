@@ -19,7 +19,7 @@ from toolchat.errors import CLIENT_GONE, ToolchatError
 from toolchat.models.base import ChatResponse, TextDelta
 from toolchat.service.api.problems import as_toolchat_error, problem, record_failure
 from toolchat.service.api.responses.active_request import ActiveRequest
-from toolchat.service.api.responses.formats import AnswerFormat
+from toolchat.service.api.responses.formats import AnswerFormat, JsonDocument, PlainText
 from toolchat.tool_calling.events import (
     ToolCallFinished,
     ToolCallProgress,
@@ -279,3 +279,9 @@ class StreamedAnswer(EventStream):
             return self.write(frame[0] + to_json(event.text) + frame[1])
         piece = self._writer.event(event)
         return self.write(piece) if piece else discard_event(event)
+
+
+EVENTS = ServerSentEvents()
+
+ANSWER_FORMATS: tuple[AnswerFormat, ...] = (PlainText(), JsonDocument(), EVENTS)
+"""The response formats, in the order in which ``*/*`` prefers them."""

@@ -22,7 +22,7 @@ __all__ = [
 ROOT = Path(__file__).parent.parent
 PICTURE = ROOT / "docs" / "architecture.svg"
 PACKAGES = {
-    "toolchat": ["messages", "errors", "instruments", "http", "state", "tool_calling", "models", "chat"],
+    "toolchat": ["messages", "errors", "instruments", "http", "state", "tool_calling", "models", "chat", "exports"],
     "app": [
         *("settings", "observability", "access", "gazetteer", "sandbox", "offline", "tools", "mcp_client"),
         *("api", "pages", "protocols", "composition", "main", "server", "cli", "__main__"),

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-import toolchat
 from tests.architecture import (
     FILES,
     PACKAGES,
@@ -81,25 +80,22 @@ def test_the_sandbox_knows_nothing_of_the_service() -> None:
         assert all(name.startswith("toolchat.service.gazetteer.") for name in shared), file.name
 
 
-def exported(file: Path) -> set[str]:
-    if file == ROOT / "toolchat" / "__init__.py":
-        return set(toolchat.__all__) | {"__version__"}
-    assigned = [node for node in tree_of(file).body if isinstance(node, ast.Assign)]
-    lists = [each.value for each in assigned if ast.unparse(each.targets[0]) == "__all__"]
-    return {name for each in lists for name in ast.literal_eval(each)}
-
-
-def test_every_name_that_another_file_imports_is_exported() -> None:
-    modules = {name_of(file): exported(file) for file in FILES}
-    hidden = [
-        f"{name_of(file)} imports {node.module}.{name.name}"
+def test_no_file_imports_a_private_name_of_another() -> None:
+    private = [
+        f"{name_of(file)} imports {node.module}.{each.name}"
         for file in FILES
         for node in ast.walk(tree_of(file))
-        if isinstance(node, ast.ImportFrom) and node.module in modules
-        for name in node.names
-        if f"{node.module}.{name.name}" not in modules and name.name not in modules[node.module]
+        if isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] in PACKAGES
+        for each in node.names
+        if each.name.startswith("_") and each.name != "__version__"
     ]
-    assert hidden == []
+    assert private == []
+
+
+def test_no_file_of_the_engine_imports_the_exports() -> None:
+    # ``toolchat`` imports every file of the engine at its first use, so that a file would import itself.
+    engine = [file for file in FILES if file.is_relative_to(ROOT / "toolchat") and "service" not in file.parts]
+    assert [name_of(file) for file in engine if {"toolchat", "toolchat.exports"} & imports(file)] == ["toolchat"]
 
 
 def test_every_file_that_the_page_names_is_there() -> None:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-from toolchat import instruments
+import toolchat.instruments as instruments
 from toolchat.errors import NotConfigured, ToolchatError, UpstreamError
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Progress, Prompt
 

@@ -9,7 +9,7 @@ from itertools import count
 from types import TracebackType
 from typing import Self
 
-from toolchat import instruments
+import toolchat.instruments as instruments
 from toolchat.errors import ToolchatError, UpstreamTimeout
 from toolchat.http.breakers import CircuitBreaker
 from toolchat.instruments import ModelCall

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
-from toolchat import instruments
+import toolchat.instruments as instruments
 from toolchat.errors import StoreUnavailable
 from toolchat.state.base import Lock, LockLost, StateStore, StoredRecord, shared_client_key
 from toolchat.state.eviction import evict

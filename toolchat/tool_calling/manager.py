@@ -10,7 +10,7 @@ from threading import Event
 from time import perf_counter
 from typing import Any
 
-from toolchat import instruments
+import toolchat.instruments as instruments
 from toolchat.errors import seconds_from
 from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponseMessage, immutable, split_answered
 from toolchat.tool_calling.approval import needs_approval

@@ -6,8 +6,7 @@ children. A request whose trace is not sampled has one span, which is not record
 
 from collections.abc import Coroutine, Generator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
-from contextvars import Context as Variables
-from contextvars import ContextVar
+from contextvars import Context as Variables, ContextVar
 from time import time_ns
 from types import TracebackType
 from typing import Any, Self

@@ -22,8 +22,9 @@ from toolchat.models.base import ChatModel, ChatOptions, ChatResponse, EmitModel
 from toolchat.service.composition.models import open_client
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.errors import ToolDefinitionError
-from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 
 def test_every_exported_name_is_the_one_that_type_checkers_see() -> None:

@@ -77,7 +77,11 @@ from toolchat.tool_calling.caller import (
     current_client_key as current_client_key,
 )
 from toolchat.tool_calling.context import CONVERSATION_ID as CONVERSATION_ID, ToolContext as ToolContext
-from toolchat.tool_calling.definition import ToolDefinition as ToolDefinition, ToolMetadata as ToolMetadata
+from toolchat.tool_calling.definition import (
+    ToolDefinition as ToolDefinition,
+    ToolMetadata as ToolMetadata,
+    tool as tool,
+)
 from toolchat.tool_calling.errors import (
     ToolArgumentsError as ToolArgumentsError,
     ToolDefinitionError as ToolDefinitionError,
@@ -94,7 +98,6 @@ from toolchat.tool_calling.function_callback import (
     FunctionToolCallback as FunctionToolCallback,
     MethodToolCallback as MethodToolCallback,
     MethodToolCallbackProvider as MethodToolCallbackProvider,
-    tool as tool,
 )
 from toolchat.tool_calling.limits import ToolCallLimits as ToolCallLimits
 from toolchat.tool_calling.manager import (

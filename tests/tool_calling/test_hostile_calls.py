@@ -15,8 +15,9 @@ from tests.tool_calling.calls import only, run
 from toolchat.messages import ToolCall, ToolResponseMessage
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.events import ToolCallFinished
-from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider
 
 pytestmark = pytest.mark.slow
 

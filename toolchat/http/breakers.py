@@ -9,8 +9,6 @@ from typing import Self
 import toolchat.instruments as instruments
 from toolchat.errors import Overloaded, UpstreamTimeout, UpstreamUnavailable
 
-__all__ = ["Breakers", "CircuitBreaker"]
-
 _log = logging.getLogger(__name__)
 _FAILURES = (UpstreamUnavailable, UpstreamTimeout)
 """Errors that count as failures of the upstream: no connection, a failure that it reports, or silence. A rate limit or

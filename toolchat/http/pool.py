@@ -15,8 +15,6 @@ from toolchat.http.connections import BUSY, Connection, Lookup, connect, exhaust
 from toolchat.http.requests import REPEATABLE, Origin, Request
 from toolchat.http.response_parser import Response
 
-__all__ = ["Pool"]
-
 
 class _Host:
     """One upstream host; the pool forgets it when no connection and no request refers to it."""

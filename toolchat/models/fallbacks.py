@@ -7,8 +7,6 @@ import toolchat.instruments as instruments
 from toolchat.errors import NotConfigured, ToolchatError, UpstreamError
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Progress, Prompt
 
-__all__ = ["FallbackChatModel"]
-
 _log = logging.getLogger(__name__)
 _FALLBACK_ERRORS = (UpstreamError, NotConfigured)
 """Errors after which the next model is called: the provider is unavailable, refuses us or sends an invalid response.

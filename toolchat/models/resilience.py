@@ -15,8 +15,6 @@ from toolchat.http.breakers import CircuitBreaker
 from toolchat.instruments import ModelCall
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Progress, Prompt
 
-__all__ = ["ModelTimeouts", "ResilientChatModel", "RetryPolicy"]
-
 
 def _timeout_error() -> ToolchatError:
     return UpstreamTimeout("the chat model did not answer in time")

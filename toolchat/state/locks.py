@@ -11,8 +11,6 @@ import toolchat.instruments as instruments
 from toolchat.errors import SessionBusy, StoreUnavailable
 from toolchat.state.base import Lock, StateStore, shared_client_key
 
-__all__ = ["LOCK_SECONDS", "Hold", "Locks"]
-
 LOCK_SECONDS = 4.5
 """Seconds after which the lock of a crashed process expires.
 

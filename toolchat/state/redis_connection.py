@@ -24,8 +24,6 @@ import toolchat.instruments as instruments
 from toolchat.errors import StoreUnavailable
 from toolchat.state.base import StateStore
 
-__all__ = ["RedisConnection", "Script"]
-
 _CONNECTIONS = 64
 _PROBE_SECONDS = 2.0
 _PROBE_SECONDS_UNAVAILABLE = 1.0

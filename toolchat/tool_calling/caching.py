@@ -18,8 +18,6 @@ import toolchat.instruments as instruments
 from toolchat.tool_calling.callback import ToolResult
 from toolchat.tool_calling.caller import current_caller
 
-__all__ = ["RecentResults", "SharedCall", "SingleFlight", "call_key"]
-
 
 def call_key(arguments: str, schema: Mapping[str, Any]) -> bytes:
     """Compute a cache key that is equal for equal arguments.

@@ -29,17 +29,6 @@ from toolchat.tool_calling.exception_processor import (
 from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
 from toolchat.tool_calling.results import ToolResultError, shorten
 
-__all__ = [
-    "AroundToolCall",
-    "CallRun",
-    "ProceedToolCall",
-    "RunOutcome",
-    "ToolCallingManager",
-    "ToolExecutionResult",
-    "is_direct",
-]
-
-
 _GRACE = 1.0
 """Seconds for the clean-up of a cancelled tool; after them it is abandoned."""
 _FIRST_PAUSE, _MAX_PAUSE = 0.2, 5.0

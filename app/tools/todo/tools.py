@@ -9,8 +9,8 @@ from app.tools.todo.lists import MAX_TODOS, TodoEntry, TodoLists, rendered, todo
 from toolchat.errors import StoreUnavailable
 from toolchat.messages import AssistantMessage
 from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
+from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.errors import ToolExecutionError
-from toolchat.tool_calling.function_callback import tool
 
 TODO_UPDATE = "todoUpdate"
 

@@ -64,11 +64,9 @@ class LocalQuotas:
         self._today = today
 
     async def reserve(self, limits: Sequence[Limits], question: int) -> Decision:
-        """See :meth:`QuotaStore.reserve`."""
         return reserve(self._used(limits), limits, str(question), now=self._clock(), longest=math.inf)
 
     async def settle(self, limits: Sequence[Limits], question: int, tokens: int) -> None:
-        """See :meth:`QuotaStore.settle`."""
         name = str(question)
         for used, each in zip(self._used(limits), limits, strict=True):
             used.settle(each, name, tokens)
@@ -256,7 +254,6 @@ class RedisQuotas:
         self._process = secrets.token_hex(8)
 
     async def reserve(self, limits: Sequence[Limits], question: int) -> Decision:
-        """See :meth:`QuotaStore.reserve`."""
         keys = [f"quota:{{q}}:{each.name}:{part}" for each in limits for part in ("pace", "running", "tokens:")]
         request = {
             "question": self._name(question),
@@ -272,7 +269,6 @@ class RedisQuotas:
         return limits[0], usage[0], None
 
     async def settle(self, limits: Sequence[Limits], question: int, tokens: int) -> None:
-        """See :meth:`QuotaStore.settle`."""
         keys = [f"quota:{{q}}:{each.name}:{part}" for each in limits for part in ("running", "tokens:")]
         await self._settle(keys, [self._name(question), tokens])
 

@@ -69,7 +69,6 @@ class RemoteServer:
         return with_prefix(tool, self._name)
 
     async def wait_ready(self) -> None:
-        """See :meth:`DynamicTools.wait_ready`."""
         try:
             async with asyncio.timeout(self._tuning.tool_server_wait):
                 await self._attempted.wait()
@@ -97,7 +96,6 @@ class RemoteServer:
             await asyncio.wait({self._task})
 
     def stop(self) -> None:
-        """See :meth:`DynamicTools.stop`."""
         # Cancelled once only: a second cancellation would break through the SDK's shield around the end of a process.
         if not self._is_stopping and self._task is not None:
             self._is_stopping = True

@@ -171,7 +171,6 @@ class _Provider(TracerProvider):
     """
 
     def get_tracer(self, instrumenting_module_name: str, *args: Any, **kwargs: Any) -> Tracer:
-        """See :meth:`TracerProvider.get_tracer`."""
         if instrumenting_module_name == "mcp-python-sdk":
             return NoOpTracer()
         return super().get_tracer(instrumenting_module_name, *args, **kwargs)

@@ -58,7 +58,6 @@ class JournalAdvisor(Advisor):
         self._repeatable: set[str] = set()
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
-        """See :meth:`Advisor.advise`."""
         if not self._has_begun:
             self._has_begun = True
             await self._begin()
@@ -76,7 +75,6 @@ class JournalAdvisor(Advisor):
         return response
 
     async def around_tool_call(self, call: ToolCall, context: ToolContext, proceed: ProceedToolCall) -> ToolResult:
-        """See :meth:`Advisor.around_tool_call`."""
         key = self._key(call)
         if (stored := self._results.get(key)) is not None:
             return _replayed(*stored)

@@ -155,7 +155,6 @@ class _StoredEvents(EventStream):
         self._records, self._question, self._after, self._is_plain = records, question, after, is_plain
 
     async def produce(self) -> bytes:
-        """See :meth:`EventStream.produce`."""
         begun, identifier = max(self._after[0], 1), self._question.identifier
         async for attempt, number, (name, data) in self._records.events(self._question, self._after):
             if self._is_plain:
@@ -170,7 +169,6 @@ class _StoredEvents(EventStream):
         return b""
 
     def on_error(self, error: ToolchatError) -> bytes:
-        """See :meth:`EventStream.on_error`."""
         return _encoded("error", to_json(problem(error, self._question.identifier)).decode())
 
 

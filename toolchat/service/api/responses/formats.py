@@ -49,7 +49,6 @@ class BufferedFormat(AnswerFormat):
     """A format that is sent when the answer is complete."""
 
     async def respond(self, active: ActiveRequest) -> Response:
-        """See :meth:`AnswerFormat.respond`."""
         async with active.service.admission.slot() as active.reservation:
             response = await self.finish(active, await active.complete())
         headers = self.headers(active, response)
@@ -68,7 +67,6 @@ class PlainText(BufferedFormat):
     documentation: ClassVar = {"schema": {"type": "string"}, "example": "北京现在是 17:30。"}
 
     def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:  # noqa: ARG002
-        """See :meth:`BufferedFormat.render`."""
         return response.message.text.encode()
 
 
@@ -79,7 +77,6 @@ class JsonDocument(BufferedFormat):
     documentation: ClassVar = {"schema": {"$ref": "#/components/schemas/ChatAnswer"}}
 
     def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:
-        """See :meth:`BufferedFormat.render`."""
         return to_json(active.document(response), inf_nan_mode="strings")
 
 

@@ -178,11 +178,9 @@ class _Exchange(EventStream):
             await self.notify("notifications/progress", known)
 
     def answer_headers(self) -> Mapping[str, str]:
-        """See :meth:`EventStream.answer_headers`."""
         return {"Cache-Control": "no-store", "X-Accel-Buffering": "no", **self._state.pop(ANSWER_HEADERS, dict)()}
 
     def on_error(self, error: ToolchatError) -> bytes:
-        """See :meth:`EventStream.on_error`."""
         return _event(_failure(self.request_id, error, self._state["request_id"]))
 
 

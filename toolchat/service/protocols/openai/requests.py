@@ -115,12 +115,10 @@ class ChatCompletionRequest(ModelRequest):
     audio: Refused = None
 
     def functions_of_client(self) -> list[ToolDescription]:
-        """See :meth:`ModelRequest.functions_of_client`."""
         functions = [each.function for each in self.tools or ()]
         return [(each.name, each.description, each.parameters) for each in functions]
 
     def chosen_tool(self) -> str | None:
-        """See :meth:`ModelRequest.chosen_tool`."""
         choice = self.tool_choice
         return choice.function.name if isinstance(choice, NamedChoice) else choice
 

@@ -163,7 +163,6 @@ class ResponseDocument(Answer, BufferedFormat):
     media_type = "application/json"
 
     def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:  # noqa: ARG002
-        """See :meth:`BufferedFormat.render`."""
         return self.body
 
 
@@ -188,7 +187,6 @@ class EventWriter(StreamWriter):
         """The begin of the next text event, while the message stays the same."""
 
     def event(self, event: ChatEvent) -> bytes:
-        """See :meth:`StreamWriter.event`."""
         if isinstance(event, TextDelta):
             return self._text(event.text)
         if isinstance(event, ToolCallStarted):
@@ -200,7 +198,6 @@ class EventWriter(StreamWriter):
         return self._changes()
 
     def done(self, response: ChatResponse) -> bytes:  # noqa: ARG002
-        """See :meth:`StreamWriter.done`."""
         answer = self._answer
         return self._changes() + self._response(answer.status, answer.body)
 

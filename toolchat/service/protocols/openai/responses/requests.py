@@ -200,7 +200,6 @@ class ResponsesRequest(ModelRequest):
     top_logprobs: Refused = None
 
     def functions_of_client(self) -> list[ToolDescription]:
-        """See :meth:`ModelRequest.functions_of_client`."""
         return [(each.name or "", each.description, each.parameters) for each in self.tools or () if each.name]
 
     @property
@@ -209,11 +208,9 @@ class ResponsesRequest(ModelRequest):
         return next((each for each in self.tools or () if each.type == "mcp"), None)
 
     def chosen_tool(self) -> str | None:
-        """See :meth:`ModelRequest.chosen_tool`."""
         return self.tool_choice.name if isinstance(self.tool_choice, NamedFunction) else self.tool_choice
 
     def options(self) -> dict[str, Any]:
-        """See :meth:`ModelRequest.options`."""
         sent = super().options() | {"max_tokens": self.max_output_tokens}
         if self.reasoning:
             sent["reasoning_effort"] = self.reasoning.effort

@@ -80,7 +80,6 @@ class SqliteQuotas:
     is exact. Every operation raises ``StoreUnavailable``.
 
     Args:
-        store: the state store, in SQLite.
         longest: seconds after which a question counts as ended even if its process died.
     """
 

@@ -33,7 +33,6 @@ class JournalAdvisor(Advisor):
     run twice.
 
     Args:
-        turn: the id of the turn.
         earlier: the entries of earlier tries, in order.
         begin: called once, when nothing is waited for any more: the turn has its session.
         record: stores an entry, with the earlier ones, and waits for that unless ``waits`` is false; raises

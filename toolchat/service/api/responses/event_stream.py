@@ -163,7 +163,6 @@ class EventStream(Response):
     silent stream open: proxies close connections that are silent for 60 s.
 
     Args:
-        media_type: the media type with its parameters.
         keep_alive: the longest silence in seconds.
     """
 

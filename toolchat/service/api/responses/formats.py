@@ -86,9 +86,6 @@ def accepted_format(request: Request, only: AnswerFormat | None = None) -> Answe
     Args:
         request: the HTTP request; its application lists the formats in the order in which ``*/*`` prefers them.
         only: the format of a route that has a single one.
-
-    Raises:
-        NotAcceptable: ``Accept`` excludes every format.
     """
     if only is not None and not only.negotiated:
         return only
@@ -99,11 +96,7 @@ def accepted_format(request: Request, only: AnswerFormat | None = None) -> Answe
 
 @lru_cache(maxsize=256)
 def negotiate(accept: str, forms: tuple[AnswerFormat, ...]) -> AnswerFormat:
-    """Choose by quality, then by how exactly a range names the format, then by the order of the header.
-
-    Raises:
-        NotAcceptable: the header excludes every format.
-    """
+    """Choose by quality, then by how exactly a range names the format, then by the order of the header."""
     if not accept.strip():
         return forms[0]
     # Bounded, since the header is the client's and every range is compared with every format.

@@ -27,7 +27,6 @@ class PartWriter(StreamWriter):
 
     Args:
         resumed: ids of the calls that a resumed answer continues with; the page has their inputs already.
-        active: the active request.
     """
 
     def __init__(self, resumed: frozenset[str], active: ActiveRequest) -> None:

@@ -40,12 +40,7 @@ _T = TypeVar("_T")
 
 
 async def answer(request: Request) -> Response:
-    """Answer one JSON-RPC message.
-
-    Raises:
-        ToolchatError: the request was rejected, or the service failed. The exception handlers answer with a problem
-            document, or with a JSON-RPC error once the request is valid.
-    """
+    """Answer one JSON-RPC message."""
     message: JSONRPCRequest | JSONRPCNotification | None = None
     try:
         message = _read(request.headers, await body_of(request))

@@ -27,10 +27,7 @@ class Answer(OpenAIFormat):
     """The answer to one request, while it grows; its two formats differ in when they send it.
 
     Args:
-        sent: the request.
-        items: its input items.
         previous: the id of the response that it continues.
-        store: the stored responses.
         approvals: by call id, the ids of the requests for approval that a resumed answer continues with.
         background: the id that the response was accepted with, if it is answered in the background.
     """

@@ -109,7 +109,7 @@ def read_keys(text: str) -> KeyRegistry:
 
 
 def read_key_file(path: Path) -> KeyRegistry:
-    """Read a key file: TOML with one ``[[keys]]`` table for each key. Its error has a line for each fault, without digests."""
+    """Read a key file: TOML with one ``[[keys]]`` table for each key. Errors name no digest."""
     import tomllib  # only services with a key file need it
 
     try:

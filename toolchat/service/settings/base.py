@@ -51,7 +51,7 @@ def environment_name(settings: type[BaseModel], field: str) -> str:
 
 
 def read_settings(settings: type[_SettingsT]) -> _SettingsT:
-    """Read a settings class from the environment and ``.env``; its error has a line for each variable, never the value."""
+    """Read a settings class from the environment and ``.env``; errors name no value."""
     try:
         return settings()
     except ValidationError as error:

@@ -23,10 +23,10 @@ __all__ = [
 ROOT = Path(__file__).parent.parent
 PICTURE = ROOT / "docs" / "architecture.svg"
 PACKAGES = {
-    "toolchat": ["messages", "errors", "instruments", "http", "state", "tool_calling", "models", "chat"],
+    "toolchat": ["messages", "errors", "instruments", "http", "state", "tool_calling", "models", "chat", "exports"],
     "toolchat.service": [
         *("settings", "observability", "access", "gazetteer", "offline", "mcp_client", "api", "pages", "protocols"),
-        *("tool_modules", "composition", "main", "interface", "server", "cli"),
+        *("tool_modules", "composition", "main", "exports", "server", "cli"),
     ],
     "app": ["sandbox", "user_clock", "upstreams", "tools", "main", "__main__"],
 }

@@ -11,9 +11,7 @@ from tempfile import TemporaryFile
 from threading import Thread
 from typing import IO
 
-from tests.forked import ROOT as ROOT
-from tests.forked import Forked, Streams
-from tests.forked import application as application
+from tests.forked import ROOT as ROOT, Forked, Streams, application as application
 from tests.waiting import PATIENCE
 
 Process = Forked | subprocess.Popen[bytes]

@@ -103,6 +103,12 @@ def test_no_file_imports_a_private_name_of_another() -> None:
     assert [(file, name) for file, name in names if name.startswith("_") and name != "__version__"] == []
 
 
+def test_no_file_of_the_engine_imports_the_exports() -> None:
+    # ``toolchat`` imports every file of the engine at its first use, so that a file would import itself.
+    engine = [file for file in FILES if layer_of(name_of(file)) == "toolchat"]
+    assert [name_of(file) for file in engine if {"toolchat", "toolchat.exports"} & imports(file)] == ["toolchat"]
+
+
 def test_every_file_that_the_page_names_is_there() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`((?:[\w]+/)*[\w]+\.py|(?:[\w]+/)+)`", page))

@@ -21,49 +21,6 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-__all__ = [
-    "CLIENT_GONE",
-    "BodyTooLarge",
-    "CannotPause",
-    "ConfigurationError",
-    "ContentFiltered",
-    "ContextTooLong",
-    "CrossSite",
-    "DeadlineExceeded",
-    "DependencyMissing",
-    "Draining",
-    "Forbidden",
-    "HeadersTooLarge",
-    "IdempotencyConflict",
-    "InvalidRequest",
-    "MisdirectedRequest",
-    "NotAcceptable",
-    "NotConfigured",
-    "NotFound",
-    "Overloaded",
-    "ProviderAuth",
-    "ProviderQuota",
-    "ProviderRateLimited",
-    "QuotaExceeded",
-    "RequestTimeout",
-    "SessionBusy",
-    "StoreUnavailable",
-    "TooLarge",
-    "ToolFailed",
-    "ToolLoop",
-    "ToolServerUnavailable",
-    "ToolchatError",
-    "Unauthorized",
-    "UnsupportedMediaType",
-    "UpstreamError",
-    "UpstreamInvalid",
-    "UpstreamTimeout",
-    "UpstreamUnavailable",
-    "ValidationFailed",
-    "seconds_from",
-]
-
-
 CLIENT_GONE = "client_gone"
 """The outcome that logs and metrics show if the client disconnected before the response."""
 

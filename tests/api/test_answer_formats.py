@@ -12,9 +12,8 @@ from tests.players.openai_player import OpenAIPlayer, body, delta, finish, sse
 from toolchat.chat.request import ChatEvent
 from toolchat.errors import ToolchatError
 from toolchat.models.base import ChatResponse, TextDelta
-from toolchat.service.api.responses import ANSWER_FORMATS
 from toolchat.service.api.responses.active_request import ActiveRequest
-from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter
+from toolchat.service.api.responses.event_stream import ANSWER_FORMATS, StreamFormat, StreamWriter
 from toolchat.service.api.responses.formats import BufferedFormat
 
 

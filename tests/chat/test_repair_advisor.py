@@ -7,8 +7,7 @@ from pydantic_core import from_json
 
 from tests.application import read_configuration
 from tests.chat.played import EVENTS, USAGE, asked, asks, clock, results, says, turns, update
-from tests.chat.scripted import ADD, add, calls, client_of
-from tests.chat.scripted import says as answers
+from tests.chat.scripted import ADD, add, calls, client_of, says as answers
 from tests.players.openai_player import OpenAIPlayer
 from tests.serving import events_of, service
 from toolchat.chat.advisors.repair import ToolCallRepairAdvisor

@@ -10,8 +10,15 @@ from tests.api.guarded import guarded_service
 from tests.application import create_app, read_configuration
 from tests.command_line import started
 from tests.pages.page import LONDON, Visit, hanging, pane, played
-from tests.players.openai_player import Answer as ModelAnswer
-from tests.players.openai_player import OpenAIPlayer, PlayedRequest, delta, sensible_model, sse, whole
+from tests.players.openai_player import (
+    Answer as ModelAnswer,
+    OpenAIPlayer,
+    PlayedRequest,
+    delta,
+    sensible_model,
+    sse,
+    whole,
+)
 from tests.serving import serving
 from tests.waiting import until
 

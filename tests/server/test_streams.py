@@ -9,8 +9,7 @@ from typing import Any
 import httpx
 import psutil
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic_core import from_json
 
 from tests.players.openai_player import OpenAIPlayer, delta, finish, sse

@@ -25,7 +25,8 @@ from toolchat.state.base import Lock, StateStore
 from toolchat.state.locks import Locks
 from toolchat.tool_calling.callback import StaticToolCallbackResolver, ToolSet
 from toolchat.tool_calling.context import CONVERSATION_ID
-from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.definition import tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 REFUSALS = (SessionBusy, IdempotencyConflict, Overloaded)
 

@@ -16,8 +16,6 @@ from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.errors import ToolArgumentsError
 from toolchat.tool_calling.events import EmitToolCall, ToolCallEvent, ToolCallFinished, discard_event
 
-__all__ = ["manual_request", "run_tool_call", "without_model"]
-
 
 class NoModel(ChatModel):
     """Takes the model's place in a manual execution: ends the turn after the call."""

@@ -31,17 +31,6 @@ from toolchat.state.locks import Hold, Locks
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.results import truncate
 
-__all__ = [
-    "REPLACED_TURNS",
-    "TURN_ID",
-    "ChatMemory",
-    "MemoryAdvisor",
-    "MemoryWindow",
-    "OpenTurn",
-    "Turn",
-    "current_lock",
-]
-
 TURN_ID = "toolchat.turn_id"
 """The context value that identifies a turn which may be answered again after a crash: it is stored once."""
 REPLACED_TURNS = "toolchat.replaced_turns"

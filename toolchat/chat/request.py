@@ -11,8 +11,6 @@ from toolchat.tool_calling.callback import ToolCallback, ToolSet
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.events import ToolCallEvent
 
-__all__ = ["Approval", "ChatEvent", "ChatRequest", "Emit", "Notice", "Resume"]
-
 _NOTICE_NAME = re.compile("[a-z_]+")
 _OWN_EVENTS = frozenset(
     ("tool_call_started", "tool_call_progress", "tool_call_finished", "delta", "usage", "done", "error")

@@ -25,15 +25,6 @@ from toolchat.state.versions import RECORD_VERSION, check_version
 from toolchat.tool_calling.events import ToolCallFinished, parse_arguments
 from toolchat.tool_calling.results import shorten
 
-__all__ = [
-    "dump_turn",
-    "from_records",
-    "load_turn",
-    "parse_turn_summary",
-    "to_records",
-    "turn_summary",
-]
-
 
 def dump_turn(messages: Sequence[Message], summary: str, identifier: str = "") -> list[dict[str, Any]]:
     """A turn as JSON objects: its messages, the last of them with the record's version, the turn's summary and id."""

@@ -14,8 +14,6 @@ from toolchat.tool_calling.definition import tool_name
 from toolchat.tool_calling.function_callback import FunctionToolCallback, marked_methods
 from toolchat.tool_calling.setting_types import BaseUrl
 
-__all__ = ["Components", "DeclaredTool", "ToolModule", "ToolSettings"]
-
 _T = TypeVar("_T")
 
 

@@ -6,10 +6,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from toolchat import instruments
+import toolchat.instruments as instruments
 from toolchat.errors import Overloaded, UpstreamTimeout, UpstreamUnavailable
-
-__all__ = ["Breakers", "CircuitBreaker"]
 
 _log = logging.getLogger(__name__)
 _FAILURES = (UpstreamUnavailable, UpstreamTimeout)

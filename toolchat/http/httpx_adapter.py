@@ -12,8 +12,6 @@ from toolchat.http.pool import Pool
 from toolchat.http.requests import build_request
 from toolchat.http.response_parser import MAX_BODY_BYTES, Response
 
-__all__ = ["open_client"]
-
 
 def open_client(pool: Pool, connect_timeout: float) -> httpx.AsyncClient:
     """Open a client that refuses redirects, stores no cookies, bounds bodies and ignores proxies and ``.netrc``."""

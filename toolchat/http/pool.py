@@ -9,13 +9,11 @@ from functools import cached_property
 from operator import attrgetter
 from weakref import WeakValueDictionary
 
-from toolchat import instruments
+import toolchat.instruments as instruments
 from toolchat.errors import UpstreamError, UpstreamTimeout, UpstreamUnavailable
 from toolchat.http.connections import BUSY, Connection, Lookup, connect, exhaustion_error, resolve
 from toolchat.http.requests import REPEATABLE, Origin, Request
 from toolchat.http.response_parser import Response
-
-__all__ = ["Pool"]
 
 
 class _Host:

@@ -7,8 +7,6 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
-__all__ = ["REPEATABLE", "Data", "Origin", "Params", "Request", "build_request"]
-
 Params = Mapping[str, str | int | float]
 Data = bytes | Sequence[bytes] | Mapping[str, str]
 

@@ -14,9 +14,6 @@ from toolchat.errors import UpstreamError, UpstreamInvalid, UpstreamUnavailable
 if TYPE_CHECKING:
     from toolchat.http.connections import Connection
 
-__all__ = ["CODINGS", "MAX_BODY_BYTES", "Decoder", "Response", "ResponseHeaders"]
-
-
 CODINGS = (b"gzip", b"x-gzip", b"deflate")
 """The supported values of ``Content-Encoding``."""
 

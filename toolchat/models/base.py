@@ -13,21 +13,6 @@ from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 from toolchat.tool_calling.events import ToolCallFinished
 
-__all__ = [
-    "CUT",
-    "ChatModel",
-    "ChatOptions",
-    "ChatResponse",
-    "EmitModelEvent",
-    "ModelEvent",
-    "Progress",
-    "Prompt",
-    "SerializedTools",
-    "TextDelta",
-    "full_name",
-]
-
-
 CUT = ("length", "content_filter")
 """The finish reasons of a truncated message: the arguments of its tool calls may be incomplete."""
 

@@ -21,7 +21,7 @@ from toolchat.service.api.guard import GuardMiddleware, ProtocolAdapter, Request
 from toolchat.service.api.headers import allow_origins
 from toolchat.service.api.module_routes import add_module_routes, refuse_shadowed_routes
 from toolchat.service.api.problems import add_problem_handlers
-from toolchat.service.api.responses import ANSWER_FORMATS
+from toolchat.service.api.responses.event_stream import ANSWER_FORMATS
 from toolchat.service.api.responses.formats import AnswerFormat
 from toolchat.service.api.sessions import add_routes as add_session_routes
 from toolchat.service.api.status_routes import router as status_routes

@@ -9,8 +9,6 @@ from typing import Any
 from toolchat.errors import StoreUnavailable
 from toolchat.messages import immutable
 
-__all__ = ["Lock", "LockLost", "StateStore", "StoredRecord", "decoding", "shared_client_key"]
-
 
 @immutable
 class Lock:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, NamedTuple
 
-__all__ = ["Space", "evict"]
-
 _SHARES_OF_KIND: Final = """
 SELECT kind, client, count(*), sum(size), max(id) FROM entries
 WHERE kind = ? GROUP BY client ORDER BY count(*) DESC, max(id) LIMIT ?

@@ -7,11 +7,9 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from toolchat import instruments
+import toolchat.instruments as instruments
 from toolchat.errors import SessionBusy, StoreUnavailable
 from toolchat.state.base import Lock, StateStore, shared_client_key
-
-__all__ = ["LOCK_SECONDS", "Hold", "Locks"]
 
 LOCK_SECONDS = 4.5
 """Seconds after which the lock of a crashed process expires.

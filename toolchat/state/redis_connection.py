@@ -20,11 +20,9 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 from redis.maint_notifications import MaintNotificationsConfig
 
-from toolchat import instruments
+import toolchat.instruments as instruments
 from toolchat.errors import StoreUnavailable
 from toolchat.state.base import StateStore
-
-__all__ = ["RedisConnection", "Script"]
 
 _CONNECTIONS = 64
 _PROBE_SECONDS = 2.0

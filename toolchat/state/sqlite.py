@@ -14,14 +14,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
-from toolchat import instruments
+import toolchat.instruments as instruments
 from toolchat.errors import StoreUnavailable
 from toolchat.state.base import Lock, LockLost, StateStore, StoredRecord, shared_client_key
 from toolchat.state.eviction import evict
 from toolchat.state.sqlite_file import IN_MEMORY, checkpoint, identity, open_database, open_reader, vacuum
 from toolchat.state.sqlite_thread import WritingThread
-
-__all__ = ["SqliteStateStore"]
 
 _FENCE_SECONDS: Final = 86_400.0
 """Seconds for which an expired lock is remembered: its holder may still write if no other has taken the lock."""
@@ -96,7 +94,6 @@ class SqliteStateStore(StateStore):
         self._warned_at = -_WARNING_SECONDS
 
     def check(self) -> None:
-        """See :meth:`StateStore.check`."""
         open_database(self.path, thorough=False).close()
 
     async def start(self) -> None:
@@ -120,7 +117,6 @@ class SqliteStateStore(StateStore):
             await self._thread.stop()
 
     async def get(self, key: str) -> bytes | None:
-        """See :meth:`StateStore.get`."""
         name, began = _encoded(key), time.monotonic()
         if self._usable and self._opened() is not self._reader:
             with suppress(sqlite3.Error):  # the thread waits if the file is busy, and reports other errors
@@ -140,7 +136,6 @@ class SqliteStateStore(StateStore):
         await self._run("put and unlock" if unlock else "put", put)
 
     async def put_all(self, values: Mapping[str, bytes], *, ttl: float) -> None:
-        """See :meth:`StateStore.put_all`."""
         await self.update(list(values), lambda _: list(values.values()), ttl=ttl)
 
     async def update(
@@ -157,8 +152,6 @@ class SqliteStateStore(StateStore):
         await self._run("update", update)
 
     async def delete(self, *keys: str, lock: Lock | None = None) -> bool:
-        """See :meth:`StateStore.delete`."""
-
         def delete() -> bool:
             self._check(lock)
             statement = "DELETE FROM entries WHERE key = ? AND expires > ?"

@@ -12,8 +12,6 @@ from typing import Final
 
 from toolchat.errors import ConfigurationError
 
-__all__ = ["IN_MEMORY", "checkpoint", "identity", "open_database", "open_reader", "vacuum"]
-
 IN_MEMORY: Final = ":memory:"
 _VERSION: Final = 1
 _COMPANIONS: Final = ("", "-wal", "-shm")

@@ -11,8 +11,6 @@ from typing import Any, Final, Generic, TypeVar
 
 from toolchat.messages import immutable
 
-__all__ = ["WritingThread", "transact"]
-
 _MANY: Final = 100
 """Operations that are committed together at most: other processes wait as long."""
 _STOP_SECONDS: Final = 5.0

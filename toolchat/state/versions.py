@@ -9,8 +9,6 @@ from pydantic import AfterValidator
 
 from toolchat.errors import StoreUnavailable
 
-__all__ = ["RECORD_VERSION", "RecordVersion", "check_version"]
-
 RECORD_VERSION: Final = 1
 """The version that is written.
 

@@ -10,8 +10,6 @@ from toolchat.tool_calling.definition import is_async
 from toolchat.tool_calling.errors import ToolArgumentsError
 from toolchat.tool_calling.threads import run_blocking
 
-__all__ = ["needs_approval"]
-
 _log = logging.getLogger(__name__)
 
 

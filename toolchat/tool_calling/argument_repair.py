@@ -9,8 +9,6 @@ from pydantic_core import from_json, to_json
 
 from toolchat.tool_calling.json_schema import Schema, alternatives
 
-__all__ = ["MEMBER_NAMES", "parse_json", "repair_arguments", "strip_wrapping"]
-
 MEMBER_NAMES = "x-member-names"
 """The schema key that holds an enum's members as pairs of name and value; it is not sent to the model."""
 

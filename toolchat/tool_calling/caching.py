@@ -14,11 +14,9 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from toolchat import instruments
+import toolchat.instruments as instruments
 from toolchat.tool_calling.callback import ToolResult
 from toolchat.tool_calling.caller import current_caller
-
-__all__ = ["RecentResults", "SharedCall", "SingleFlight", "call_key"]
 
 
 def call_key(arguments: str, schema: Mapping[str, Any]) -> bytes:

@@ -10,19 +10,6 @@ from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 from toolchat.tool_calling.errors import ToolDefinitionError, ToolExecutionError
 
-__all__ = [
-    "ClientToolCallback",
-    "DelegatingToolCallbackResolver",
-    "StaticToolCallbackProvider",
-    "StaticToolCallbackResolver",
-    "ToolCallback",
-    "ToolCallbackProvider",
-    "ToolCallbackResolver",
-    "ToolResult",
-    "ToolSet",
-    "duplicate_name_error",
-]
-
 
 class ToolResult(NamedTuple):
     """A call's result as text for the model."""
@@ -228,11 +215,9 @@ class StaticToolCallbackResolver:
         self._callbacks = ToolSet.unique(callbacks).by_name
 
     def resolve(self, name: str) -> ToolCallback | None:
-        """See :meth:`ToolCallbackResolver.resolve`."""
         return self._callbacks.get(name)
 
     def names(self) -> tuple[str, ...]:
-        """See :meth:`ToolCallbackResolver.names`."""
         return tuple(self._callbacks)
 
 
@@ -243,9 +228,7 @@ class DelegatingToolCallbackResolver:
         self._resolvers = resolvers
 
     def resolve(self, name: str) -> ToolCallback | None:
-        """See :meth:`ToolCallbackResolver.resolve`."""
         return next((found for each in self._resolvers if (found := each.resolve(name)) is not None), None)
 
     def names(self) -> tuple[str, ...]:
-        """See :meth:`ToolCallbackResolver.names`."""
         return tuple(dict.fromkeys(name for each in self._resolvers for name in each.names()))

@@ -11,20 +11,6 @@ from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.results import ToolCallResultConverter, convert_result
 
-__all__ = [
-    "ApprovalRule",
-    "ToolDefinition",
-    "ToolMarker",
-    "ToolMetadata",
-    "ToolOptions",
-    "called_function",
-    "is_async",
-    "number_faults",
-    "tool",
-    "tool_name",
-    "validate_metadata",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:

@@ -6,16 +6,6 @@ from typing import Any, Literal
 from toolchat.messages import ToolCall, ToolResponse, immutable
 from toolchat.tool_calling.results import json_or_text
 
-__all__ = [
-    "EmitToolCall",
-    "ToolCallEvent",
-    "ToolCallFinished",
-    "ToolCallProgress",
-    "ToolCallStarted",
-    "discard_event",
-    "parse_arguments",
-]
-
 
 @immutable
 class ToolCallStarted:

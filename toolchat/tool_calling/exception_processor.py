@@ -9,8 +9,6 @@ from toolchat.errors import ToolchatError, ToolFailed
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
 from toolchat.tool_calling.results import ToolResultError
 
-__all__ = ["ToolExecutionExceptionProcessor", "check_processor", "expected_error", "process_exception"]
-
 _log = logging.getLogger(__name__)
 
 

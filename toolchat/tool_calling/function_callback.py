@@ -20,7 +20,6 @@ from toolchat.tool_calling.definition import (
     ToolOptions,
     called_function,
     is_async,
-    tool,
     tool_name,
     validate_metadata,
 )
@@ -37,17 +36,6 @@ from toolchat.tool_calling.results import (
 from toolchat.tool_calling.schema import input_from_schema, input_from_signature, read_output_schema
 from toolchat.tool_calling.signature import docstring_summary, read_signature
 from toolchat.tool_calling.threads import run_blocking
-
-__all__ = [
-    "FunctionToolCallback",
-    "MethodToolCallback",
-    "MethodToolCallbackProvider",
-    "marked_methods",
-    "to_callbacks",
-    "tool",
-    "tool_name",
-]
-
 
 _AS_TYPED = (convert_result, quoted_result)
 """Converters whose text fits the output schema of the return type."""
@@ -125,7 +113,6 @@ class FunctionToolCallback(ToolCallback):
 
     @property
     def takes_context(self) -> bool:
-        """See :meth:`ToolCallback.takes_context`."""
         return self._input.context_parameter is not None
 
     def check(self, tool_input: str) -> None:

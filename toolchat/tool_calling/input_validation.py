@@ -10,9 +10,6 @@ from pydantic_core import ErrorDetails, to_json
 from toolchat.tool_calling.argument_repair import parse_json, repair_arguments, strip_wrapping
 from toolchat.tool_calling.errors import ToolArgumentsError
 
-__all__ = ["Binding", "BoundParameter", "ToolInput", "invalid_arguments"]
-
-
 _MAX_INPUT_CHARS = 1_000_000
 _MAX_REPAIRED_CHARS = 65_536
 """Longer arguments are not repaired: the repair would hold up the event loop."""

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
-__all__ = ["MAPS_OF_SCHEMAS", "Schema", "alternatives", "map_subschemas", "resolve"]
-
 Schema = Mapping[str, Any]
 
 MAPS_OF_SCHEMAS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")

@@ -10,7 +10,7 @@ from threading import Event
 from time import perf_counter
 from typing import Any
 
-from toolchat import instruments
+import toolchat.instruments as instruments
 from toolchat.errors import seconds_from
 from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponseMessage, immutable, split_answered
 from toolchat.tool_calling.approval import needs_approval
@@ -28,17 +28,6 @@ from toolchat.tool_calling.exception_processor import (
 )
 from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
 from toolchat.tool_calling.results import ToolResultError, shorten
-
-__all__ = [
-    "AroundToolCall",
-    "CallRun",
-    "ProceedToolCall",
-    "RunOutcome",
-    "ToolCallingManager",
-    "ToolExecutionResult",
-    "is_direct",
-]
-
 
 _GRACE = 1.0
 """Seconds for the clean-up of a cancelled tool; after them it is abandoned."""

@@ -14,19 +14,6 @@ from pydantic_core import PydanticSerializationError, from_json, to_json, to_jso
 
 from toolchat.messages import sendable
 
-__all__ = [
-    "DONE",
-    "ToolAnswer",
-    "ToolCallResultConverter",
-    "ToolResultError",
-    "convert_result",
-    "json_or_text",
-    "json_text",
-    "quoted_result",
-    "shorten",
-    "truncate",
-]
-
 
 class ToolResultError(Exception):
     """A tool returned a value without a JSON form. Only the log names the type: the model cannot fix the tool."""

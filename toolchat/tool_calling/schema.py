@@ -30,28 +30,14 @@ from toolchat.tool_calling.results import ToolAnswer
 from toolchat.tool_calling.schema_validator import schema_validator
 from toolchat.tool_calling.signature import Signature, read_signature
 
-__all__ = [
-    "EnumNamesGenerator",
-    "exposed_names",
-    "input_from_schema",
-    "input_from_signature",
-    "input_of_function",
-    "is_model",
-    "read_output_schema",
-    "simplify_schema",
-    "type_adapter",
-]
-
 
 class _ExplicitTitles(GenerateJsonSchema):
     """Omits titles that only repeat names, and the private fields of dataclasses."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
-        """See :meth:`GenerateJsonSchema.field_title_should_be_set`."""
         return False
 
     def dataclass_args_schema(self, schema: core_schema.DataclassArgsSchema) -> JsonSchemaValue:
-        """See :meth:`GenerateJsonSchema.dataclass_args_schema`."""
         public = [field for field in schema["fields"] if not field["name"].startswith("_")]
         return super().dataclass_args_schema({**schema, "fields": public})
 
@@ -85,7 +71,6 @@ class EnumNamesGenerator(GenerateJsonSchema):
     """Adds the names of an enum's members to its schema, since a model may write a name for a value."""
 
     def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
-        """See :meth:`GenerateJsonSchema.enum_schema`."""
         members: Mapping[str, Any] = schema["cls"].__members__
         pairs = [[name, to_jsonable_python(member.value)] for name, member in members.items()]
         return {**super().enum_schema(schema), MEMBER_NAMES: pairs}

@@ -7,8 +7,6 @@ from pydantic_core import CoreSchema, SchemaError, SchemaValidator, core_schema
 
 from toolchat.tool_calling.json_schema import Schema, resolve
 
-__all__ = ["schema_validator"]
-
 
 def schema_validator(schema: Schema) -> SchemaValidator:
     """Build a validator of JSON text that must be an object and fit a schema.

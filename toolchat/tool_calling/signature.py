@@ -12,8 +12,6 @@ from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import called_function
 from toolchat.tool_calling.errors import ToolDefinitionError
 
-__all__ = ["Signature", "docstring_summary", "read_signature"]
-
 
 def docstring_summary(function: Callable[..., Any]) -> str:
     """The first paragraph of a docstring as one line; empty without a docstring."""

@@ -15,8 +15,6 @@ from toolchat.tool_calling.callback import ToolResult
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.manager import AroundToolCall, ProceedToolCall
 
-__all__ = ["Advisor", "AdvisorChain", "BaseAdvisor"]
-
 
 class Advisor(ABC):
     """Wraps a chat request; one method serves whole answers and streams."""
@@ -124,7 +122,6 @@ class BaseAdvisor(Advisor):
         return response
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
-        """See :meth:`Advisor.advise`."""
         response = await chain.proceed(self.before(request), emit)
         changed = self.after(response)
         text, before = changed.message.text, response.message.text

@@ -25,8 +25,6 @@ from toolchat.tool_calling.events import ToolCallFinished, discard_event
 from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
 from toolchat.tool_calling.manager import ToolCallingManager, is_direct
 
-__all__ = ["APPROVAL_REQUIRED", "ToolCallingAdvisor", "ToolExecutionEligibility", "is_eligible"]
-
 APPROVAL_REQUIRED = "approval_required"
 """The finish reason of a turn that waits for the user's approval."""
 

@@ -17,8 +17,6 @@ from toolchat.errors import UpstreamInvalid
 from toolchat.http.client import OutboundHttp
 from toolchat.http.response_parser import Response
 
-__all__ = ["Answer", "ClientSession"]
-
 _MAX_LINE_BYTES = 2 * 1024 * 1024
 """The size limit of a line; a complete answer in one event is far shorter."""
 

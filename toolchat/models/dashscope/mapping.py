@@ -19,11 +19,10 @@ from toolchat.messages import (
     turn_start,
 )
 from toolchat.models.base import CUT, ChatOptions
-from toolchat.models.merging import TextMerger, ToolCallMerger, is_json_object, usage_from
+from toolchat.models.merging import TextMerger, usage_from
 from toolchat.models.provider_errors import provider_error, retry_after_from
+from toolchat.models.tool_call_merging import ToolCallMerger, is_json_object
 from toolchat.tool_calling.definition import ToolDefinition
-
-__all__ = ["DashScopeAnswer", "map_messages", "map_tool_options"]
 
 MAX_ANSWER_BYTES = 32 * 2**20
 """The size limit of all JSON of one model call; 64k tokens in as many events take about half of it."""

@@ -21,8 +21,6 @@ from toolchat.models.openai.sse import ServerSentEvent, SseDecoder
 from toolchat.models.openai.turn import Fault, OpenAITurn, fault_in
 from toolchat.models.provider_errors import provider_error, retry_after_from
 
-__all__ = ["OpenAICompatibleChatModel"]
-
 _UPSTREAM = "the chat provider"
 _log = logging.getLogger(__name__)
 _OPENAI = "api.openai.com"

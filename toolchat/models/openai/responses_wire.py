@@ -19,11 +19,10 @@ from toolchat.messages import (
     turn_start,
 )
 from toolchat.models.base import ChatOptions, ChatResponse, Prompt, SerializedTools
-from toolchat.models.merging import TextMerger, ToolCallMerger, is_json_object, usage_from
+from toolchat.models.merging import TextMerger, usage_from
 from toolchat.models.openai.mapping import OUTPUT, valid_name
+from toolchat.models.tool_call_merging import ToolCallMerger, is_json_object
 from toolchat.tool_calling.definition import ToolDefinition
-
-__all__ = ["ResponsesTurn", "ResponsesWire"]
 
 _ENCRYPTED: Final = "reasoning.encrypted_content"
 _TEXT_DELTAS: Final = ("response.output_text.delta", "response.refusal.delta")
@@ -72,7 +71,6 @@ class ResponsesWire:
         return body | {name: value for name, value in values.items() if value is not None}
 
     def written(self, prompt: Prompt) -> dict[bytes, bytes]:
-        """See :meth:`ChatCompletionsWire.written`."""
         return {b"tools": self.definitions.serialize(prompt.tools)} if prompt.tools else {}
 
 

@@ -2,8 +2,6 @@
 
 from toolchat.errors import UpstreamInvalid
 
-__all__ = ["MAX_EVENT_BYTES", "ServerSentEvent", "SseDecoder"]
-
 MAX_EVENT_BYTES = 2 * 1024 * 1024
 """The size limit of an event; a complete answer in one event is far shorter."""
 

@@ -6,9 +6,8 @@ from typing import Any, TypeGuard
 from toolchat.errors import ContentFiltered, UpstreamInvalid, UpstreamUnavailable
 from toolchat.messages import AssistantMessage, Usage, immutable
 from toolchat.models.base import ChatResponse
-from toolchat.models.merging import SnapshotMerger, TextMerger, ToolCallMerger, usage_from
-
-__all__ = ["Fault", "OpenAITurn", "fault_in"]
+from toolchat.models.merging import SnapshotMerger, TextMerger, usage_from
+from toolchat.models.tool_call_merging import ToolCallMerger
 
 _FINISH_REASONS = {
     "length": "length",

@@ -97,11 +97,7 @@ class KeyRegistry:
 
 
 def read_keys(text: str) -> KeyRegistry:
-    """Read ``name=sha256`` pairs, separated by commas; their principals have all rights.
-
-    Raises:
-        ConfigurationError: a pair is malformed; the message contains no value.
-    """
+    """Read ``name=sha256`` pairs, separated by commas; their principals have all rights. Errors name no value."""
     principals: dict[str, Principal] = {}
     for number, pair in enumerate(filter(None, (part.strip() for part in text.split(","))), 1):
         name, _, digest = (part.strip() for part in pair.partition("="))
@@ -113,11 +109,7 @@ def read_keys(text: str) -> KeyRegistry:
 
 
 def read_key_file(path: Path) -> KeyRegistry:
-    """Read a key file: TOML with one ``[[keys]]`` table for each key.
-
-    Raises:
-        ConfigurationError: it cannot be read; one line for each error, without digests.
-    """
+    """Read a key file: TOML with one ``[[keys]]`` table for each key. Errors name no digest."""
     import tomllib  # only services with a key file need it
 
     try:
@@ -162,7 +154,6 @@ class KeyFile:
     """Reloads a key file when it changes.
 
     Args:
-        path: the file.
         on_change: receives the new keys; it is not called if the file cannot be read, so that the old keys stay valid.
     """
 

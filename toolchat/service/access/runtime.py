@@ -33,11 +33,7 @@ class AccessConfiguration:
 
     @classmethod
     def read(cls, host: str) -> "AccessConfiguration":
-        """Read the settings of a service that listens on ``host``.
-
-        Raises:
-            ConfigurationError: a key, the file or another setting cannot be used.
-        """
+        """Read the settings of a service that listens on ``host``."""
         settings, tokens = read_settings(AccessSettings), read_settings(TokenSettings)
         keys = read_keys(settings.api_keys.get_secret_value() if settings.api_keys else "")
         file = Path(settings.api_keys_file) if settings.api_keys_file else None

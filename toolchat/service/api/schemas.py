@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from toolchat.errors import CrossSite, QuotaExceeded, SessionBusy
 from toolchat.service.api.problems import problems
-from toolchat.service.api.responses import EVENTS
+from toolchat.service.api.responses.event_stream import EVENTS
 
 
 class ModelUsed(BaseModel):

@@ -23,8 +23,8 @@ from toolchat.service.api.dependencies import scoped_key, session_of
 from toolchat.service.api.fast_router import MAX_QUERY_CHARS, QuestionRoute, question_routes
 from toolchat.service.api.parameters import NOT_BLANK, NOT_BLANK_DESCRIPTION, Parameter, Parameters, refuse_parameters
 from toolchat.service.api.problems import problems
-from toolchat.service.api.responses import EVENTS
 from toolchat.service.api.responses.answers import answer_prompt
+from toolchat.service.api.responses.event_stream import EVENTS
 from toolchat.service.api.responses.formats import AnswerFormat
 from toolchat.service.api.schemas import SESSION_RESPONSES, STREAM_RESPONSES, Conversation, SessionEntry
 from toolchat.service.api.service import Service, ServiceState, service_state

@@ -19,8 +19,7 @@ from toolchat.service.api.problems import as_toolchat_error, problem
 from toolchat.service.cli.program import Program
 from toolchat.service.composition.configuration import read_configuration
 from toolchat.service.composition.lifespan import open_service
-from toolchat.service.observability.logs import configure_logging, log_event
-from toolchat.service.observability.logs import request_id as current_request_id
+from toolchat.service.observability.logs import configure_logging, log_event, request_id as current_request_id
 from toolchat.service.protocols.mcp_server.calls import Context, Origin
 from toolchat.service.protocols.mcp_server.server import SERVER
 

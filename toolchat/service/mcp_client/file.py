@@ -203,9 +203,7 @@ def read_file(path: Path) -> tuple[dict[str, ServerEntry], frozenset[str]]:
     """Read the enabled servers, in the order of the file, and the names of the variables that it refers to.
 
     ``${VAR}`` and ``${VAR:-default}`` in its strings are replaced from the environment or ``.env``.
-
-    Raises:
-        ConfigurationError: the file is invalid; one line per fault, with the key but never the value: it may be secret.
+    The error of an invalid file has a line per fault, with the key but never the value: it may be secret.
     """
     environment = _Environment()
     try:

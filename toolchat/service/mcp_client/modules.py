@@ -31,9 +31,6 @@ def read_mcp_servers(tuning: Tuning) -> McpServers:
 
     Args:
         tuning: how long the start waits for a server, and how often its tools are listed again.
-
-    Raises:
-        ConfigurationError: the file or a setting is invalid; one line per fault.
     """
     settings = read_settings(McpServersSettings)
     if settings.file is None:

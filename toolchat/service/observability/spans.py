@@ -6,8 +6,7 @@ children. A request whose trace is not sampled has one span, which is not record
 
 from collections.abc import Coroutine, Generator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
-from contextvars import Context as Variables
-from contextvars import ContextVar
+from contextvars import Context as Variables, ContextVar
 from time import time_ns
 from types import TracebackType
 from typing import Any, Self
@@ -51,7 +50,6 @@ class TracingObserver(ServiceObserver):
     """Counts what the engine reports, and records it as spans.
 
     Args:
-        tracer: starts the spans.
         captures: spans contain questions, answers, arguments and results as well.
     """
 
@@ -266,16 +264,7 @@ class CurrentSpan:
     def end_request(
         self, scope: Mapping[str, Any], path: str, route: str, status: int, outcome: str, failure: ToolchatError | None
     ) -> None:
-        """End the span of an HTTP request. A response that breaks off has failed; a refusal is the client's fault.
-
-        Args:
-            scope: that of the request.
-            path: its path without ids.
-            route: the route's template.
-            status: the status of the response.
-            outcome: ``ok``, the code of a problem, or ``client_gone``.
-            failure: the error that it was answered with.
-        """
+        """End the span of an HTTP request. A response that breaks off has failed; a refusal is the client's fault."""
         request = conventions.request_attributes(scope, path)
         self.span.update_name(f"{scope['method']} {route}")
         self.span.set_attributes(request | conventions.response_attributes(route, status, outcome))

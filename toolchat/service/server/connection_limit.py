@@ -16,11 +16,7 @@ _log = logging.getLogger(__name__)
 
 
 def check_open_files() -> None:
-    """Check that a few clients can be answered, refused and logged.
-
-    Raises:
-        ConfigurationError: the system allows too few open files for that.
-    """
+    """Check that a few clients can be answered, refused and logged."""
     if (limit := _raise_file_limit()) < _LEAST:
         raise ConfigurationError(f"the system allows {limit} open files, at least {_LEAST} are needed: ulimit -n 1024")
 

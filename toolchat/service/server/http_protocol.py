@@ -66,11 +66,7 @@ class ProblemProtocol(HttpToolsProtocol):
     - If the response is complete before the request body, the rest is discarded, up to a limit of size and time.
 
     Args:
-        *args: arguments of uvicorn's protocol.
-        limit: decides which connections are refused.
-        watch: ends connections of slow clients.
         is_stopping: returns whether the server stops: each response is then the last one of its connection.
-        **kwargs: arguments of uvicorn's protocol.
     """
 
     # With uvicorn's, these are more than 30 attributes, and each connection would have a dictionary of its own, 1.2 KB.

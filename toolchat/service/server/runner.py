@@ -61,18 +61,7 @@ def server_config(app: object, settings: Settings) -> uvicorn.Config:
 
 
 def serve(app: FastAPI, settings: Settings, *, provider: str, notice: str = "", hint: str = "") -> int:
-    """Serve until a signal stops the server; return the exit code.
-
-    Args:
-        app: the application.
-        settings: those of the service.
-        provider: the chat model's provider, which the banner names.
-        notice: lines to print before the address of the service.
-        hint: a line to print below it.
-
-    Raises:
-        ConfigurationError: the address cannot be listened on, or the system allows too few open files.
-    """
+    """Serve until a signal stops the server; return the exit code."""
     check_open_files()
     notify = systemd_notifier()
     on_stop = partial(notify, "STOPPING=1")

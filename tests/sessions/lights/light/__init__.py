@@ -13,7 +13,8 @@ from toolchat.models.base import ChatOptions, ChatResponse
 from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.service import Service
 from toolchat.tool_calling.context import ToolContext
-from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.definition import tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 __all__ = ["module"]
 

@@ -164,10 +164,7 @@ class BackgroundRecords:
         """The events of a question, as they come, to its end: each with its try and its number.
 
         If a process dies, the next one begins anew: the events of its try follow, from number 0.
-
-        Args:
-            question: the question.
-            after: the try and the number of the last event that is not wanted.
+        ``after`` is the try and the number of the last event that is not wanted.
         """
         attempt, last = max(after[0], 1), after[1] if after[0] else -1
         piece = number = 0

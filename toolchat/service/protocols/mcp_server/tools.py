@@ -93,12 +93,7 @@ def _compiled(schema: bytes) -> SchemaValidator | None:
 async def prepare_tool_call(
     ctx: Context, tool: ToolCallback, params: CallToolRequestParams, context: Mapping[str, Any]
 ) -> Call | Result:
-    """Prepare a call, or the result that asks the host's user for consent.
-
-    Raises:
-        ToolchatError: the arguments are invalid, the user rejected the call, or the store cannot be reached.
-        MCPError: the client cannot ask its user, or its state was not issued for this call.
-    """
+    """Prepare a call, or the result that asks the host's user for consent."""
     service, arguments = ctx.lifespan_context, params.arguments or {}
     prompt = manual_request(service.manual_client, tool, arguments, context)
     if CONVERSATION_ID in context:

@@ -27,10 +27,7 @@ class Answer(OpenAIFormat):
     """The answer to one request, while it grows; its two formats differ in when they send it.
 
     Args:
-        sent: the request.
-        items: its input items.
         previous: the id of the response that it continues.
-        store: the stored responses.
         approvals: by call id, the ids of the requests for approval that a resumed answer continues with.
         background: the id that the response was accepted with, if it is answered in the background.
     """
@@ -163,7 +160,6 @@ class ResponseDocument(Answer, BufferedFormat):
     media_type = "application/json"
 
     def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:  # noqa: ARG002
-        """See :meth:`BufferedFormat.render`."""
         return self.body
 
 
@@ -188,7 +184,6 @@ class EventWriter(StreamWriter):
         """The begin of the next text event, while the message stays the same."""
 
     def event(self, event: ChatEvent) -> bytes:
-        """See :meth:`StreamWriter.event`."""
         if isinstance(event, TextDelta):
             return self._text(event.text)
         if isinstance(event, ToolCallStarted):
@@ -200,7 +195,6 @@ class EventWriter(StreamWriter):
         return self._changes()
 
     def done(self, response: ChatResponse) -> bytes:  # noqa: ARG002
-        """See :meth:`StreamWriter.done`."""
         answer = self._answer
         return self._changes() + self._response(answer.status, answer.body)
 

@@ -15,12 +15,7 @@ from toolchat.service.protocols.openai.responses.requests import ResponsesReques
 
 
 async def accept_response(request: Request, sent: ResponsesRequest, body: bytes, answer: Answer) -> Response:
-    """Accept a response that is answered in the background; with ``stream`` its events follow at once.
-
-    Raises:
-        BadRequest: the client forbids to store it.
-        ToolchatError: as :func:`accept`.
-    """
+    """Accept a response that is answered in the background; with ``stream`` its events follow at once."""
     if sent.store is False:
         raise BadRequest("store: a response in the background is stored", "store")
     answer.status = "queued"

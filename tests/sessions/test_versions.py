@@ -16,10 +16,7 @@ from tests.serving import service
 from tests.sessions import older_version
 from tests.sessions.deciding import LIGHTS, approve
 from tests.sessions.older_version import CALLER, VARIABLES, Left, Model, ask, complete, leave, run, set_alarm
-from tests.sessions.replicas import needs_redis
 from toolchat.state.versions import RECORD_VERSION
-
-pytestmark = needs_redis
 
 _LATER = {
     "Again": (says("hello again"),),

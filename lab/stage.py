@@ -13,11 +13,24 @@ from lab.service import CANARY, Service
 from lab.upstream import Upstream
 from tests.players.redis_server import RedisServer
 from tests.ports import reserved
+from tests.programs import REDIS, find
 
-__all__ = ["Stage"]
+__all__ = ["Stage", "installed"]
 
 _QUIET: Mapping[str, str] = {"BREAKER_FAILURES": "0", "OPENAI_API_KEY": CANARY, "EXAMPLES_ENABLED": "true"}
 """No breaker, since a row must not see what another did to the provider; and a key that must never be seen."""
+
+
+def installed(*names: str) -> str:
+    """Path of the first of these programs that there is.
+
+    Raises:
+        NotHeld: there is none.
+    """
+    found = find(*names)
+    if found is None:
+        raise NotHeld(f"{names[0]} is not installed")
+    return found
 
 
 class Stage:
@@ -112,11 +125,13 @@ class Stage:
 
     async def redis(self, *options: str) -> RedisServer:
         """A Redis for this row alone."""
+        installed(*REDIS)
         return await self._row.enter_async_context(RedisServer(options=list(options)))
 
     async def shared_redis(self) -> RedisServer:
         """The Redis of the family; a row that freezes it must thaw it."""
         if self._redis is None:
+            installed(*REDIS)
             self._redis = await self._whole.enter_async_context(RedisServer())
         return self._redis
 

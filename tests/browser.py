@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -10,16 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.programs import CHROMIUM, require
 from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
 
-__all__ = ["CHROMIUM", "FLAGS", "OpenPage", "launched", "pictured"]
+__all__ = ["FLAGS", "OpenPage", "launched", "pictured"]
 
-# The headless shell needs half the processor time: it starts no windows of its own.
-_WHOLE_BROWSERS = map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])
-CHROMIUM = shutil.which("chromium-headless-shell") or next(filter(None, _WHOLE_BROWSERS), None)
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync", "--no-proxy-server",
          "--host-resolver-rules=MAP *.example 127.0.0.1"]  # fmt: skip
@@ -33,11 +30,10 @@ async def launched() -> AsyncGenerator[Browser, None]:
     """A running browser; the test is skipped where none is installed."""
     from playwright.async_api import async_playwright, expect  # slow to import, and most modules need no browser
 
-    if CHROMIUM is None:
-        pytest.skip("chromium is not installed")
+    chromium = require(*CHROMIUM)
     expect.set_options(timeout=PATIENCE * 1000)
     async with async_playwright() as playwright:
-        started = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        started = await playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         yield started
         await started.close()
 

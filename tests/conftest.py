@@ -23,7 +23,7 @@ settings.register_profile("default", max_examples=50, deadline=None)
 settings.register_profile("nightly", max_examples=20_000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
-pytest_plugins = ["tests.browser", "tests.grouping", "tests.measuring", "tests.no_skips"]
+pytest_plugins = ["tests.browser", "tests.grouping", "tests.measuring", "tests.skips"]
 
 
 # Without bytecode files each worker compiles every test again, which takes a seventh of the suite's time.
@@ -63,6 +63,7 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(50_000, 1_000_000)  # what a test makes stays in the two young generations until its end
         gc.enable()
 
 
@@ -122,6 +123,22 @@ async def offline() -> AsyncGenerator[httpx.AsyncClient, None]:
     """A service without an API key, shared by the tests of a module."""
     async with service() as client:
         yield client
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _leaks_of_the_module() -> Iterator[None]:
+    """Collect what the shared services of a module leave: its last test fails with their warnings, and no other."""
+    yield
+    gc.collect()
+    gc.freeze()  # what outlives a module outlives the run, and would cost every later collection
+
+
+@pytest.fixture(autouse=True)
+def _leaks_of_the_test(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Collect what a test leaves, likewise."""
+    yield
+    request.node.funcargs.clear()
+    gc.collect(1)
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,6 @@
 """The official Go SDK of MCP, whose health checks send a ping that MCP 2026-07-28 does not have."""
 
 import json
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,9 +8,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.programs import require
 from wire_clients.conftest import ROOT
 
-GO = shutil.which("go", path=f"{os.environ['PATH']}:/usr/local/go/bin")
 HEADERS = {
     "User-Agent": "Go-http-client/1.1",
     "Accept": "application/json, text/event-stream",
@@ -34,11 +33,10 @@ def test_its_recorded_ping_is_answered_with_the_reason(url: str) -> None:
     assert NO_PING in answer.json()["error"]["message"]
 
 
-@pytest.mark.skipif(GO is None, reason="Go is not installed")
 def test_it_connects_reads_why_there_is_no_ping_and_goes_on(url: str, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "wire_clients" / "go", tmp_path / "go")
     run = subprocess.run(
-        [GO or "go", "run", ".", url], cwd=tmp_path / "go", capture_output=True, text=True, timeout=600, check=False
+        [require("go"), "run", ".", url], cwd=tmp_path / "go", capture_output=True, text=True, timeout=600, check=False
     )
     assert run.returncode == 0, run.stderr + run.stdout
     version, ping, called = map(json.loads, run.stdout.splitlines())

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -29,12 +28,9 @@ def everything() -> list[str]:
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    git = shutil.which("git")
-    if git is None:
-        pytest.skip("git is not installed")
     folder = tmp_path_factory.mktemp("repository")
     (folder / "new.txt").write_text("new", encoding="utf-8")
-    subprocess.run([git, "init", "--quiet"], cwd=folder, check=True)
+    subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
     return folder
 
 

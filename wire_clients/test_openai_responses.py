@@ -15,9 +15,9 @@ from pydantic import BaseModel, TypeAdapter
 
 from tests.command_line import with_tools
 from tests.players.openai_player import delta, finish, sse
+from tests.programs import require
 from wire_clients.conftest import PACKAGES, ROOT, TIME, Model, calls, node, says, started
 from wire_clients.test_ai_sdk import SHIP, SHIPS
-from wire_clients.test_go_sdk import GO
 from wire_clients.test_openai import ROLLED
 
 ROLL: Any = {"type": "function", "name": "roll", "parameters": {"type": "object", "properties": {}}, "strict": False}
@@ -142,11 +142,10 @@ console.log(JSON.stringify([whole.text, text, names]));
 """
 
 
-@pytest.mark.skipif(GO is None, reason="Go is not installed")
 def test_the_go_client_reads_both(base_url: str, model: Model, tmp_path: Path) -> None:
     model.plays(calls(TIME), says("It is noon."), sse(delta(content="Still "), delta(content="noon."), finish("stop")))
     shutil.copytree(ROOT / "wire_clients" / "go_openai", tmp_path / "go")
-    command = [GO or "go", "run", ".", base_url]
+    command = [require("go"), "run", ".", base_url]
     run = subprocess.run(command, cwd=tmp_path / "go", capture_output=True, text=True, timeout=600, check=False)
     assert run.returncode == 0, run.stderr + run.stdout
     whole, streamed, failed = map(json.loads, run.stdout.splitlines())

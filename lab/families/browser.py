@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from lab.fault import fault, held
 from lab.service import Service
-from lab.stage import Stage
+from lab.stage import Stage, installed
 from lab.upstream import playing, saying, speaking
 from lab.waiting import until
-from tests.browser import CHROMIUM, FLAGS
+from tests.browser import FLAGS
 from tests.players.openai_player import delta, finish, sse
+from tests.programs import CHROMIUM
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
@@ -55,9 +56,8 @@ async def _opened(stage: Stage) -> "Page":
     """An empty page in a browser of the row; names that end in ``.example`` lead to this machine."""
     from playwright.async_api import async_playwright
 
-    held(CHROMIUM, "chromium is not installed")
     playwright = await stage.row.enter_async_context(async_playwright())
-    browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    browser = await playwright.chromium.launch(executable_path=installed(*CHROMIUM), args=FLAGS)
     stage.row.push_async_callback(browser.close)
     return await browser.new_page()
 

@@ -2,14 +2,13 @@
 
 import asyncio
 import json
-import shutil
 import subprocess
 import time
 from typing import Any
 
 from lab.fault import fault, held
 from lab.service import CANARY, Service
-from lab.stage import Stage
+from lab.stage import Stage, installed
 from lab.upstream import frozen, playing, speaking
 from lab.waiting import until
 from lab.wire import Reply, ask, exchange, opened, percentile, question
@@ -175,14 +174,13 @@ proxy_cache_valid any 1m; }} }} }}
 
 
 async def _nginx(stage: Stage, service: Service) -> int:
-    program = shutil.which("nginx") or "/usr/sbin/nginx"
     port = stage.port()
     folder = stage.folder / f"nginx-{port}"
     folder.mkdir(mode=0o777)
     folder.chmod(0o777)
     (folder / "conf").write_text(_NGINX.format(folder=folder, port=port, target=service.port))
     log = stage.row.enter_context((folder / "log").open("ab"))
-    command = [program, "-c", str(folder / "conf")]
+    command = [installed("nginx"), "-c", str(folder / "conf")]
     process = await asyncio.create_subprocess_exec(*command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     stage.row.push_async_callback(process.wait)
     stage.row.callback(process.terminate)

@@ -18,7 +18,6 @@ from tests.protocols.mcp_server.host import Host
 from tests.protocols.openai.asking import COMPLETIONS, call, chunks_of, user
 from tests.serving import service
 from tests.sessions.deciding import LIGHTS, replicas
-from tests.state.conftest import needs_redis
 from tests.waiting import until
 from toolchat.errors import NotFound
 from toolchat.service.access.keys import digest_of
@@ -199,7 +198,6 @@ async def test_neither_logs_nor_traces_nor_models_get_the_token(
     assert "#token=" in to_json([each.body for each in shop.player.requests]).decode()
 
 
-@needs_redis
 async def test_another_replica_accepts_the_token() -> None:
     keys = f"alice={digest_of('alice')}"
     async with replicas(LIGHTS, API_KEYS=keys) as ([one, other], _, _):

@@ -13,7 +13,6 @@ import pytest
 from tests.command_line import ROOT, run, started
 from tests.players.redis_server import RedisServer
 from tests.serving import client_of, service
-from tests.sessions.replicas import needs_redis
 from tests.waiting import until
 from toolchat.errors import ConfigurationError
 from toolchat.service.access.keys import digest_of, new_key, read_key_file, read_keys
@@ -184,7 +183,6 @@ async def _has_said(caplog: pytest.LogCaptureFixture) -> bool:
     return "the key file cannot be used; the keys from before stay" in said
 
 
-@needs_redis
 async def test_a_worker_that_replaces_another_begins_with_the_keys_that_are_valid_now(tmp_path: Path) -> None:
     file = tmp_path / "keys.toml"
     write(file, "old")
@@ -208,7 +206,6 @@ async def test_a_worker_that_replaces_another_begins_with_the_keys_that_are_vali
                 await until(partial(is_answered, key, expected))
 
 
-@needs_redis
 @pytest.mark.parametrize("workers", ["1", "2"])
 async def test_a_hangup_has_the_file_read_again_and_ends_nothing(workers: str, tmp_path: Path) -> None:
     file = tmp_path / "keys.toml"

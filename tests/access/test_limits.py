@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tests.players.redis_server import RedisServer
-from tests.sessions.replicas import needs_redis
 from tests.waiting import until
 from toolchat.errors import QuotaExceeded
 from toolchat.service.access.principals import Principal
@@ -90,7 +89,7 @@ async def test_names_are_forgotten_before_they_fill_the_memory() -> None:
 pytestmark = pytest.mark.usefixtures("tmp_path")  # for the file of the state
 
 NOBODY = Limits("all")
-KINDS = ["memory", "sqlite", pytest.param("redis", marks=needs_redis)]
+KINDS = ["memory", "sqlite", "redis"]
 
 
 @asynccontextmanager
@@ -205,7 +204,6 @@ async def test_tokens_that_a_process_counts_by_itself_reach_the_others(*, is_sto
         await until(is_charged)
 
 
-@needs_redis
 async def test_while_redis_is_unavailable_each_process_applies_the_whole_limit() -> None:
     alice = Principal("alice", requests_per_minute=20)
     async with RedisServer() as server:

@@ -10,7 +10,6 @@ import pytest
 
 from tests.command_line import run, started
 from tests.players.redis_server import RedisServer
-from tests.state.conftest import needs_redis
 from toolchat.state.sqlite import SqliteStateStore
 
 Done = subprocess.CompletedProcess[str]
@@ -51,7 +50,6 @@ def test_what_a_running_service_has_stored_moves_to_another_file(tmp_path: Path)
         assert conversation(url) == stored
 
 
-@needs_redis
 @pytest.mark.slow
 async def test_records_move_from_a_file_to_redis_and_back(tmp_path: Path) -> None:
     values = {"memory:ü {a} }:b": '["é"]'.encode(), "plain": bytes(range(256)), "todo:x": b"", "quota:key:alice": b"{}"}

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,13 +13,13 @@ from prometheus_client import ProcessCollector
 
 from tests.deploy.manifests import DEPLOY, ROOT, read
 from tests.documented_metrics import ROWS
+from tests.programs import require
 from tests.waiting import PATIENCE
 
 ALERTS = DEPLOY / "grafana/alerts.yaml"
 TRIED = Path(__file__).with_name("alerts.yaml")
 DASHBOARD = json.loads((DEPLOY / "grafana/dashboard.json").read_text(encoding="utf-8"))
 RULES: list[dict[str, Any]] = [rule for group in read(ALERTS)["groups"] for rule in group["rules"]]
-PROMTOOL = shutil.which("promtool")
 
 OF_PROMETHEUS = {"job", "instance"}
 """Labels that every series gets where it is scraped."""
@@ -151,13 +150,11 @@ def test_panels_have_ids_of_their_own_and_do_not_lie_over_each_other() -> None:
     assert max(x for x, _ in cells) == 23
 
 
-if PROMTOOL:  # Prometheus is 100 MB that nobody needs for the rest; the tests above hold the rules everywhere
-
-    @pytest.mark.parametrize("what", [["check", "rules", ALERTS], ["test", "rules", TRIED]])
-    def test_prometheus_itself_takes_the_rules_and_each_alert_comes_when_it_should(what: list[str | Path]) -> None:
-        sparing = {"GOMAXPROCS": "1", "GOGC": "800"}  # or half of its time goes to garbage
-        done = subprocess.run([str(PROMTOOL), *what], env=sparing, capture_output=True, text=True, timeout=PATIENCE)
-        assert (done.returncode, done.stderr) == (0, "")
+@pytest.mark.parametrize("what", [["check", "rules", ALERTS], ["test", "rules", TRIED]])
+def test_prometheus_itself_takes_the_rules_and_each_alert_comes_when_it_should(what: list[str | Path]) -> None:
+    sparing = {"GOMAXPROCS": "1", "GOGC": "800"}  # or half of its time goes to garbage
+    done = subprocess.run([require("promtool"), *what], env=sparing, capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_every_alert_is_tried() -> None:

@@ -11,12 +11,11 @@ import pytest
 
 from tests.deploy.manifests import DEPLOY
 from tests.ports import reserved, silent_port
+from tests.programs import require
 from tests.serving import client_of
-from tests.sessions.replicas import NGINX, listens, needs_nginx
+from tests.sessions.replicas import listens
 from tests.waiting import PATIENCE, until
 from toolchat.service.api.problems import MAX_RETRY_AFTER, PROBLEM_MEDIA_TYPE, Problem
-
-pytestmark = needs_nginx
 
 CONFIGURATION = (DEPLOY / "compose/nginx.conf").read_text(encoding="utf-8")
 QUESTION = "/chat?userInput=confidential"
@@ -68,8 +67,8 @@ async def nginx(folder: Path, *ports: int, silence: str = "150s") -> AsyncGenera
         changed = changed.replace("zone toolchat 64k;", f"zone toolchat 64k; {servers}")
         changed = changed.replace("listen 8080;", f"listen 127.0.0.1:{port};").replace(" 150s", f" {silence}")
         (folder / "nginx.conf").write_text(re.sub(r"/dev/std(out|err)", rf"{folder}/\1.log", changed))
-        command = [str(NGINX), "-p", str(folder), "-c", "nginx.conf", "-e", "start.log", "-g", "daemon off;"]
-        process = await asyncio.create_subprocess_exec(*command)
+        command = ["-p", str(folder), "-c", "nginx.conf", "-e", "start.log", "-g", "daemon off;"]
+        process = await asyncio.create_subprocess_exec(require("nginx"), *command)
         try:
             await until(lambda: listens(port))
             async with client_of(f"http://127.0.0.1:{port}") as client:

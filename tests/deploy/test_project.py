@@ -17,9 +17,6 @@ from tests.serving import client_of
 from tests.waiting import PATIENCE, until
 from toolchat import __version__
 
-MAKE, GIT = shutil.which("make"), shutil.which("git")
-needs_git = pytest.mark.skipif(MAKE is None or GIT is None, reason="make or git is not installed")
-
 WELL_FORMED = "x = 1\n"
 BADLY_FORMED = "x  =  1\n"
 FAULTY = "import os\n"
@@ -193,19 +190,16 @@ def committed(folder: Path, source: str, unstaged: str = "") -> tuple[bool, str]
     return done.returncode == 0, git(folder, "show", "HEAD:a file.py").stdout or done.stdout + done.stderr
 
 
-@needs_git
 def test_unformatted_code_is_formatted_before_a_commit(clone: Path) -> None:
     assert committed(clone, BADLY_FORMED) == (True, WELL_FORMED)
 
 
-@needs_git
 def test_code_that_the_linter_rejects_is_not_committed(clone: Path) -> None:
     taken, said = committed(clone, FAULTY)
     assert not taken
     assert "F401" in said
 
 
-@needs_git
 def test_untracked_files_are_neither_checked_nor_changed(clone: Path) -> None:
     taken, said = committed(clone, BADLY_FORMED, unstaged=FAULTY)
     assert not taken
@@ -214,7 +208,6 @@ def test_untracked_files_are_neither_checked_nor_changed(clone: Path) -> None:
     assert (clone / "a file.py").read_text() == FAULTY
 
 
-@needs_git
 def test_a_foreign_git_hook_is_left_in_place(clone: Path) -> None:
     hook = clone / ".git/hooks/pre-commit"
     hook.write_text("#!/bin/sh\n")

@@ -12,6 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.programs import require
 from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -26,9 +27,6 @@ SET_UP_FILES = [
     ".github/workflows/ci.yml",
     ".github/workflows/newest.yml",
 ]
-MAKE = shutil.which("make")
-
-needs_make = pytest.mark.skipif(MAKE is None, reason="make is not installed")
 
 RECORDING_PYTHON = """#!/bin/sh
 echo "$@" >> calls
@@ -44,11 +42,15 @@ esac
 
 
 def _make(*arguments: str, folder: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
-    assert MAKE is not None
     own = ("MAKE", "MFLAGS", "COVERAGE")  # of the make that runs the tests
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     return subprocess.run(
-        [MAKE, *arguments], cwd=folder, env=inherited | variables, capture_output=True, text=True, timeout=PATIENCE
+        [require("make"), *arguments],
+        cwd=folder,
+        env=inherited | variables,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
 
 
@@ -82,14 +84,12 @@ def test_the_locks_which_pip_installs_without_dependencies_name_every_package() 
     assert check.returncode == 0, check.stdout
 
 
-@needs_make
 def test_make_alone_explains_every_target() -> None:
     phony = re.findall(r"^\.PHONY: (.*)", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M)
     targets = [line.split()[1] for line in _make().stdout.splitlines()]
     assert sorted(targets) == sorted(" ".join(phony).split())
 
 
-@needs_make
 def test_running_needs_the_runtime_lock_only_and_installs_it_once(checkout: Path) -> None:
     _make("run", folder=checkout)
     first = _calls(checkout)
@@ -98,7 +98,6 @@ def test_running_needs_the_runtime_lock_only_and_installs_it_once(checkout: Path
     assert _calls(checkout) == ["-m app"]
 
 
-@needs_make
 @pytest.mark.parametrize("target", ["run", "demo"])
 def test_the_set_up_prints_one_line_per_step(target: str, checkout: Path) -> None:
     python = checkout / ".venv/bin/python"
@@ -113,7 +112,6 @@ def test_the_set_up_prints_one_line_per_step(target: str, checkout: Path) -> Non
     assert second.stdout.splitlines() == ["serving"]
 
 
-@needs_make
 @pytest.mark.slow
 def test_a_long_installation_shows_every_few_seconds_what_pip_does(checkout: Path) -> None:
     slow = "#!/bin/sh\n[ $2 = pip ] || exit 0\necho Collecting fastapi\nsleep 4\necho Collecting uvicorn\n"
@@ -123,7 +121,6 @@ def test_a_long_installation_shows_every_few_seconds_what_pip_does(checkout: Pat
     assert re.fullmatch(r"Installed in \d+ s\.", lines[-1])
 
 
-@needs_make
 def test_the_output_of_pip_is_shown_if_it_fails(checkout: Path) -> None:
     (checkout / ".venv/bin/python").write_text("#!/bin/sh\necho no such package\necho no hash >&2\nexit 3\n")
     failed = _make("run", folder=checkout)
@@ -131,7 +128,6 @@ def test_the_output_of_pip_is_shown_if_it_fails(checkout: Path) -> None:
     assert failed.stderr.startswith("no such package\nno hash\n")
 
 
-@needs_make
 def test_a_newer_lock_is_installed_again(checkout: Path) -> None:
     _make("run", folder=checkout)
     _calls(checkout)
@@ -141,7 +137,6 @@ def test_a_newer_lock_is_installed_again(checkout: Path) -> None:
     assert _calls(checkout) == ["install requirements.lock", "-m app"]
 
 
-@needs_make
 def test_make_test_checks_the_code_runs_the_tests_and_serves_for_running_as_well(checkout: Path) -> None:
     _make("test", folder=checkout)
     calls = _calls(checkout)
@@ -154,7 +149,6 @@ def test_make_test_checks_the_code_runs_the_tests_and_serves_for_running_as_well
     assert _calls(checkout) == ["-m app"]
 
 
-@needs_make
 def test_make_test_measures_coverage_on_request(checkout: Path) -> None:
     _make("test", "COVERAGE=1", folder=checkout)
     *_, coverage = calls = _calls(checkout)
@@ -162,7 +156,6 @@ def test_make_test_measures_coverage_on_request(checkout: Path) -> None:
     assert coverage == "-m coverage report"
 
 
-@needs_make
 @pytest.mark.parametrize("failing", ["ruff", "mypy", "pytest", "coverage"])
 def test_make_test_fails_and_shows_why_when_one_of_its_checks_fails(failing: str, checkout: Path) -> None:
     python = checkout / ".venv/bin/python"
@@ -172,7 +165,6 @@ def test_make_test_fails_and_shows_why_when_one_of_its_checks_fails(failing: str
     assert f"{failing} is not content" in failed.stdout
 
 
-@needs_make
 def test_an_installation_that_failed_is_tried_again(checkout: Path) -> None:
     python = checkout / ".venv/bin/python"
     python.write_text(RECORDING_PYTHON + "exit 1\n")
@@ -184,7 +176,6 @@ def test_an_installation_that_failed_is_tried_again(checkout: Path) -> None:
     assert _calls(checkout) == ["install requirements.lock", "-m app"]
 
 
-@needs_make
 def test_without_a_usable_python_the_set_up_names_what_is_missing(checkout: Path) -> None:
     shutil.rmtree(checkout / ".venv")
     for name in ("python3", "python3.11"):

@@ -1,7 +1,6 @@
 """Every command of the READMEs and of the pages does what stands below it."""
 
 import re
-import shutil
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from tests.application import create_app
 from tests.command_line import ROOT, started
 from tests.docs.readme import PAGES, READMES, Reader, commands, steady, tool_folders, written_tools
+from tests.programs import require
 
 ENGLISH, CHINESE = (readme.read_text(encoding="utf-8") for readme in READMES)
 ENDPOINTS = (ROOT / "docs" / "endpoints.md").read_text(encoding="utf-8")
@@ -19,19 +19,17 @@ SHOWN = [(page, shown) for page in PAGES for shown in commands(page.read_text(en
 ANSWERED = [(page, shown) for page, shown in SHOWN if shown.answer]
 IDS = [f"{page.stem}-{shown.command[:60]}" for page, shown in ANSWERED]
 
-needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-
 
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What the commands print for a reader who types one after the other, with the pages' own tools added."""
+    require("curl")
     project = tmp_path_factory.mktemp("project")
     with started(cwd=project, TOOLS_PATH=str(written_tools(project, *PAGES))) as (_, base_url):
         reader = Reader(base_url, project)
         return [reader.run(shown.command) for _, shown in ANSWERED]
 
 
-@needs_curl
 @pytest.mark.parametrize("number", range(len(ANSWERED)), ids=IDS)
 def test_a_command_gives_the_answer_that_is_shown(number: int, printed: list[str]) -> None:
     assert steady(printed[number]) == steady(ANSWERED[number][1].answer)

@@ -13,7 +13,6 @@ from tests.players.openai_player import OpenAIPlayer
 from tests.players.otlp_receiver import OtlpReceiver
 from tests.players.redis_server import RedisServer
 from tests.serving import service
-from tests.state.conftest import needs_redis
 from tests.waiting import until
 from toolchat.service.observability.logs import JsonFormatter
 
@@ -152,7 +151,6 @@ async def _tells(client: httpx.AsyncClient, line: str) -> bool:
     return line in (await client.get("/metrics")).text
 
 
-@needs_redis
 @pytest.mark.slow
 async def test_each_operation_of_a_shared_store_is_a_span(player: OpenAIPlayer) -> None:
     async with OtlpReceiver() as receiver, RedisServer() as redis:

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from playwright.async_api import Browser, Page, async_playwright, expect
 
-from tests.browser import CHROMIUM, FLAGS
+from tests.browser import FLAGS
 from tests.command_line import ROOT, started
 from tests.pages.page import say
+from tests.programs import CHROMIUM, find
 
 __all__ = ["PICTURES", "take"]
 
@@ -88,7 +89,7 @@ async def take(browser: Browser, url: str, folder: Path) -> None:
 
 async def _main(folder: Path) -> None:
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        browser = await playwright.chromium.launch(executable_path=find(*CHROMIUM), args=FLAGS)
         with started("demo", cwd=ROOT) as (_, url):
             await take(browser, url.rstrip("/"), folder)
         await browser.close()

@@ -6,7 +6,6 @@ async with RedisServer() as server:
 """
 
 import asyncio
-import shutil
 import signal
 from types import TracebackType
 from typing import Self
@@ -14,16 +13,16 @@ from typing import Self
 from redis.asyncio import Redis
 
 from tests.ports import reserved
+from tests.programs import REDIS, require
 from tests.waiting import until
 
-__all__ = ["REDIS_SERVER", "RedisServer"]
-
-REDIS_SERVER = shutil.which("redis-server") or shutil.which("valkey-server")
-"""The program; ``None`` where it is not installed."""
+__all__ = ["RedisServer"]
 
 
 class RedisServer:
     """Keeps nothing on disk, and has the same port every time it is started.
+
+    A test is skipped where no such server is installed.
 
     Args:
         password: what clients have to give.
@@ -31,6 +30,7 @@ class RedisServer:
     """
 
     def __init__(self, password: str = "", *, options: list[str] | None = None) -> None:
+        self._program = require(*REDIS)
         self._reserved = reserved()  # also while the server is down
         self.port: int = self._reserved.getsockname()[1]
         self.url = f"redis://:{password}@127.0.0.1:{self.port}/0" if password else f"redis://127.0.0.1:{self.port}/0"
@@ -49,10 +49,9 @@ class RedisServer:
 
     async def start(self) -> None:
         """Start the server and wait until it answers."""
-        assert REDIS_SERVER, "redis-server is not installed"
         command = ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", *self._options]
         self._process = await asyncio.create_subprocess_exec(
-            REDIS_SERVER, *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
+            self._program, *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
         )
         await until(self._listens)
 

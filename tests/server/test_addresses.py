@@ -8,10 +8,8 @@ import pytest
 from tests.command_line import started
 from tests.players.redis_server import RedisServer
 from tests.serving import client_of
-from tests.sessions.replicas import needs_redis
 
 
-@needs_redis
 @pytest.mark.parametrize("workers", ["1", "2"])
 async def test_all_addresses_are_those_of_both_protocols(workers: str, tmp_path: Path) -> None:
     variables = {"SERVER_HOST": "::", "ALLOW_ANONYMOUS": "true", "CHAT_PROVIDER": "offline"}

@@ -3,7 +3,6 @@
 import configparser
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -15,13 +14,12 @@ import pytest
 
 from tests.command_line import LOG, ROOT, started
 from tests.players.redis_server import RedisServer
+from tests.programs import require
 from tests.serving import client_of
-from tests.sessions.replicas import needs_redis
 from tests.waiting import PATIENCE
 from toolchat.service.settings.service_settings import Settings
 
 UNIT = ROOT / "deploy/systemd/toolchat.service"
-ANALYZE = shutil.which("systemd-analyze")
 
 
 @pytest.fixture
@@ -52,7 +50,6 @@ async def test_a_process_reports_that_it_is_ready_and_that_it_stops(systemd: soc
     assert await reported(systemd, tmp_path, NOTIFY_SOCKET=systemd.getsockname()) == ["READY=1", "STOPPING=1"]
 
 
-@needs_redis
 async def test_several_workers_report_once(systemd: socket.socket, tmp_path: Path) -> None:
     async with RedisServer() as redis:
         variables = {"PYTHONHASHSEED": "0", "SERVER_WORKERS": "2", "REDIS_URL": redis.url}
@@ -86,15 +83,14 @@ def test_the_unit_waits_for_that_and_for_running_answers() -> None:
     assert int(unit["Service"]["TimeoutStopSec"]) >= Settings.model_fields["shutdown_timeout"].default + 10
 
 
-if ANALYZE:  # systemd-analyze is part of systemd, which a container for tests does not have
-
-    def test_systemd_itself_accepts_the_unit_and_its_sandbox(tmp_path: Path) -> None:
-        here = tmp_path / UNIT.name
-        here.write_text(UNIT.read_text().replace("/opt/toolchat/.venv/bin/python", sys.executable))
-        verified = subprocess.run(
-            [str(ANALYZE), "verify", "--man=no", here], capture_output=True, text=True, timeout=PATIENCE, check=False
-        )
-        assert (verified.returncode, verified.stderr) == (0, "")
-        security = [str(ANALYZE), "security", "--offline=yes", str(here)]
-        exposure = subprocess.run(security, capture_output=True, text=True, timeout=PATIENCE, check=False).stdout
-        assert float(re.findall(r"exposure level for toolchat.service: ([\d.]+)", exposure)[0]) < 2
+def test_systemd_itself_accepts_the_unit_and_its_sandbox(tmp_path: Path) -> None:
+    analyze = require("systemd-analyze")
+    here = tmp_path / UNIT.name
+    here.write_text(UNIT.read_text().replace("/opt/toolchat/.venv/bin/python", sys.executable))
+    verified = subprocess.run(
+        [analyze, "verify", "--man=no", here], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert (verified.returncode, verified.stderr) == (0, "")
+    security = [analyze, "security", "--offline=yes", str(here)]
+    exposure = subprocess.run(security, capture_output=True, text=True, timeout=PATIENCE, check=False).stdout
+    assert float(re.findall(r"exposure level for toolchat.service: ([\d.]+)", exposure)[0]) < 2

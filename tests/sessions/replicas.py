@@ -1,38 +1,27 @@
 """Several processes of the service behind nginx, as a team would run them."""
 
 import asyncio
-import os
 import re
-import shutil
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 from tests.command_line import environment
 from tests.forked import Forked
-from tests.players.redis_server import REDIS_SERVER
 from tests.ports import reserved
+from tests.programs import require
 from tests.waiting import PATIENCE, until
 
 __all__ = [
-    "NGINX",
     "Replica",
     "behind_nginx",
     "listens",
-    "needs_nginx",
-    "needs_redis",
     "replacement",
     "running_replicas",
 ]
 
-NGINX = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
-
-needs_redis = pytest.mark.skipif(REDIS_SERVER is None, reason="redis-server is not installed")
-needs_nginx = pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
 
 # Everything else is nginx's default: responses are buffered unless the service says otherwise.
 CONFIGURATION = """
@@ -98,10 +87,9 @@ async def replacement(replica: Replica, folder: Path, **variables: str) -> Repli
 @asynccontextmanager
 async def behind_nginx(replicas: Sequence[Replica], folder: Path) -> AsyncGenerator[str, None]:
     """Start nginx, which hands requests to the replicas in turns; gives its base URL."""
-    assert NGINX, "nginx is not installed"
     # One that could not be reached is tried again at once, and not, as is nginx's default, after ten seconds.
     servers = " ".join(f"server {each.url.removeprefix('http://')} max_fails=0;" for each in replicas)
-    command = [NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", "error.log"]
+    command = [require("nginx"), "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", "error.log"]
     with reserved() as holder:
         port: int = holder.getsockname()[1]
         (folder / "nginx.conf").write_text(CONFIGURATION.format(servers=servers, port=port))

@@ -16,10 +16,7 @@ from tests.players.redis_server import RedisServer
 from tests.serving import events_of
 from tests.sessions.conversing import conversation, metric
 from tests.sessions.deciding import LIGHTS, approve, lit, replicas, waiting
-from tests.sessions.replicas import needs_redis
 from tests.waiting import PATIENCE, until
-
-pytestmark = needs_redis
 
 
 async def test_a_paused_turn_resumes_at_another_replica_with_all_its_parts() -> None:

@@ -15,11 +15,9 @@ from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest
 from tests.players.redis_server import RedisServer
 from tests.serving import events_of, service
 from tests.sessions.conversing import EVENTS, JSON, GatedPlayer, ask, conversation, metric, reply, sociable
-from tests.sessions.replicas import needs_redis
 from tests.waiting import PATIENCE, least_time, until
 from toolchat.service.observability.logs import JsonFormatter
 
-pytestmark = needs_redis
 WARNING = "the state store cannot be used"
 
 

@@ -21,11 +21,9 @@ from tests.sessions.conversing import (
     reply,
     sociable,
 )
-from tests.sessions.replicas import Replica, behind_nginx, needs_nginx, needs_redis, running_replicas
+from tests.sessions.replicas import Replica, behind_nginx, running_replicas
 from tests.sessions.test_concurrent_questions import ROOM, assert_serial
 from tests.waiting import PATIENCE, until
-
-pytestmark = needs_redis
 
 
 @asynccontextmanager
@@ -105,7 +103,6 @@ def given(player: OpenAIPlayer) -> set[tuple[tuple[str, str], ...]]:
     }
 
 
-@needs_nginx
 async def test_chats_that_change_the_process_with_every_question_go_as_on_one(tmp_path: Path) -> None:
     # Through nginx to two processes by turns: the same answers, and the model is given the same.
     async with OpenAIPlayer(sociable) as one, service(OPENAI_BASE_URL=one.base_url) as client:
@@ -145,7 +142,6 @@ class HangingPlayer(GatedPlayer):
         return not self.gate.is_set()
 
 
-@needs_nginx
 async def test_a_process_that_is_killed_in_the_middle_of_a_turn_leaves_the_session_to_the_other(tmp_path: Path) -> None:
     # Events come through nginx while the model still writes; after the kill nothing of the turn is kept.
     #

@@ -10,10 +10,10 @@ from tests.players.openai_player import Answer, OpenAIPlayer
 from tests.players.redis_server import RedisServer
 from tests.serving import client_of
 from tests.sessions.conversing import ask, conversation, reply, sociable
-from tests.sessions.replicas import behind_nginx, needs_nginx, needs_redis, replacement, running_replicas
+from tests.sessions.replicas import behind_nginx, replacement, running_replicas
 from tests.waiting import until
 
-pytestmark = [needs_nginx, needs_redis, pytest.mark.slow(seconds=15)]
+pytestmark = pytest.mark.slow(seconds=15)
 
 REPLACEMENTS = 4
 CHATS = 4

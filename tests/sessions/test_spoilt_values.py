@@ -11,9 +11,8 @@ from tests.players.openai_player import OpenAIPlayer
 from tests.players.redis_server import RedisServer
 from tests.serving import service
 from tests.sessions.deciding import LIGHTS, approve, careful, waiting
-from tests.state.conftest import needs_redis
 
-pytestmark = [needs_redis, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 SPOILT = [
     '[[{"role":"user","text":5,"version":1}]]',

@@ -13,7 +13,6 @@ from tests.players.redis_server import RedisServer
 from tests.serving import service
 from tests.sessions.conversing import EVENTS, JSON, ask, conversation, faults, sociable
 from tests.sessions.deciding import approve, lit, waiting
-from tests.sessions.replicas import needs_redis
 from toolchat.chat.memory import ChatMemory, MemoryAdvisor
 from toolchat.chat.session_records import parse_turn_summary
 from toolchat.messages import AssistantMessage, ToolCall
@@ -45,7 +44,7 @@ async def talking(store: str, **variables: str) -> AsyncGenerator[tuple[httpx.As
         yield await stack.enter_async_context(service(OPENAI_BASE_URL=player.base_url, **variables)), player
 
 
-@pytest.mark.parametrize("store", ["memory", pytest.param("redis", marks=needs_redis)])
+@pytest.mark.parametrize("store", ["memory", "redis"])
 @pytest.mark.parametrize("rounds", ["false", "true"])
 async def test_a_turn_is_shown_with_the_calls_tokens_and_model_of_its_answer(store: str, rounds: str) -> None:
     # The second turn leaves the first one's trace as it was, and the model is given neither.

@@ -24,7 +24,6 @@ from tests.sessions.conversing import (
     reply,
     sociable,
 )
-from tests.sessions.replicas import needs_redis
 from tests.sessions.test_interrupted_turns import go_on
 from tests.waiting import until
 
@@ -123,7 +122,6 @@ async def test_an_approval_rejected_before_anything_ran_can_be_repeated(tmp_path
         assert (await client.post(path, json=decisions)).status_code == 404
 
 
-@needs_redis
 async def test_a_conversation_that_another_replica_forgot_is_not_brought_back_by_an_approval(tmp_path: Path) -> None:
     async with RedisServer() as redis, service_with_light(tmp_path, REDIS_URL=redis.url) as (client, player):
         with started(cwd=tmp_path, REDIS_URL=redis.url, CHAT_PROVIDER="offline") as (_, other):
@@ -135,7 +133,6 @@ async def test_a_conversation_that_another_replica_forgot_is_not_brought_back_by
             assert (refused.status_code, len(player.requests), await conversation(client)) == (404, 1, [])
 
 
-@needs_redis
 async def test_an_approval_during_a_store_outage_can_be_repeated(tmp_path: Path) -> None:
     async with RedisServer() as redis, service_with_light(tmp_path, REDIS_URL=redis.url) as (client, _):
         waiting = (await ask(client, "light", **JSON)).json()["approval"]

@@ -6,14 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.players.redis_server import REDIS_SERVER, RedisServer
+from tests.players.redis_server import RedisServer
 from tests.waiting import PATIENCE
 from toolchat.state.base import StateStore
 from toolchat.state.redis import RedisStateStore
 from toolchat.state.sqlite import SqliteStateStore
 from toolchat.state.sqlite_file import IN_MEMORY
-
-needs_redis = pytest.mark.skipif(REDIS_SERVER is None, reason="redis-server is not installed")
 
 OpenStore = Callable[..., Awaitable[RedisStateStore]]
 """Opens a store; its operations may take long unless a ``deadline`` is given."""
@@ -40,7 +38,7 @@ async def open_store(server: RedisServer) -> AsyncGenerator[OpenStore, None]:
         yield opened
 
 
-@pytest.fixture(params=["memory", "file", pytest.param("redis", marks=[needs_redis, pytest.mark.slow])])
+@pytest.fixture(params=["memory", "file", pytest.param("redis", marks=pytest.mark.slow)])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[StateStore, None]:
     """Each of the implementations."""
     if request.param != "redis":

@@ -9,14 +9,12 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from tests.players.redis_server import RedisServer
-from tests.state.conftest import OpenStore, needs_redis
+from tests.state.conftest import OpenStore
 from tests.state.outages import AWAY, BACK, answering, every_operation, reasons, recovered, refused
 from tests.waiting import least_time, until
 from toolchat.errors import StoreUnavailable
 from toolchat.state.locks import Locks
 from toolchat.state.redis import RedisStateStore
-
-pytestmark = needs_redis
 
 
 async def test_a_frozen_server_costs_half_a_second_once(server: RedisServer, open_store: OpenStore) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.players.redis_server import RedisServer
-from tests.state.conftest import OpenStore, needs_redis
+from tests.programs import REDIS, require
+from tests.state.conftest import OpenStore
 from tests.state.outages import AWAY, every_operation, recovered, refused
 from tests.waiting import PATIENCE, until
 from toolchat.errors import SessionBusy
@@ -16,7 +17,6 @@ from toolchat.state.base import Lock, LockLost
 from toolchat.state.locks import Locks
 from toolchat.state.redis import RedisStateStore
 
-pytestmark = needs_redis
 ROOT = Path(__file__).parent.parent.parent
 
 
@@ -211,6 +211,7 @@ async def test_closing_closes_every_connection(server: RedisServer) -> None:
 
 def test_a_program_that_used_the_store_ends_without_a_warning(tmp_path: Path) -> None:
     # Also when the server was away all the time.
+    require(*REDIS)
     program = """
 import asyncio
 from toolchat.state.redis import RedisStateStore

@@ -11,7 +11,6 @@ import pytest
 from tests.command_line import LOG, with_tools
 from tests.players.redis_server import RedisServer
 from tests.server.paced_model import PacedModel
-from tests.sessions.replicas import needs_redis
 from tests.waiting import until
 from tests.workers.several import (
     ANSWER,
@@ -24,8 +23,6 @@ from tests.workers.several import (
     streams_at_all,
     workers,
 )
-
-pytestmark = needs_redis
 
 REPLACEMENTS = "toolchat_worker_replacements_total"
 LIMIT = "5"

@@ -17,7 +17,6 @@ from tests.server.paced_model import PacedModel
 from tests.server.raw_client import connected
 from tests.server.test_draining import not_ready_any_more
 from tests.serving import client_of
-from tests.sessions.replicas import needs_redis
 from tests.waiting import PATIENCE, until
 from tests.workers.several import (
     ANSWER,
@@ -73,9 +72,6 @@ def test_an_option_of_the_server_is_refused_by_other_commands(typed: list[str], 
 def test_a_demonstration_is_one_process_whatever_is_set(tmp_path: Path) -> None:
     with started("demo", cwd=tmp_path, SERVER_WORKERS="3") as (process, _):
         assert psutil.Process(process.pid).children() == []
-
-
-pytestmark = needs_redis
 
 
 async def test_concurrent_connections_are_distributed_over_all_workers(service: Service) -> None:

@@ -12,12 +12,10 @@ from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, Scr
 from tests.players.redis_server import RedisServer
 from tests.serving import client_of, events_of, service
 from tests.sessions.conversing import metric
-from tests.sessions.replicas import needs_redis, running_replicas
+from tests.sessions.replicas import running_replicas
 from tests.tools.alarms.asking import alarm_at, alarms, key
 from tests.tools.examples.asking import SAID
 from tests.waiting import until
-
-pytestmark = needs_redis
 
 
 def obedient(request: PlayedRequest) -> Answer:

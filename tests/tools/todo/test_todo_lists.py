@@ -11,7 +11,7 @@ from app.tools.todo.lists import TodoLists
 from tests.application import read_configuration
 from tests.chat.played import JSON, asks, clock, says, turns, update
 from tests.players.openai_player import OpenAIPlayer
-from tests.players.redis_server import REDIS_SERVER, RedisServer
+from tests.players.redis_server import RedisServer
 from tests.serving import service
 from tests.tools.todo.caller import Caller
 from toolchat.service.composition.lifespan import open_service
@@ -181,7 +181,6 @@ async def test_without_the_store_the_list_is_503_and_not_empty() -> None:
         assert int(each.headers["retry-after"]) >= 1
 
 
-@pytest.mark.skipif(REDIS_SERVER is None, reason="redis-server is not installed")
 async def test_replicas_share_the_lists_and_the_rounds_since_the_last_update() -> None:
     # The list is written by one service and read from another; the reminder comes after rounds on both.
     rounds = [asks(clock(f"Etc/GMT+{n}")) for n in range(3)]

@@ -13,7 +13,7 @@ from tests.waiting import PATIENCE
 ROOT = Path(__file__).parents[2]
 
 OPTIONS = [
-    *("-ra", "-p", "tests.no_skips", "-p", "no:cacheprovider", "--continue-on-collection-errors"),
+    *("-p", "tests.skips", "-p", "no:cacheprovider", "--continue-on-collection-errors"),
     *("-p", "xdist.plugin", "-n", "1"),
 ]
 

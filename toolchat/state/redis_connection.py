@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from inspect import signature
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,7 +19,6 @@ from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError, ResponseError
-from redis.maint_notifications import MaintNotificationsConfig
 
 import toolchat.instruments as instruments
 from toolchat.errors import StoreUnavailable
@@ -259,13 +259,13 @@ class _Deadline:
 
 def _concerns_one_key(reason: str, error: Exception) -> bool:
     """Whether an error concerns the stored value only: it has a foreign type, or is no number. The server works."""
-    return reason == "WRONGTYPE" or (reason == "ERR" and "user_script" in str(error))
+    return reason == "WRONGTYPE" or "user_script" in str(error)
 
 
 def _reason(error: Exception) -> str:
     """The code of an error reply, such as ``READONLY``, or the type of the exception; never text with a password."""
-    if isinstance(error, RedisError) and error.status_code:
-        return error.status_code
+    if code := getattr(error, "status_code", None):  # since 7.0
+        return str(code)
     refusal = re.match(r"[A-Z]{2,30}\b", str(error)) if isinstance(error, ResponseError) else None
     # The library has one error for a refused connection and an unknown host; its context tells them apart.
     cause = error.__context__ if isinstance(error.__context__, OSError) else error
@@ -280,8 +280,7 @@ def _pool(url: str) -> ConnectionPool:
         "retry": Retry(NoBackoff(), 0),
         "health_check_interval": 0,
         "decode_responses": False,
-        "driver_info": None,  # two commands fewer for each connection
-        "maint_notifications_config": MaintNotificationsConfig(enabled=False),
+        **_without_announcements(),
     }
     try:
         _check_password(url)
@@ -291,6 +290,18 @@ def _pool(url: str) -> ConnectionPool:
     except (RedisError, TypeError, ValueError):
         raise ValueError("the URL of Redis cannot be used") from None
     return pool
+
+
+def _without_announcements() -> dict[str, Any]:
+    """Switch off what the library sends on each new connection, by the options that its version knows."""
+    known = signature(AbstractConnection.__init__).parameters
+    names = ["driver_info"] if "driver_info" in known else ["lib_name", "lib_version"]
+    options: dict[str, Any] = dict.fromkeys(names)
+    if "maint_notifications_config" in known:
+        from redis.maint_notifications import MaintNotificationsConfig
+
+        options["maint_notifications_config"] = MaintNotificationsConfig(enabled=False)
+    return options
 
 
 def _check_password(url: str) -> None:

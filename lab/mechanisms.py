@@ -127,7 +127,7 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
         ("time for a client to read", "elif now - self._stalled_since >= self._watch.write_timeout:", "elif False:",
          "a-slow-reader-is-hung-up-on"),
     ],
-    "toolchat/service/server/connection_limit.py": [
+    "toolchat/service/server/client_limits.py": [
         ("limit of connections", "if connections <= self.max_connections:", "if True:",
          "open-files-used-up used-up-files-are-told-once"),
     ],

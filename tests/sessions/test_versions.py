@@ -17,7 +17,7 @@ from tests.sessions import older_version
 from tests.sessions.deciding import LIGHTS, approve
 from tests.sessions.older_version import CALLER, VARIABLES, Left, Model, ask, complete, leave, run, set_alarm
 from tests.sessions.replicas import needs_redis
-from toolchat.state.versions import RECORD_VERSION
+from toolchat.state.base import RECORD_VERSION
 
 pytestmark = needs_redis
 

@@ -21,7 +21,7 @@ from toolchat.messages import (
     sendable,
 )
 from toolchat.models.base import ChatResponse
-from toolchat.state.versions import RECORD_VERSION, check_version
+from toolchat.state.base import RECORD_VERSION, check_version
 from toolchat.tool_calling.events import ToolCallFinished, parse_arguments
 from toolchat.tool_calling.results import shorten
 

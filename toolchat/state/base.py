@@ -4,7 +4,9 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-from typing import Any
+from typing import Annotated, Any, Final
+
+from pydantic import AfterValidator
 
 from toolchat.errors import StoreUnavailable
 from toolchat.messages import immutable
@@ -140,3 +142,26 @@ class StateStore(ABC):
 
     async def aclose(self) -> None:  # noqa: B027
         """Close the connections."""
+
+
+RECORD_VERSION: Final = 2
+"""The version that is written.
+
+Raise it if an older process would misread the new records, and still read those of the version before. A new field
+that older processes may ignore does not need it. Version 1, of 0.1.0, has no number.
+"""
+
+
+def check_version(version: int) -> int:
+    """Check that this process can read a record.
+
+    Raises:
+        StoreUnavailable: a newer process wrote it; a retry may reach that one.
+    """
+    if version > RECORD_VERSION:
+        raise StoreUnavailable("a newer version of the service stored this; only that version reads it", retry_after=1)
+    return version
+
+
+RecordVersion = Annotated[int, AfterValidator(check_version)]
+"""The type of a record's field ``version``."""

@@ -25,9 +25,8 @@ from pydantic_core import PydanticUndefined, core_schema, to_jsonable_python
 from toolchat.tool_calling.argument_repair import MEMBER_NAMES
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.input_validation import Binding, BoundParameter, ToolInput
-from toolchat.tool_calling.json_schema import Schema, map_subschemas
+from toolchat.tool_calling.json_schema import Schema, map_subschemas, schema_validator
 from toolchat.tool_calling.results import ToolAnswer
-from toolchat.tool_calling.schema_validator import schema_validator
 from toolchat.tool_calling.signature import Signature, read_signature
 
 

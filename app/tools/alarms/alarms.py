@@ -15,9 +15,8 @@ from toolchat.messages import AssistantMessage, Usage
 from toolchat.models.base import ChatResponse
 from toolchat.service.api.idempotency import IdempotencyStore, IdempotentRequest
 from toolchat.service.observability.logs import hashed
-from toolchat.state.base import Lock, LockLost, StateStore, decoding
+from toolchat.state.base import RECORD_VERSION, Lock, LockLost, RecordVersion, StateStore, decoding
 from toolchat.state.locks import Locks
-from toolchat.state.versions import RECORD_VERSION, RecordVersion
 from toolchat.tool_calling.caller import current_client_key
 from toolchat.tool_calling.errors import ToolExecutionError
 

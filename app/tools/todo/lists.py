@@ -9,8 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 
 from toolchat.service.api.conversation_state import ConversationState
 from toolchat.service.settings.service_settings import Settings
-from toolchat.state.base import StateStore
-from toolchat.state.versions import RECORD_VERSION, RecordVersion
+from toolchat.state.base import RECORD_VERSION, RecordVersion, StateStore
 from toolchat.tool_calling.errors import ToolExecutionError
 
 MAX_TODOS = 20

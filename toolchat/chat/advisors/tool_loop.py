@@ -17,8 +17,7 @@ from toolchat.messages import (
     split_answered,
 )
 from toolchat.models.base import CUT, ChatModel, ChatResponse, EmitModelEvent, Prompt, TextDelta
-from toolchat.tool_calling.approval import needs_approval
-from toolchat.tool_calling.callback import ToolSet
+from toolchat.tool_calling.callback import ToolSet, needs_approval
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.events import ToolCallFinished, discard_event

@@ -18,12 +18,11 @@ from toolchat.service.mcp_client.foreign_tools import RemoteToolCallback
 from toolchat.service.mcp_client.results import MCP_RESULT
 from toolchat.service.protocols.mcp_server.calls import Call, Context, Result, takes_any_structure, text_block
 from toolchat.service.protocols.mcp_server.consent import check_can_ask, require_consent
-from toolchat.tool_calling.approval import needs_approval
-from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.callback import ToolCallback, needs_approval
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.definition import ToolMetadata
-from toolchat.tool_calling.schema_validator import schema_validator
+from toolchat.tool_calling.json_schema import schema_validator
 
 
 def list_tools(service: ServiceState, ask: Result, *, takes_any: bool) -> list[Result]:

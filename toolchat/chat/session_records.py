@@ -40,12 +40,7 @@ def dump_turn(messages: Sequence[Message], summary: str, identifier: str = "") -
 
 
 def load_turn(records: Sequence[Mapping[str, Any]]) -> tuple[tuple[Message, ...], str]:
-    """The messages and the summary of a turn from :func:`dump_turn`.
-
-    Raises:
-        LookupError, TypeError: the records have another format.
-        StoreUnavailable: a newer version of the service stored them.
-    """
+    """The messages and the summary of a turn; ``LookupError`` or ``TypeError`` if the records have another format."""
     check_version(records[-1].get("version", 1))
     messages, summary = from_records(records), records[-1].get("trace", "")
     if not isinstance(summary, str):
@@ -59,11 +54,7 @@ def to_records(messages: Sequence[Message]) -> list[dict[str, Any]]:
 
 
 def from_records(records: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
-    """The messages from :func:`to_records`.
-
-    Raises:
-        KeyError, TypeError: the records have another format.
-    """
+    """The messages from :func:`to_records`."""
     return tuple(map(_message, records))
 
 

@@ -46,14 +46,7 @@ def shared_client_key() -> str:
 
 @contextmanager
 def decoding(fault: str) -> Generator[None, None, None]:
-    """Decode a stored value within the block; another program may have overwritten it.
-
-    Args:
-        fault: the message of the error.
-
-    Raises:
-        StoreUnavailable: the value cannot be decoded.
-    """
+    """Decode a stored value within the block; another program may have overwritten it."""
     try:
         yield
     except (ValueError, LookupError, TypeError, AttributeError) as error:
@@ -153,11 +146,7 @@ that older processes may ignore does not need it. Version 1, of 0.1.0, has no nu
 
 
 def check_version(version: int) -> int:
-    """Check that this process can read a record.
-
-    Raises:
-        StoreUnavailable: a newer process wrote it; a retry may reach that one.
-    """
+    """Check that this process can read a record."""
     if version > RECORD_VERSION:
         raise StoreUnavailable("a newer version of the service stored this; only that version reads it", retry_after=1)
     return version

@@ -56,9 +56,6 @@ def open_database(
         busy_seconds: seconds that a statement waits for another process that writes.
         synchronous: whether a commit waits for the disk.
         thorough: whether every page is read to find damage.
-
-    Raises:
-        ConfigurationError: the file cannot be opened, or a later version has written it.
     """
     if path == IN_MEMORY:
         return _connect(path)
@@ -100,9 +97,6 @@ def checkpoint(path: str) -> None:
     """Move what has been committed from the log into the file, which waits for the disk.
 
     Nothing else waits for it, unless the log has become long since it was always in use.
-
-    Raises:
-        sqlite3.Error: the file cannot be written; the log keeps everything.
     """
     with closing(sqlite3.connect(path, timeout=_READERS_SECONDS)) as database:
         [_, pages, _] = database.execute(_MOVE).fetchone()
@@ -115,11 +109,7 @@ def checkpoint(path: str) -> None:
 
 
 def vacuum(path: str) -> None:
-    """Write a file anew without its unused space.
-
-    Raises:
-        sqlite3.Error: another process uses it all the time, or the disk has no room for a second copy.
-    """
+    """Write a file anew without its unused space."""
     with closing(sqlite3.connect(path, timeout=_OPENING_SECONDS, isolation_level=None)) as database:
         database.execute("VACUUM")
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -169,11 +159,7 @@ def _connect(path: str) -> sqlite3.Connection:
 
 
 def _check(database: sqlite3.Connection) -> None:
-    """Read every page.
-
-    Raises:
-        sqlite3.DatabaseError: one is damaged; the database is closed.
-    """
+    """Read every page."""
     [found] = database.execute("PRAGMA quick_check(1)").fetchone()
     if found != "ok":
         database.close()

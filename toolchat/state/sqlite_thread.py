@@ -37,12 +37,7 @@ class WritingThread:
     async def run(self, function: Callable[[], T], undo: Callable[[T], None] | None = None) -> T:
         """Run a function in a transaction. If it raises an error of its own, it must not have written before.
 
-        Args:
-            function: uses the connection.
-            undo: is called with the result if the caller has been cancelled in the meantime.
-
-        Raises:
-            sqlite3.Error: nothing was committed.
+        ``undo`` is called with the result if the caller has been cancelled in the meantime.
         """
         operation = _Operation(asyncio.get_running_loop(), function, undo)
         self._waiting.put(operation)
@@ -125,11 +120,7 @@ class _Failure:
 
 
 def transact(database: sqlite3.Connection, function: Callable[[], T]) -> T:
-    """Run a function in a transaction.
-
-    Raises:
-        sqlite3.Error: nothing was committed.
-    """
+    """Run a function in a transaction."""
     database.execute("BEGIN IMMEDIATE")
     try:
         result = function()

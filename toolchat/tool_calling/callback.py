@@ -115,11 +115,7 @@ class ToolSet(tuple[ToolCallback, ...]):
 
     @classmethod
     def unique(cls, tools: Iterable[ToolCallback]) -> Self:
-        """The set of these tools; a tool that occurs twice counts once.
-
-        Raises:
-            ToolDefinitionError: two tools have the same name.
-        """
+        """The set of these tools; a tool that occurs twice counts once."""
         found: dict[str, ToolCallback] = {}
         for tool in tools:
             if (other := found.setdefault(tool.definition.name, tool)) is not tool:

@@ -74,11 +74,7 @@ class _ErrorText(ToolExecutionError):
 
 
 def check_processor(processor: object) -> None:
-    """Reject an object that cannot process exceptions, before a tool fails.
-
-    Raises:
-        TypeError: it has no method ``process`` that takes an exception and the tool's name and is not a coroutine.
-    """
+    """Reject an object that cannot process exceptions, before a tool fails."""
     process = getattr(processor, "process", None)
     try:
         inspect.signature(process).bind(Exception(), "")  # type: ignore[arg-type]

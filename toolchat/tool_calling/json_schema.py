@@ -20,15 +20,7 @@ _MAX_DEPTH = 20
 
 
 def resolve(reference: str, root: Schema) -> Any:
-    """Find the part of a schema that a reference such as ``#/$defs/Place`` points to (RFC 6901).
-
-    Args:
-        reference: the value of ``$ref``.
-        root: the whole schema.
-
-    Raises:
-        LookupError: the reference leads out of the schema, or nowhere.
-    """
+    """Find the part of a schema that a reference such as ``#/$defs/Place`` points to (RFC 6901), or raise ``LookupError``."""
     if not reference.startswith("#"):
         raise LookupError(f"{reference} is in another document")
     target: Any = root
@@ -46,11 +38,6 @@ def alternatives(schema: Any, root: Schema, depth: int = 0) -> Iterator[Schema]:
 
     ``{"anyOf": [{"$ref": "#/$defs/Place"}, {"type": "null"}]}`` has the alternatives ``Place`` and ``null``. A schema
     without a union is its only alternative; one that cannot be resolved is empty, and so allows everything.
-
-    Args:
-        schema: a schema within the root.
-        root: the whole schema, for references.
-        depth: references and unions followed so far.
     """
     schema = schema if isinstance(schema, Mapping) and depth < _MAX_DEPTH else {}
     if "$ref" in schema:
@@ -67,12 +54,7 @@ def alternatives(schema: Any, root: Schema, depth: int = 0) -> Iterator[Schema]:
 
 
 def map_subschemas(schema: Schema, change: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
-    """Apply a change to every schema within a schema, innermost first, and last to the schema itself.
-
-    Args:
-        schema: left as it is.
-        change: receives a copy of each schema, whose own parts have been changed already.
-    """
+    """Apply a change to a copy of every schema within a schema, innermost first, and last to the schema itself."""
 
     def changed(value: Any) -> Any:
         return map_subschemas(value, change) if isinstance(value, Mapping) else value
@@ -93,10 +75,6 @@ def schema_validator(schema: Schema) -> SchemaValidator:
     Types, constants, bounds, patterns, properties, items, references and unions are validated. Other keywords, such as
     ``format``, ``not`` or ``uniqueItems``, are for the model only. A property that is named by no keyword but a pattern
     may fit any pattern's schema, or that of ``additionalProperties``.
-
-    Raises:
-        SchemaError: a keyword has an invalid value.
-        LookupError: a reference has no target, or a type is unknown.
     """
     translation = _Translation(schema)
     core = translation.translate({"type": "object", **schema})

@@ -70,12 +70,7 @@ class Signature:
 
 
 def read_signature(function: Callable[..., Any], tool: str) -> Signature:
-    """Read a function, a bound method or a callable object.
-
-    Raises:
-        ToolDefinitionError: a type cannot be read, two parameters take the :class:`ToolContext`, or the function
-            returns an iterator.
-    """
+    """Read a function, a bound method or a callable object."""
     innermost = called_function(function)
     called = innermost if inspect.isroutine(innermost) else type(innermost).__call__
     if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):

@@ -197,18 +197,7 @@ class Run:
 def decide(
     response: ChatResponse, state: LoopState, is_eligible: ToolExecutionEligibility, guarded: Collection[str] = ()
 ) -> Run | None:
-    """Decide which calls of a response run; ``None``: the response is the turn's answer. Changes nothing.
-
-    Args:
-        response: the response of the model.
-        state: the state of the loop.
-        is_eligible: decides whether the service runs calls.
-        guarded: the ids of the calls that need approval.
-
-    Raises:
-        UpstreamInvalid, ContentFiltered: the response has neither text nor a call.
-        ToolLoop: the model called tools although it was offered none.
-    """
+    """Decide which calls of a response run; ``None``: the response is the turn's answer. Changes nothing."""
     calls = response.message.tool_calls
     if not calls:
         _check_not_empty(response)

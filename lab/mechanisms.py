@@ -58,7 +58,7 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
         ("lock of a session in a file", "if until is not None and until > now:", "if False:",
          "one-session-in-a-file-by-many-at-once"),
     ],
-    "toolchat/state/sqlite_thread.py": [
+    "toolchat/state/sqlite_file.py": [
         ("commit to the file before the answer", 'database.execute("COMMIT")', 'database.execute("ROLLBACK")',
          "a-process-killed-with-its-file"),
     ],

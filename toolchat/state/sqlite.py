@@ -18,8 +18,15 @@ import toolchat.instruments as instruments
 from toolchat.errors import StoreUnavailable
 from toolchat.state.base import Lock, LockLost, StateStore, StoredRecord, shared_client_key
 from toolchat.state.eviction import evict
-from toolchat.state.sqlite_file import IN_MEMORY, checkpoint, identity, open_database, open_reader, vacuum
-from toolchat.state.sqlite_thread import WritingThread
+from toolchat.state.sqlite_file import (
+    IN_MEMORY,
+    WritingThread,
+    checkpoint,
+    identity,
+    open_database,
+    open_reader,
+    vacuum,
+)
 
 _FENCE_SECONDS: Final = 86_400.0
 """Seconds for which an expired lock is remembered: its holder may still write if no other has taken the lock."""

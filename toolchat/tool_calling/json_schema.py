@@ -20,7 +20,7 @@ _MAX_DEPTH = 20
 
 
 def resolve(reference: str, root: Schema) -> Any:
-    """Find the part of a schema that a reference such as ``#/$defs/Place`` points to (RFC 6901), or raise ``LookupError``."""
+    """The part of a schema to which a reference such as ``#/$defs/Place`` points (RFC 6901); else ``LookupError``."""
     if not reference.startswith("#"):
         raise LookupError(f"{reference} is in another document")
     target: Any = root

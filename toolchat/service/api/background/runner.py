@@ -151,7 +151,7 @@ class BackgroundRunner:
         self._alive_until = began + _SURELY_ALIVE_SECONDS
 
     async def _register(self, instead_of: str = "") -> None:
-        """Store the list, and this process among all that have one; ``instead_of`` one that died, with its questions."""
+        """Store the list, and this process among all that have one; ``instead_of`` one that died, with its list."""
         try:
             async with self._locks.hold(_PROCESSES) as lock:
                 names = _names(lock.value)

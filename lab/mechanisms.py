@@ -61,8 +61,6 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
     "toolchat/state/sqlite_file.py": [
         ("commit to the file before the answer", 'database.execute("COMMIT")', 'database.execute("ROLLBACK")',
          "a-process-killed-with-its-file"),
-    ],
-    "toolchat/state/sqlite_file.py": [
         ("wait for another process that writes to the file", "round(1000 * busy_seconds)", "0",
          "a-file-whose-writes-are-slow"),
     ],

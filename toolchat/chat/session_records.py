@@ -155,11 +155,10 @@ def parse_turn_summary(text: str) -> dict[str, Any]:
     try:
         summary: dict[str, Any] = dict(from_json(text)) if text else {}
         if "tool_calls" in summary:
-            summary["tool_calls"] = [each | {"arguments": _parsed_arguments(each)} for each in summary["tool_calls"]]
+            summary["tool_calls"] = [
+                each | {"arguments": parse_arguments(ToolCall(each["id"], each["name"], each["arguments"]))}
+                for each in summary["tool_calls"]
+            ]
     except (ValueError, LookupError, TypeError):  # another program has overwritten it
         return {}
     return summary
-
-
-def _parsed_arguments(record: Mapping[str, Any]) -> Any:
-    return parse_arguments(ToolCall(record["id"], record["name"], record["arguments"]))

@@ -200,7 +200,7 @@ class SqliteStateStore(StateStore):
         statement = "SELECT key, value, expires, client FROM entries WHERE expires > ? AND kind != 'quota' ORDER BY id"
         try:
             for key, value, expires, client_key in database.execute(statement, (self._now(),)):
-                yield StoredRecord(_decoded(key), value, expires + monotonic, client_key)
+                yield StoredRecord(key.decode(errors="surrogatepass"), value, expires + monotonic, client_key)
         except sqlite3.Error as error:
             raise StoreUnavailable(f"the state store cannot be read: {error}") from None
 
@@ -357,10 +357,6 @@ def _encoded(key: str) -> bytearray:
     # Not every key is valid text: a client may have sent half of a character. A bytearray, because sqlite3 looks for an
     # adapter of every ``bytes``, which takes longer than the copy.
     return bytearray(key, "utf-8", "surrogatepass")
-
-
-def _decoded(name: bytes) -> str:
-    return name.decode(errors="surrogatepass")
 
 
 def _kind(key: str) -> str:

@@ -1,4 +1,4 @@
-"""The file of the SQLite store: its schema, its opening, and what is done about a file that cannot be used; and its thread."""
+"""The file of the SQLite store: its schema, opening, checks and repairs, and the thread that writes to it."""
 
 import asyncio
 import fcntl

@@ -85,7 +85,7 @@ def read_signature(function: Callable[..., Any], tool: str) -> Signature:
         hints,
         (called, innermost),
         context.name if context else None,
-        "return" in hints and _returns_none(hints["return"]),
+        "return" in hints and _returned(hints["return"]) in (None, NoneType),
     )
 
 
@@ -117,10 +117,6 @@ def _is_context(hint: Any) -> bool:
         others = [each for each in get_args(hint) if each is not NoneType]
         return len(others) == 1 and _is_context(others[0])
     return (origin or hint) is ToolContext
-
-
-def _returns_none(hint: Any) -> bool:
-    return _returned(hint) in (None, NoneType)
 
 
 def _is_iterator(hint: Any) -> bool:

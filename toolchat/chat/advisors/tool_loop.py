@@ -86,7 +86,8 @@ class ToolCallingAdvisor(Advisor):
             finished = await self._execute(run, response.message, state, chain, emit)
             state.executions += finished
             if run.is_whole_message and is_direct(finished):  # the results are the answer as they are
-                answer = state.finish(_direct_answer(response, finished))
+                text = AssistantMessage("\n\n".join(each.whole_result for each in finished))
+                answer = state.finish(ChatResponse(text, "return_direct", response.usage, response.model))
                 await emit(TextDelta(answer.message.text))
                 return answer
             state.apply_results(response.message, finished, self._max_rounds)
@@ -310,11 +311,6 @@ def _needs_approval() -> ToolExecutionError:
 
 def _is_refused(execution: ToolCallFinished) -> bool:
     return execution.error_kind in ("limit", "repeated-call")
-
-
-def _direct_answer(response: ChatResponse, finished: Sequence[ToolCallFinished]) -> ChatResponse:
-    text = "\n\n".join(each.whole_result for each in finished)
-    return ChatResponse(AssistantMessage(text), "return_direct", response.usage, response.model)
 
 
 def _check_not_empty(response: ChatResponse) -> None:

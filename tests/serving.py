@@ -16,8 +16,7 @@ from tests.application import create_app, read_configuration
 from tests.waiting import PATIENCE
 from toolchat.service.composition.configuration import Configuration
 from toolchat.service.server.runner import server_config
-from toolchat.service.settings.service_settings import Settings
-from toolchat.service.settings.tuning import Tuning
+from toolchat.service.settings.service_settings import Settings, Tuning
 from toolchat.service.tool_modules.discovery import ConfiguredModule, discover
 
 __all__ = ["Event", "client_of", "configured", "events_of", "running", "service", "serving"]

@@ -63,10 +63,15 @@ from toolchat.models.dashscope.model import DashScopeChatModel as DashScopeChatM
 from toolchat.models.fallbacks import FallbackChatModel as FallbackChatModel
 from toolchat.models.openai.model import OpenAICompatibleChatModel as OpenAICompatibleChatModel
 from toolchat.models.resilience import ResilientChatModel as ResilientChatModel, RetryPolicy as RetryPolicy
-from toolchat.state.base import Lock as Lock, LockLost as LockLost, StateStore as StateStore
+from toolchat.state.base import (
+    RECORD_VERSION as RECORD_VERSION,
+    Lock as Lock,
+    LockLost as LockLost,
+    RecordVersion as RecordVersion,
+    StateStore as StateStore,
+)
 from toolchat.state.locks import Locks as Locks
 from toolchat.state.sqlite import SqliteStateStore as SqliteStateStore
-from toolchat.state.versions import RECORD_VERSION as RECORD_VERSION, RecordVersion as RecordVersion
 from toolchat.tool_calling.callback import (
     ClientToolCallback as ClientToolCallback,
     DelegatingToolCallbackResolver as DelegatingToolCallbackResolver,

@@ -18,7 +18,7 @@ from tests.server.raw_client import EVENTS, RawClient, connected
 from tests.server.watching import assert_nothing_was_reported, in_flight, is_served, outcomes
 from tests.serving import service
 from tests.waiting import PATIENCE, least_time, until
-from toolchat.service.settings.tuning import Tuning
+from toolchat.service.settings.service_settings import Tuning
 
 JSON = "application/json"
 MEBIBYTE = 2**20

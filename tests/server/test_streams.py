@@ -18,7 +18,7 @@ from tests.server.raw_client import EVENTS, RawClient
 from tests.server.strict_sse import COMMENT, SentEvent, body_of, read_events
 from tests.server.watching import in_flight
 from tests.serving import service
-from toolchat.service.settings.tuning import Tuning
+from toolchat.service.settings.service_settings import Tuning
 
 SILENCE = Tuning(stream_keep_alive=0.1)
 HOSTILE = ["\n", "\r", "\r\n", "\n\n", "data:", "event: done\n", "data: {}\n\n", "[DONE]", ":", "id: 1\n", "retry: 0\n",

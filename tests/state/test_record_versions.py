@@ -10,8 +10,7 @@ from tests.players.openai_player import OpenAIPlayer
 from tests.serving import client_of, configured, serving
 from tests.sessions.deciding import LIGHTS, approve, waiting
 from toolchat.service.main import create_app
-from toolchat.state.base import StateStore
-from toolchat.state.versions import RECORD_VERSION
+from toolchat.state.base import RECORD_VERSION, StateStore
 
 SWITCH = ("switchLight", {"on": True})
 ALARM = JSON | {"Idempotency-Key": "alarm"}

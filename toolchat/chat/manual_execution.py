@@ -37,15 +37,6 @@ def manual_request(
     It looks like a turn that paused for this call and was approved, so that the call passes the same loop, limits and
     advisors as a model's call. Advisors around the loop see a request without messages; the response is useful for its
     ``executions`` only.
-
-    Args:
-        client: its advisors, the tool loop among them, run the call; its model is not called.
-        tool: the tool.
-        arguments: the call's arguments as an object.
-        context: values for the tool, hidden from the model.
-
-    Raises:
-        ValidationFailed: the arguments do not fit the tool's schema; the detail is the error that a model would get.
     """
     call = ToolCall(f"run_{secrets.token_hex(8)}", tool.definition.name, _checked(tool, arguments))
     values = client.default_context.with_values(context or {})

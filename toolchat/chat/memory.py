@@ -306,16 +306,12 @@ class MemoryAdvisor(Advisor):
             turn = opened.replacing(request.context.get(REPLACED_TURNS, 0), identifier)
             begin, request = _with_history(request, turn)
             response = await chain.proceed(request, emit)
-            if _is_storable(response):
+            if not response.has_tool_calls and response.finish_reason != "content_filter":
                 duration = (time.perf_counter() - began) * 1000
                 summary = turn_summary(response, chain.model.provider, duration)
                 messages = (*response.history[begin:], response.message)
                 await turn.save(messages, summary, identifier)
             return response
-
-
-def _is_storable(response: ChatResponse) -> bool:
-    return not response.has_tool_calls and response.finish_reason != "content_filter"
 
 
 def _with_history(request: ChatRequest, turn: OpenTurn) -> tuple[int, ChatRequest]:

@@ -27,13 +27,8 @@ class CircuitBreaker:
     the circuit closes, else it stays open for another pause. A cancelled request counts neither way.
 
     Args:
-        upstream: the name in errors and metrics.
         failures: consecutive failures that open the circuit; 0: it never opens.
         pause: seconds before a trial request.
-        clock: a monotonic clock.
-
-    Raises:
-        UpstreamUnavailable: on entry, while the circuit is open.
     """
 
     def __init__(

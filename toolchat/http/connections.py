@@ -113,11 +113,7 @@ def resolve(origin: Origin) -> Lookup:
 async def connect(
     connection: Connection, origin: Origin, addresses: Sequence[AddrInfoType], tls: ssl.SSLContext | None
 ) -> None:
-    """Connect to the first address that answers; a slow one does not hold up the next (Happy Eyeballs, RFC 8305).
-
-    Raises:
-        OSError, RuntimeError: no address answers, or the upstream's certificate is not valid.
-    """
+    """Connect to the first address that answers; a slow one does not hold up the next (Happy Eyeballs, RFC 8305)."""
     loop = asyncio.get_running_loop()
     found = await start_connection(addresses, happy_eyeballs_delay=0.25, loop=loop)
     try:

@@ -59,9 +59,6 @@ def build_request(
         headers: additional headers; framing headers and ``Accept-Encoding`` are ignored, since they are set here.
         params: added to the URL's query.
         data: the body, whole or in pieces; a mapping is sent as a form.
-
-    Raises:
-        ValueError: the URL, the method or a header cannot be sent.
     """
     fields = tuple(headers.items()) if headers else ()
     if isinstance(data, Mapping):

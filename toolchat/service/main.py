@@ -31,9 +31,9 @@ from toolchat.service.composition.lifespan import open_service
 from toolchat.service.observability.tracing import traced
 from toolchat.service.pages.documentation import add_documentation
 from toolchat.service.pages.openapi import DESCRIPTION, document_api, operation_id
-from toolchat.service.protocols.ai_sdk import AI_SDK
-from toolchat.service.protocols.mcp_server import MCP
-from toolchat.service.protocols.openai import OPENAI
+from toolchat.service.protocols.ai_sdk.routes import AI_SDK
+from toolchat.service.protocols.mcp_server.routes import MCP
+from toolchat.service.protocols.openai.routes import OPENAI
 from toolchat.service.tool_modules.discovery import ConfiguredModule
 from toolchat.state.base import StateStore
 

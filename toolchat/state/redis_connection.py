@@ -34,11 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 class Script:
-    """A Lua script, which is sent once and then called by its digest.
-
-    Args:
-        text: the script.
-    """
+    """A Lua script, which is sent once and then called by its digest."""
 
     __slots__ = ("digest", "text")
 
@@ -55,11 +51,7 @@ class RedisConnection(StateStore):
 
     Args:
         url: ``redis://``, ``rediss://`` or ``unix://``.
-        prefix: the prefix of all keys.
         deadline: seconds for one operation.
-
-    Raises:
-        ValueError: the URL is invalid.
     """
 
     kind = "redis"
@@ -116,13 +108,7 @@ class RedisConnection(StateStore):
     async def _run(
         self, *command: bytes | str | int, name: str = "", expected: type[ResponseError] | tuple[()] = ()
     ) -> Any:
-        """Send a command and return its reply.
-
-        Args:
-            command: the command and its arguments.
-            name: appears in metrics and traces; by default the command's own.
-            expected: a refusal that the caller handles.
-        """
+        """Send a command and return its reply."""
         if self.available:
             began = math.inf
             try:
@@ -221,9 +207,6 @@ class _Deadline:
 
     A process that is short of CPU reads a reply late, though the server sent it in time: it must not take the server
     for dead. So the time is counted in steps of a timer, each as one step however late the timer fires.
-
-    Args:
-        seconds: the time that the server has.
     """
 
     __slots__ = ("_cancelling", "_left", "_loop", "_step", "_task", "_timer")
@@ -305,11 +288,7 @@ def _without_announcements() -> dict[str, Any]:
 
 
 def _check_password(url: str) -> None:
-    """Reject a password with a bare ``/`` or ``?``, which ends the address: its beginning would pass for a port.
-
-    Raises:
-        ValueError: there is an ``@`` after the address.
-    """
+    """Reject a password with a bare ``/`` or ``?``, which ends the address: its beginning would pass for a port."""
     parts = urlsplit(url)
     if parts.scheme != "unix" and "@" in parts.path + parts.query:
         raise ValueError

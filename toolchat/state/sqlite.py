@@ -18,8 +18,15 @@ import toolchat.instruments as instruments
 from toolchat.errors import StoreUnavailable
 from toolchat.state.base import Lock, LockLost, StateStore, StoredRecord, shared_client_key
 from toolchat.state.eviction import evict
-from toolchat.state.sqlite_file import IN_MEMORY, checkpoint, identity, open_database, open_reader, vacuum
-from toolchat.state.sqlite_thread import WritingThread
+from toolchat.state.sqlite_file import (
+    IN_MEMORY,
+    WritingThread,
+    checkpoint,
+    identity,
+    open_database,
+    open_reader,
+    vacuum,
+)
 
 _FENCE_SECONDS: Final = 86_400.0
 """Seconds for which an expired lock is remembered: its holder may still write if no other has taken the lock."""
@@ -193,7 +200,7 @@ class SqliteStateStore(StateStore):
         statement = "SELECT key, value, expires, client FROM entries WHERE expires > ? AND kind != 'quota' ORDER BY id"
         try:
             for key, value, expires, client_key in database.execute(statement, (self._now(),)):
-                yield StoredRecord(_decoded(key), value, expires + monotonic, client_key)
+                yield StoredRecord(key.decode(errors="surrogatepass"), value, expires + monotonic, client_key)
         except sqlite3.Error as error:
             raise StoreUnavailable(f"the state store cannot be read: {error}") from None
 
@@ -347,10 +354,6 @@ def _encoded(key: str) -> bytearray:
     # Not every key is valid text: a client may have sent half of a character. A bytearray, because sqlite3 looks for an
     # adapter of every ``bytes``, which takes longer than the copy.
     return bytearray(key, "utf-8", "surrogatepass")
-
-
-def _decoded(name: bytes) -> str:
-    return name.decode(errors="surrogatepass")
 
 
 def _kind(key: str) -> str:

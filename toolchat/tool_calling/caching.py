@@ -138,15 +138,7 @@ class SingleFlight:
     _running: dict[bytes, SharedCall] = field(default_factory=dict)
 
     async def result(self, key: bytes, run: Callable[[], Coroutine[Any, Any, ToolResult]]) -> ToolResult:
-        """Get the result of a call.
-
-        Args:
-            key: equal for calls that may share a result.
-            run: makes the result.
-
-        Raises:
-            BaseException: whatever ``run`` raised.
-        """
+        """Get the result of a call."""
         cached = self.recent.get(key)
         if cached is not None:
             return cached._replace(cached=True)

@@ -84,12 +84,7 @@ class ToolMetadata:
 
 
 def validate_metadata(tool: str, metadata: ToolMetadata, context_parameter: str | None) -> None:
-    """Reject metadata that is invalid or unsafe.
-
-    Raises:
-        ToolDefinitionError: a number is out of range; or the tool would be repeated or cached although it has effects,
-            or although its result may depend on the caller.
-    """
+    """Reject metadata that is invalid, or repeats or caches what has effects or depends on the caller."""
     for fault in _faults(metadata, context_parameter):
         raise ToolDefinitionError(f"tool {tool}: {fault}")
 
@@ -194,12 +189,7 @@ class ToolMarker:
         return cls.find(marked.func) if isinstance(marked, partial) else None
 
     def updated(self, options: ToolOptions) -> "ToolMarker":
-        """Copy with options applied.
-
-        Raises:
-            TypeError: an option is unknown.
-            ToolDefinitionError: the name or the description is no text, or the converter no function.
-        """
+        """Copy with options applied."""
         for name in ("name", "description"):
             if not isinstance(options.get(name), str | None):
                 raise ToolDefinitionError(f"{name} of a tool must be text, not {options.get(name)!r:.40}")

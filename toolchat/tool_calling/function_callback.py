@@ -20,6 +20,7 @@ from toolchat.tool_calling.definition import (
     ToolOptions,
     called_function,
     is_async,
+    tool as tool,  # its former place, which tool folders may import it from
     tool_name,
     validate_metadata,
 )
@@ -232,9 +233,6 @@ def to_callbacks(offered: object) -> tuple[ToolCallback, ...]:
     Args:
         offered: a function or a ``functools.partial``, with or without ``@tool``; a bound method; an object with marked
             methods, or of a marked class; a callback; a provider; or a list or tuple of these.
-
-    Raises:
-        ToolDefinitionError: the value is none of these, or a tool's definition is invalid.
     """
     if isinstance(offered, ToolCallback):
         return (offered,)

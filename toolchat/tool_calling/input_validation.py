@@ -55,11 +55,7 @@ class Binding:
     """``**`` receives every other argument but these; ``None``: the function has no ``**``."""
 
     def keywords(self, validated: Any) -> dict[str, Any]:
-        """Bind validated arguments.
-
-        Raises:
-            ToolArgumentsError: a required argument is missing, or one cannot be converted to its parameter's type.
-        """
+        """Bind validated arguments."""
         if len(self.parameters) == 1 and self.parameters[0].name is None:
             only = self.parameters[0]
             return {only.parameter: only.convert(validated)}
@@ -99,9 +95,6 @@ class ToolInput:
 
         Empty text means no arguments. Text that does not fit is repaired where only one reading is possible: a code
         fence, an object encoded twice, a trailing comma, and the cases of :func:`repair_arguments`.
-
-        Raises:
-            ToolArgumentsError: the arguments do not fit; the message names each invalid field.
         """
         if len(tool_input) > _MAX_INPUT_CHARS:
             raise ToolArgumentsError("the arguments are too long")

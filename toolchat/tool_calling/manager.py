@@ -13,8 +13,7 @@ from typing import Any
 import toolchat.instruments as instruments
 from toolchat.errors import seconds_from
 from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponseMessage, immutable, split_answered
-from toolchat.tool_calling.approval import needs_approval
-from toolchat.tool_calling.callback import ToolCallback, ToolResult
+from toolchat.tool_calling.callback import ToolCallback, ToolResult, needs_approval
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import PAUSE, ProgressReporter, ToolContext, resolve_future
 from toolchat.tool_calling.definition import ToolMetadata, number_faults

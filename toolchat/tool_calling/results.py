@@ -50,9 +50,6 @@ def json_text(value: Any) -> str:
     Dates, decimals, enums, bytes, sets, dataclasses and pydantic models have a JSON form. Dataclasses and attrs objects
     are written as their public fields, any mapping as an object and any other collection as an array. An ordinary
     object has no JSON form, since nothing says which of its attributes are public.
-
-    Raises:
-        ToolResultError: the value is or contains something without a JSON form, an iterator, or itself.
     """
     try:
         return to_json(_public(value), inf_nan_mode="strings", bytes_mode="base64", fallback=_to_plain).decode()

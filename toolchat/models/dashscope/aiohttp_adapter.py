@@ -39,11 +39,7 @@ class ClientSession:
         headers: Mapping[str, str],
         timeout: object,  # noqa: ARG002 - the SDK's; our timeouts cancel the call
     ) -> "Answer":
-        """Send one request; see :meth:`OutboundHttp.request`.
-
-        Raises:
-            UpstreamInvalid: the answer is a page: nothing at this address speaks DashScope's protocol.
-        """
+        """Send one request; see :meth:`OutboundHttp.request`."""
         exchange = self._http.request(method, url, upstream="DashScope", headers=headers, data=data)
         answer = Answer(await exchange.__aenter__())
         if answer.status < 400 and answer.content_type == "text/html":

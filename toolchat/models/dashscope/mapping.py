@@ -90,11 +90,7 @@ class DashScopeAnswer:
     _size: int = 0
 
     def add(self, reply: Any) -> str:
-        """Add one reply of the SDK and return the text that it adds, possibly empty.
-
-        Raises:
-            ToolchatError: the reply is an error, see :func:`provider_error`, or invalid.
-        """
+        """Add one reply of the SDK and return the text that it adds, possibly empty."""
         self.new_reasoning = ""
         if reply.status_code != 200:
             return self._reject(reply)
@@ -108,11 +104,7 @@ class DashScopeAnswer:
         return ""
 
     def close(self) -> str:
-        """Return the text that was held back, once the answer is complete.
-
-        Raises:
-            UpstreamInvalid: the answer is incomplete.
-        """
+        """Return the text that was held back, once the answer is complete."""
         if not self._began or (self.stream and not self._finish_reason):
             raise UpstreamInvalid("DashScope's answer was cut short", retryable=True)
         return self._text.finish()

@@ -34,11 +34,7 @@ class SseDecoder:
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Decode the next bytes and return the events that they complete.
-
-        Raises:
-            UpstreamInvalid: an event exceeds the size limit.
-        """
+        """Decode the next bytes and return the events that they complete."""
         if self._after_cr or _CR in chunk:
             chunk = self._convert_line_ends(chunk)
         has_begun = self._at_start or self._line or self._data or self._event

@@ -25,8 +25,7 @@ from toolchat.service.api.approval_tokens import AlreadyDecided, ApprovalTokens,
 from toolchat.service.api.conversation_state import ConversationState
 from toolchat.service.api.dependencies import scoped_key
 from toolchat.service.observability import metrics
-from toolchat.state.base import StateStore
-from toolchat.state.versions import RECORD_VERSION, check_version
+from toolchat.state.base import RECORD_VERSION, StateStore, check_version
 from toolchat.tool_calling.callback import ToolCallback, ToolCallbackResolver, ToolSet
 from toolchat.tool_calling.caller import Caller
 from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext

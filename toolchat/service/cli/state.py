@@ -23,9 +23,8 @@ from toolchat.service.composition.state import state_store
 from toolchat.service.settings.base import read_settings
 from toolchat.service.settings.env_file import check_env_file
 from toolchat.service.settings.service_settings import Settings
-from toolchat.state.base import StateStore, StoredRecord
+from toolchat.state.base import StateStore, StoredRecord, check_version
 from toolchat.state.sqlite import SqliteStateStore
-from toolchat.state.versions import check_version
 from toolchat.tool_calling.caller import Caller, current_caller
 
 _FORMAT: Final = 1

@@ -12,13 +12,11 @@ from toolchat.service.access.runtime import AccessConfiguration
 from toolchat.service.composition.models import PROVIDER_VARIABLES, ChosenModel, choose_chat_model, outbound_http
 from toolchat.service.composition.state import state_store
 from toolchat.service.composition.wiring import wired
-from toolchat.service.mcp_client.modules import McpServers, read_mcp_servers
+from toolchat.service.mcp_client.file import McpServers, read_mcp_servers
 from toolchat.service.observability.tracing_settings import TracingConfiguration, other_variables
 from toolchat.service.settings.base import read_settings
 from toolchat.service.settings.env_file import check_env_file, known_variables, unread_variables
-from toolchat.service.settings.service_settings import Settings
-from toolchat.service.settings.time_limits import inverted_time_limits
-from toolchat.service.settings.tuning import Tuning
+from toolchat.service.settings.service_settings import Settings, Tuning, inverted_time_limits
 from toolchat.service.tool_modules.discovery import ConfiguredModule, ToolsPathSettings, discover, ignored_files
 from toolchat.state.locks import LOCK_SECONDS
 

@@ -14,7 +14,7 @@ from toolchat.service.mcp_client.file import ServerEntry
 from toolchat.service.mcp_client.foreign_tools import remote_tools, with_prefix
 from toolchat.service.mcp_client.results import RemoteResult
 from toolchat.service.observability.observer import record_mcp_server_state
-from toolchat.service.settings.tuning import Tuning
+from toolchat.service.settings.service_settings import Tuning
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError

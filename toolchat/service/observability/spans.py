@@ -32,9 +32,15 @@ from toolchat.instruments import ModelCall, ToolRun, UpstreamRequest
 from toolchat.messages import Message, ToolCall
 from toolchat.models.base import ChatResponse, Prompt
 from toolchat.service.observability import semantic_conventions as conventions
-from toolchat.service.observability.message_content import short
 from toolchat.service.observability.observer import ServiceModelCall, ServiceObserver, outcome_of
-from toolchat.service.observability.semantic_conventions import AGENT, ERROR_TYPE, FIRST_CHUNK, STATUS, Attributes
+from toolchat.service.observability.semantic_conventions import (
+    AGENT,
+    ERROR_TYPE,
+    FIRST_CHUNK,
+    STATUS,
+    Attributes,
+    short,
+)
 from toolchat.tool_calling.events import ToolCallFinished
 
 _MIN_WAIT = 0.001

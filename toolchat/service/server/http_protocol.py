@@ -20,8 +20,7 @@ from toolchat.service.api.guard import MAX_URL_BYTES
 from toolchat.service.api.headers import SECURITY_HEADERS
 from toolchat.service.api.problems import PROBLEM_MEDIA_TYPE, problem
 from toolchat.service.observability.logs import log_event
-from toolchat.service.server.connection_limit import ConnectionLimit
-from toolchat.service.server.slow_clients import SlowClientWatch, limit_send_buffer
+from toolchat.service.server.client_limits import ConnectionLimit, SlowClientWatch, limit_send_buffer
 
 MAX_HEADER_BYTES = 64 * 1024
 _MAX_BYTES_DISCARDED = 16 * 1024 * 1024

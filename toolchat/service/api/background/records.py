@@ -11,9 +11,8 @@ from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
 
 from toolchat.service.access.principals import Principal, RequestCaller
-from toolchat.state.base import Lock, StateStore, decoding
+from toolchat.state.base import RECORD_VERSION, Lock, RecordVersion, StateStore, decoding
 from toolchat.state.locks import Hold, Locks
-from toolchat.state.versions import RECORD_VERSION, RecordVersion
 
 MAX_AGE = 3600
 """Seconds in which a question is answered, counted from its acceptance; then it has failed."""

@@ -23,8 +23,8 @@ from toolchat.service.api.dependencies import session_of
 from toolchat.service.api.service import ServiceState
 from toolchat.service.observability import tracing
 from toolchat.service.observability.logs import hashed
-from toolchat.service.observability.message_content import LINK_FRAGMENT
 from toolchat.service.observability.metrics import OTHER
+from toolchat.service.observability.semantic_conventions import LINK_FRAGMENT
 from toolchat.tool_calling.context import CONVERSATION_ID
 
 BACKGROUND = "background"

@@ -13,7 +13,7 @@ from pydantic_core import from_json, to_json
 
 from toolchat.errors import InvalidRequest
 from toolchat.models.base import ChatOptions
-from toolchat.service.observability.message_content import LINK_FRAGMENT, without_tokens
+from toolchat.service.observability.semantic_conventions import LINK_FRAGMENT, without_tokens
 from toolchat.service.protocols.openai.errors import BadRequest
 from toolchat.service.settings.base import describe_faults
 from toolchat.tool_calling.callback import ClientToolCallback

@@ -43,9 +43,10 @@ class Forked:
     def __init__(self, arguments: Sequence[str], cwd: Path, env: Mapping[str, str], streams: Streams) -> None:
         self.args = arguments
         self.returncode: int | None = None
+        address = f"\0{_origin()}"
         self._keeper = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # the id and the code are two messages
         self._keeper.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _REQUEST)
-        self._keeper.connect(f"\0{_origin()}")
+        self._keeper.connect(address)
         socket.send_fds(self._keeper, [json.dumps([arguments, str(cwd), dict(env)]).encode()], streams)
         self.pid = int(self._keeper.recv(32))
 
@@ -84,7 +85,10 @@ def application() -> list[str]:
 
 @cache
 def _origin() -> str:
-    """Name of the abstract socket of the process that has imported the application."""
+    """Name of the abstract socket of the process that has imported the application; there are none but on Linux."""
+    from tests.programs import require_linux  # the process itself needs no pytest
+
+    require_linux()
     name = f"toolchat-tests-{secrets.token_hex(8)}"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:

@@ -5,10 +5,11 @@ All skips for a program come from one line, so that pytest counts them together 
 
 import os
 import shutil
+import sys
 
 import pytest
 
-__all__ = ["CHROMIUM", "REDIS", "find", "require"]
+__all__ = ["CHROMIUM", "REDIS", "find", "require", "require_linux"]
 
 REDIS = ("redis-server", "valkey-server")
 CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
@@ -36,3 +37,9 @@ def require(*names: str) -> str:
     if found is None:
         pytest.skip(f"needs {names[0]}: apt-get install {_PACKAGES.get(names[0], names[0])}")
     return found
+
+
+def require_linux() -> None:
+    """Skip the running test on other systems."""
+    if sys.platform != "linux":
+        pytest.skip("needs Linux")

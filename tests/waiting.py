@@ -2,10 +2,9 @@
 
 import asyncio
 import inspect
-import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
-__all__ = ["PATIENCE", "least_time", "until"]
+__all__ = ["PATIENCE", "until"]
 
 PATIENCE = 60.0
 """Seconds that a test waits for anything before it fails."""
@@ -27,13 +26,3 @@ async def until(condition: Callable[[], object]) -> None:
 async def _answer(condition: Callable[[], object]) -> object:
     answer = condition()
     return await answer if inspect.isawaitable(answer) else answer
-
-
-async def least_time(operation: Callable[[], Awaitable[object]], *, of: int = 5) -> float:
-    """Shortest duration of several attempts, in seconds: the one that other processes disturbed least."""
-    took = []
-    for _ in range(of):
-        began = time.monotonic()
-        await operation()
-        took.append(time.monotonic() - began)
-    return min(took)

@@ -8,6 +8,7 @@ from threading import Event
 import pytest
 
 from tests.chat.scripted import ADD, ScriptedChatModel, Turn, calls, client_of, says, told
+from tests.waiting import PATIENCE
 from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.client import ChatClient
 from toolchat.chat.request import Approval
@@ -82,7 +83,7 @@ async def test_a_rule_that_blocks_does_not_stop_the_event_loop() -> None:
     answered = Event()
 
     def is_denied(arguments: Mapping[str, int], context: ToolContext) -> bool:
-        return not answered.wait(5) or context.caller is not current_caller.get()
+        return not answered.wait(PATIENCE) or context.caller is not current_caller.get()
 
     @tool(requires_approval=is_denied)
     async def pay(amount: int) -> str:

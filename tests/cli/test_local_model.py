@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from starlette.routing import Route
 
 from tests.cli.terminal import at_a_terminal
 from tests.serving import serving
+from tests.waiting import PATIENCE
 from toolchat.service.cli.local_model import local_model_hint
 
 
@@ -42,16 +42,15 @@ def server(answer: Response) -> Starlette:
 )
 async def test_the_line_names_the_first_model_with_a_plain_name(answer: Any, model: str | None) -> None:
     async with serving(server(answer)) as url:
-        hint = await asyncio.to_thread(local_model_hint, f"{url}/v1")
+        hint = await asyncio.to_thread(local_model_hint, f"{url}/v1", PATIENCE)
     wanted = f"OPENAI_BASE_URL={url}/v1 and OPENAI_MODEL={model}" if model else ""
     assert hint.partition("to use it, set ")[2] == wanted
 
 
-async def test_a_silent_server_delays_the_start_by_a_fifth_of_a_second() -> None:
+async def test_a_silent_server_does_not_stop_the_start() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:  # the system accepts connections, and nobody answers
-        began = time.monotonic()
-        hint = await asyncio.to_thread(local_model_hint, f"http://127.0.0.1:{silent.getsockname()[1]}/v1")
-    assert (hint, time.monotonic() - began < 2) == ("", True)
+        hinting = asyncio.to_thread(local_model_hint, f"http://127.0.0.1:{silent.getsockname()[1]}/v1")
+        assert await asyncio.wait_for(hinting, PATIENCE) == ""
 
 
 async def test_the_banner_of_a_terminal_shows_it_and_the_offline_model_answers(tmp_path: Path) -> None:
@@ -60,7 +59,16 @@ async def test_the_banner_of_a_terminal_shows_it_and_the_offline_model_answers(t
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 29\r\n\r\n" + b'{"data": [{"id":"qwen3:8b"}]}')
         writer.close()
 
-    ollama = await asyncio.start_server(play, "127.0.0.1", 11434)
-    async with ollama, at_a_terminal("serve", cwd=tmp_path, SERVER_PORT="0") as terminal:
-        shown = await terminal.sees("OPENAI_MODEL=qwen3:8b")
+    try:
+        ollama = await asyncio.start_server(play, "127.0.0.1", 11434)
+    except OSError:
+        pytest.skip("needs port 11434, at which something listens")
+    shown = ""
+    async with ollama, asyncio.timeout(PATIENCE):
+        while "OPENAI_MODEL=qwen3:8b" not in shown:  # its fifth of a second may be too short on a busy machine
+            async with at_a_terminal("serve", cwd=tmp_path, SERVER_PORT="0") as terminal:
+                await terminal.sees("/docs")
+                terminal.process.terminate()
+                await terminal.ends()
+                shown = terminal.shown
     assert "chat model: offline" in shown

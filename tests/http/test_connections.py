@@ -94,8 +94,7 @@ async def test_cancelling_closes_the_connection_at_once(begun: bytes) -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        async with asyncio.timeout(1):
-            await left.wait()
+        await asyncio.wait_for(left.wait(), PATIENCE)
 
 
 async def test_an_unread_response_closes_its_connection() -> None:

@@ -7,6 +7,7 @@ import zlib
 import pytest
 
 from tests.http.upstream import OK, Peer, answering, asked, outbound, playing
+from tests.waiting import PATIENCE
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -119,7 +120,7 @@ async def test_all_that_arrived_of_a_compressed_body_is_read_before_more_is_awai
     async with (
         playing(play) as upstream,
         outbound() as http,
-        asyncio.timeout(5),
+        asyncio.timeout(PATIENCE),
         http.request("GET", upstream.url, upstream="Shop") as response,
     ):
         while received < size:

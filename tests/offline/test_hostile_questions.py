@@ -29,10 +29,10 @@ async def cost_of(question: str) -> float:
 )
 @pytest.mark.parametrize("form", ["天气{}", "translate {} x", "delete file {}"])
 async def test_a_long_monotonous_question_takes_linear_time(form: str, unit: str) -> None:
-    short, long = (form.format((unit * length)[:length]) for length in (300, 1200))
-    # Four times as long, it costs at most four times as much; backtracking would make that sixteen times.
+    short, long = (form.format((unit * length)[:length]) for length in (150, 1200))
+    # Eight times as long, it costs at most eight times as much; backtracking would make that 64 times.
     for _ in range(3):  # a machine that does other things, too, may disturb one
-        if await cost_of(long) < 6 * await cost_of(short):
+        if await cost_of(long) < 24 * await cost_of(short):
             return
     raise AssertionError("the cost grows faster than the length")
 

@@ -17,7 +17,7 @@ from tests.server.paced_model import Flood, PacedModel, Piece, text
 from tests.server.raw_client import EVENTS, RawClient, connected
 from tests.server.watching import assert_nothing_was_reported, in_flight, is_served, outcomes
 from tests.serving import service
-from tests.waiting import PATIENCE, least_time, until
+from tests.waiting import PATIENCE, until
 from toolchat.service.settings.service_settings import Tuning
 
 JSON = "application/json"
@@ -44,7 +44,6 @@ async def test_a_model_that_never_stops_is_held_back_by_a_client_that_does_not_r
                     written = model.written
                     await asyncio.sleep(0.3)
             assert (await client.get("/health/live")).status_code == 200
-            assert await least_time(lambda: client.get("/health/live")) < 1
             assert await in_flight(client) == 1
             assert model.written < 64 * MEBIBYTE  # the kernel alone may keep 40, as some systems are set up
         await until(lambda: model.aborted == 1)
@@ -160,7 +159,7 @@ async def test_slow_readers_take_little_memory_and_what_they_took_is_given_back(
                 await asyncio.gather(*(each.ask("/time/chat") for each in slow))
                 await asyncio.gather(*(each.read_until(b"event: delta") for each in slow))
                 await asyncio.gather(*(each.read_piece(1) for each in slow))
-                assert await least_time(lambda: asyncio.to_thread(alive, url)) < 1
+                await asyncio.to_thread(alive, url)
                 assert memory().rss - before < 50 * length / 5
             await until(lambda: memory().rss - before < 50 * length / 6)
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.command_line import LOG, ROOT, started
 from tests.players.redis_server import RedisServer
-from tests.programs import require
+from tests.programs import require, require_linux
 from tests.serving import client_of
 from tests.waiting import PATIENCE
 from toolchat.service.settings.service_settings import Settings
@@ -57,8 +57,8 @@ async def test_several_workers_report_once(systemd: socket.socket, tmp_path: Pat
     assert states == ["READY=1", "STOPPING=1"]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="abstract sockets are Linux's")
 async def test_an_abstract_socket_is_notified(tmp_path: Path) -> None:
+    require_linux()
     name = f"toolchat-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
         systemd.bind("\0" + name)

@@ -11,6 +11,7 @@ import pytest
 from app.tools.baidu_translate.rate_limiter import Pacer
 from tests.calling_as import calling_as
 from tests.tools.baidu_translate.baidu_player import played, tools
+from tests.waiting import PATIENCE
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
 
@@ -52,14 +53,14 @@ async def test_a_wait_beyond_the_limit_is_refused_at_once_and_the_others_keep_th
 
 
 async def test_waiting_calls_that_are_cancelled_give_their_turns_back() -> None:
-    pacer = Pacer(rate=0.1, max_wait=60)
+    pacer = Pacer(rate=0.01, max_wait=600)
     started = time.monotonic()
     pacer.hold(0.3)
     waiting = [asyncio.create_task(pacer.acquire()) for _ in range(5)]
     await asyncio.sleep(0)
     for task in waiting[:4]:
         task.cancel()
-    async with asyncio.timeout(10):  # behind the four, its turn would be 40 s away
+    async with asyncio.timeout(PATIENCE):  # behind the four, its turn would be 400 s away
         await waiting[4]
     assert time.monotonic() - started > 0.29
     assert [task.cancelled() for task in waiting] == [True] * 4 + [False]
@@ -69,13 +70,13 @@ async def test_waiting_calls_that_are_cancelled_give_their_turns_back() -> None:
 async def test_a_slot_granted_during_a_cancellation_goes_to_the_next(
     moment: float, caplog: pytest.LogCaptureFixture
 ) -> None:
-    pacer = Pacer(rate=0.1, max_wait=60)
+    pacer = Pacer(rate=0.01, max_wait=600)
     pacer.hold(0.3)
     first, second = (asyncio.create_task(pacer.acquire()) for _ in range(2))
     await asyncio.sleep(0)
     asyncio.get_running_loop().call_later(moment, first.cancel)
     time.sleep(0.4)  # noqa: ASYNC251 - a stalled loop runs both timers before either task
-    async with asyncio.timeout(5):  # if the turn were lost, the next one would be 10 s away
+    async with asyncio.timeout(PATIENCE):  # if the turn were lost, the next one would be 100 s away
         await second
     assert first.cancelled()
     assert not caplog.records

@@ -115,7 +115,8 @@ def _parts(service: OpenedService) -> Iterator[_Part]:
         title = f"Chat model {number}" if number > 1 else "Chat model"
         yield _Part(title, _model_probe(service, each), settings.model_timeout)
     yield _Part("State", _store_probe(service.state.store), 5)
-    yield _Part("Traces", _traces_probe(service.configuration.tracing), 2 * _COLLECTOR_SECONDS)
+    # The exporter keeps its own limit, which tells the reason; this one ends only an exporter that does not.
+    yield _Part("Traces", _traces_probe(service.configuration.tracing), 10 * _COLLECTOR_SECONDS)
     if service.configuration.access.tokens.is_set:
         yield _Part("Tokens", partial(_check_tokens, service), 5)
     for configured in service.configuration.modules:

@@ -14,10 +14,10 @@ _SECONDS = 0.2
 _MODEL = re.compile(r"[\w./:@-]{1,100}", re.ASCII)
 
 
-def local_model_hint(address: str = _ADDRESS) -> str:
+def local_model_hint(address: str = _ADDRESS, seconds: float = _SECONDS) -> str:
     """Return a line for the banner with the variables that use the first model there; empty if none answers in time."""
     try:
-        models = asyncio.run(_models(address))
+        models = asyncio.run(_models(address, seconds))
     except UpstreamError:
         return ""
     names = (each.get("id") for each in models if isinstance(each, dict)) if isinstance(models, list) else ()
@@ -30,10 +30,10 @@ def local_model_hint(address: str = _ADDRESS) -> str:
     )
 
 
-async def _models(address: str) -> object:
-    http = OutboundHttp(connect_timeout=_SECONDS)
+async def _models(address: str, seconds: float) -> object:
+    http = OutboundHttp(connect_timeout=seconds)
     try:
-        reply = await http.fetch("GET", f"{address}/models", upstream="model server", timeout=_SECONDS)
+        reply = await http.fetch("GET", f"{address}/models", upstream="model server", timeout=seconds)
         body = from_json(reply.body)
         return body.get("data") if reply.status == 200 and isinstance(body, dict) else None
     except ValueError:

@@ -133,7 +133,7 @@ def url(request: pytest.FixtureRequest, author: Path, shop: Path) -> Iterator[st
 
 def test_a_question_is_answered_and_the_pages_are_there(url: str) -> None:
     with httpx.Client(trust_env=False, timeout=PATIENCE, follow_redirects=True) as client:
-        answer = client.get(f"{url}/chat", params={"query": "Coins in Paris"})
+        answer = client.get(f"{url}/coins/chat-tool-function")  # by the question that the module proposes
         page = client.get(f"{url}/playground")
         files = [page.url.join(each) for each in re.findall(r'(?:src|href)="([\w./-]+)"', page.text)]
         loaded = [client.get(each).status_code for each in (*files, f"{url}/docs", f"{url}/openapi.json")]

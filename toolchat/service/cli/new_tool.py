@@ -28,7 +28,7 @@ async def {name}(city: Annotated[str, "City name in English"]) -> str:
     return f"Nothing is known about {{city}} yet."
 
 
-module = ToolModule(functions=({name},), default_query="What does {name} say about Paris?")
+module = ToolModule(functions=({name},), default_query="{title} in Paris")
 '''
 _TEST = '''\
 """Tests of the tool {name}."""
@@ -64,7 +64,7 @@ def create_tool(program: Program, *, name: str, path: Path | None) -> int:
             raise ConfigurationError(f"{file}: exists already; nothing was written")
     for file, template in files.items():
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(template.format(name=name), encoding="utf-8")
+        file.write_text(template.format(name=name, title=name.replace("_", " ").capitalize()), encoding="utf-8")
         print_result(f"wrote {file}")
     print_result(
         "\n".join(

@@ -12,7 +12,6 @@ from tests.command_line import WITHOUT_EXAMPLE, run
 from toolchat.service.cli.parser import parse
 from toolchat.service.cli.program import Program
 
-
 EXAMPLE = Program("python -m app", sandbox=sandbox)
 
 

@@ -81,7 +81,8 @@ class Reader:
         """Run a command, with the id of the approval that was waited for last in the place of the page's."""
         command = command.replace(BASE_URL, self._base_url).replace(APPROVAL_ID, self._approval)
         command = command.replace("curl ", f"curl --silent --show-error --max-time {PATIENCE} ")
-        here = command.replace(".venv/bin/python -m app", shlex.join(application()))
+        here = command.replace(".venv/bin/python", sys.executable)
+        here = here.replace(f"{sys.executable} -m app", shlex.join(application()))
         done = subprocess.run(
             installed(here),
             cwd=self._project,
@@ -92,8 +93,9 @@ class Reader:
         )
         if command != "toolchat check":  # which fails without a chat model, as its page shows
             done.check_returncode()
-        # As in an environment that has both; the one that runs the tests has no command toolchat.
-        printed = done.stdout.replace(sys.executable, ".venv/bin/python").replace("\n  toolchat ", "\n  .venv/bin/toolchat ")
+        # As in a project's environment: the one that runs the tests is elsewhere, and has no command toolchat.
+        printed = done.stdout.replace(sys.executable, ".venv/bin/python")
+        printed = printed.replace("\n  toolchat ", "\n  .venv/bin/toolchat ")
         for identifier in _APPROVAL.findall(printed):
             self._approval = identifier
         return printed.replace(self._approval, APPROVAL_ID).strip("\n")

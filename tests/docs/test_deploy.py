@@ -68,11 +68,9 @@ def test_the_commands_do_what_the_page_says(shop: Path) -> None:
 
 
 def test_the_commands_in_the_container_are_ones_that_there_are() -> None:
-    typed = re.findall(
-        r"^docker compose (?:run --rm|exec)(?: -T)? toolchat (toolchat .*?)(?: [<>] .*)?$", PAGE, re.MULTILINE
-    )
-    assert typed == ["toolchat check", "toolchat state export", "toolchat state import", "toolchat check"]
-    assert all(parse(Program(), command.split()[1:]).run for command in typed)
+    inside = re.findall(r"^docker compose .* toolchat toolchat ([a-z ]+)", PAGE, re.MULTILINE)
+    assert [each.strip() for each in inside] == ["check", "state export", "state import", "check"]
+    assert all(parse(Program(), each.split()).run for each in inside)
 
 
 def test_the_services_have_known_variables_and_only_caddy_is_published() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Generator, Mapping, Sequence
@@ -11,7 +12,13 @@ from tempfile import TemporaryFile
 from threading import Thread
 from typing import IO
 
-from tests.forked import ROOT as ROOT, Forked, Streams, application as application
+from tests.forked import (
+    ROOT as ROOT,
+    WITHOUT_EXAMPLE as WITHOUT_EXAMPLE,
+    Forked,
+    Streams,
+    application as application,
+)
 from tests.waiting import PATIENCE
 
 Process = Forked | subprocess.Popen[bytes]
@@ -71,6 +78,12 @@ def _process(arguments: Sequence[str], cwd: Path, variables: Mapping[str, str], 
     stdin, stdout, stderr = streams
     command = [sys.executable, "-m", "app", *arguments]
     return subprocess.Popen(command, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr)
+
+
+def installed(script: str) -> list[str]:
+    """A command that runs a shell script as for somebody who has installed ``toolchat``: a fork takes its place."""
+    names = " ".join(f"{name}={value}" for name, value in WITHOUT_EXAMPLE.items())
+    return ["bash", "-c", f'toolchat() {{ {names} {shlex.join(application())} "$@"; }}\n{script}']
 
 
 @contextmanager

@@ -28,13 +28,16 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-__all__ = ["ROOT", "Forked", "Streams", "application", "import_the_application"]
+__all__ = ["ROOT", "WITHOUT_EXAMPLE", "Forked", "Streams", "application", "import_the_application"]
 
 ROOT = Path(__file__).parent.parent
 Streams = tuple[int, int, int]
 """The descriptors that become standard input, output and errors."""
 
 _REQUEST = 1 << 20
+_PROGRAM = "TESTED_PROGRAM"
+WITHOUT_EXAMPLE = {_PROGRAM: "toolchat"}
+"""The variable with which a fork is the command ``toolchat``, which has no tools, instead of ``python -m app``."""
 
 
 class Forked:
@@ -188,7 +191,9 @@ def main() -> int:
     if arguments is None:
         return 0
     sys.argv = ["toolchat", *arguments]
-    code: int = importlib.import_module("app.__main__").main()
+    is_service = os.environ.pop(_PROGRAM, "") == "toolchat"
+    module, function = ("toolchat.service.cli", "run") if is_service else ("app.__main__", "main")
+    code: int = getattr(importlib.import_module(module), function)()
     return code
 
 

@@ -4,6 +4,7 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -14,6 +15,7 @@ from tests.architecture import ROOT
 from tests.deploy.env_example import settings_classes
 from toolchat.chat.advisors.base import Advisor, BaseAdvisor
 from toolchat.models.base import ChatOptions, ChatResponse
+from toolchat.service import exports
 from toolchat.tool_calling.callback import (
     ClientToolCallback,
     DelegatingToolCallbackResolver,
@@ -75,7 +77,27 @@ def _generated() -> Iterator[str]:
     yield from ("", "## Advisors and their orders", "", "| order | advisor | what it does |", "| --- | --- | --- |")
     for advisor in advisors():
         yield f"| {advisor.order} | `{advisor.__name__}` | {_summary(_parsed(advisor))} |"
+    yield from ("", "## Names of `toolchat.service`", "", "| name | what it is |", "| --- | --- |")
+    for name, text in sorted(_service_names(), key=lambda each: each[0].lower()):
+        yield f"| `{name}` | {_line(text)} |"
     yield "\n"
+
+
+def _service_names() -> Iterator[tuple[str, str]]:
+    """The public names of the service, each with the first paragraph of its text, which a value has below it."""
+    for node in ast.parse(inspect.getsource(exports)).body:
+        if isinstance(node, ast.ImportFrom):
+            body = ast.parse(inspect.getsource(import_module(f"{node.module}"))).body
+            texts = dict(_texts(body))
+            yield from ((each.name, texts[each.name].split("\n\n", 1)[0]) for each in node.names)
+
+
+def _texts(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+    for node, below in zip(body, [*body[1:], None], strict=True):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name, ast.get_docstring(node) or ""
+        elif isinstance(node, ast.Assign) and isinstance(below, ast.Expr):
+            yield ast.unparse(node.targets[0]), inspect.cleandoc(str(ast.literal_eval(below.value)))
 
 
 def advisors() -> list[type[Advisor]]:

@@ -2,24 +2,34 @@
 
 import re
 import shlex
+from collections.abc import Mapping, Set
 from pathlib import Path
 
 import pytest
 
-from tests.command_line import run
+from app.__main__ import sandbox
+from tests.command_line import WITHOUT_EXAMPLE, run
 from toolchat.service.cli.parser import parse
 from toolchat.service.cli.program import Program
 
+EXAMPLE = Program("python -m app", sandbox=sandbox)
 
-def test_every_command_has_help_with_examples_that_it_understands(tmp_path: Path) -> None:
-    commands = re.findall(r"^    ([\w-]+) ", run("--help", cwd=tmp_path).stdout, re.MULTILINE)
-    assert commands == ["serve", "demo", "ask", "chat", "tools", "new-tool", "check", "mcp", "keys", "state"]
+
+@pytest.mark.parametrize(
+    ("program", "variables", "own"), [(Program(), WITHOUT_EXAMPLE, set()), (EXAMPLE, {}, {"demo"})], ids=["", "example"]
+)
+def test_every_command_has_help_with_examples_that_it_understands(
+    program: Program, variables: Mapping[str, str], own: Set[str], tmp_path: Path
+) -> None:
+    commands = re.findall(r"^    ([\w-]+) ", run("--help", cwd=tmp_path, **variables).stdout, re.MULTILINE)
+    every = ["serve", "demo", "ask", "chat", "tools", "new-tool", "check", "mcp", "keys", "state"]
+    assert commands == [each for each in every if each in own or each != "demo"]
     for command in ("", *commands, "tools run"):
-        examples = run(*command.split(), "--help", cwd=tmp_path).stdout.split("examples:\n")[1].split("\n\n")[0]
-        for line in examples.splitlines():
+        text = run(*command.split(), "--help", cwd=tmp_path, **variables).stdout
+        for line in text.split("examples:\n")[1].split("\n\n")[0].splitlines():
             # Without what the shell does before and after it, and without the words that explain it.
-            typed = re.split(r" &&| 2>| >|  +| <", line.strip().split("python -m app", 1)[1].strip(" "))[0]
-            assert parse(Program(), ["ask", "x"] if typed == "COMMAND --help" else shlex.split(typed)).run
+            typed = re.split(r" &&| 2>| >|  +| <", line.strip().split(program.command, 1)[1].strip(" "))[0]
+            assert parse(program, ["ask", "x"] if typed == "COMMAND --help" else shlex.split(typed)).run
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,13 @@
-"""``python -m app new-tool``: what it writes works as it stands, by the rules of this project too."""
+"""The command ``new-tool``: what it writes works as it stands, by the rules of this project too."""
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.command_line import ROOT, environment, run
+from tests.command_line import ROOT, WITHOUT_EXAMPLE, environment, installed, run
 from tests.docs.readme import tool_folders, written_tools
 from tests.waiting import PATIENCE
 
@@ -30,25 +30,27 @@ def check_like_this_project(folder: Path, files: Sequence[str]) -> None:
 
 
 @pytest.mark.slow(seconds=15)
-def test_the_package_and_the_first_example_of_the_page_pass_as_they_stand(tmp_path: Path) -> None:
+def test_the_package_and_the_tests_of_the_page_pass_as_they_stand(tmp_path: Path) -> None:
     done = run("new-tool", "air_quality", cwd=tmp_path)
     assert done.returncode == 0
     assert done.stdout.splitlines()[:2] == ["wrote tools/air_quality/__init__.py", "wrote tools/test_air_quality.py"]
     page = ROOT / "docs" / "tools.md"
-    first, its_test, *_ = tool_folders(page.read_text(encoding="utf-8"))
+    first, its_test, *_, of_the_service = tool_folders(page.read_text(encoding="utf-8"))
     written_tools(tmp_path, page)
-    check_like_this_project(tmp_path, ["tools/air_quality", "tools/test_air_quality.py", first, its_test])
+    shown = [first, its_test, of_the_service]
+    check_like_this_project(tmp_path, ["tools/air_quality", "tools/test_air_quality.py", *shown])
 
 
-def test_the_commands_that_it_prints_run_the_tool(tmp_path: Path) -> None:
-    printed = run("new-tool", "air_quality", cwd=tmp_path).stdout.split("next:\n")[1].splitlines()
-    assert [line.split(" -m ")[1] for line in printed] == [
-        "pytest tools/test_air_quality.py",
-        "app tools run air_quality city=Paris",
-        "app serve",
-    ]
+@pytest.mark.parametrize(
+    ("variables", "program"), [(WITHOUT_EXAMPLE, "toolchat"), ({}, f"{sys.executable} -m app")], ids=["", "example"]
+)
+def test_the_commands_that_it_prints_run_the_tool(variables: Mapping[str, str], program: str, tmp_path: Path) -> None:
+    printed = run("new-tool", "air_quality", cwd=tmp_path, **variables).stdout.split("next:\n")[1].splitlines()
+    test, run_tool, serve = (line.strip() for line in printed)
+    assert test == f"{sys.executable} -m pytest tools/test_air_quality.py"
+    assert (run_tool, serve) == (f"{program} tools run air_quality city=Paris", f"{program} serve")
     done = subprocess.run(
-        printed[1], shell=True, cwd=tmp_path, env=environment({}), capture_output=True, text=True, timeout=PATIENCE,
+        installed(run_tool), cwd=tmp_path, env=environment({}), capture_output=True, text=True, timeout=PATIENCE,
         check=True,
     )  # fmt: skip
     assert done.stdout == "Nothing is known about Paris yet.\n"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.command_line import ROOT, application, environment, started
+from tests.command_line import ROOT, application, environment, installed, started
 from tests.waiting import PATIENCE
 
 READMES = (ROOT / "README.md", ROOT / "README.zh-CN.md")
@@ -42,7 +42,7 @@ def tool_folders(text: str) -> dict[str, str]:
 
 
 def written_tools(folder: Path, *pages: Path) -> Path:
-    """Write the tools that pages show, as a reader does; gives their folder, for ``TOOLS_PATH``."""
+    """Write the tools that pages show into the folder ``tools``, as a reader does; gives that folder."""
     for page in pages:
         for file, source in tool_folders(page.read_text(encoding="utf-8")).items():
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
@@ -64,33 +64,38 @@ def steady(answer: str) -> str:
 
 
 class Reader:
-    """Types the commands that give an answer, one after the other, at a running service and a copy of the project."""
+    """Types the commands that give an answer, one after the other, at a running service and in a project.
+
+    Args:
+        base_url: address of the example application, with the tools of all pages.
+        project: an empty folder; it gets the README's tool only.
+    """
 
     def __init__(self, base_url: str, project: Path) -> None:
         self._base_url = base_url
         self._project = project
         self._approval = APPROVAL_ID
+        written_tools(project, READMES[0])
 
     def run(self, command: str) -> str:
-        """Run a command, with the id of the approval that was waited for last in the place of the page's.
-
-        On the terminal no tool has been added yet: the pages show that only afterwards.
-        """
+        """Run a command, with the id of the approval that was waited for last in the place of the page's."""
         command = command.replace(BASE_URL, self._base_url).replace(APPROVAL_ID, self._approval)
         command = command.replace("curl ", f"curl --silent --show-error --max-time {PATIENCE} ")
         here = command.replace(".venv/bin/python", sys.executable)
         here = here.replace(f"{sys.executable} -m app", shlex.join(application()))
         done = subprocess.run(
-            ["bash", "-c", here],
+            installed(here),
             cwd=self._project,
             env=environment({"STATE_URL": "", "EXAMPLES_ENABLED": ""}),
             capture_output=True,
             text=True,
             timeout=PATIENCE,
         )
-        if not command.endswith("-m app check"):  # which fails without a chat model, as its page shows
+        if command != "toolchat check":  # which fails without a chat model, as its page shows
             done.check_returncode()
+        # As in a project's environment: the one that runs the tests is elsewhere, and has no command toolchat.
         printed = done.stdout.replace(sys.executable, ".venv/bin/python")
+        printed = printed.replace("\n  toolchat ", "\n  .venv/bin/toolchat ")
         for identifier in _APPROVAL.findall(printed):
             self._approval = identifier
         return printed.replace(self._approval, APPROVAL_ID).strip("\n")
@@ -113,10 +118,10 @@ def _shown(block: str) -> Shown:
 
 def main() -> None:
     """Fill every answer of every page in anew."""
-    with tempfile.TemporaryDirectory() as folder:
-        tools = written_tools(Path(folder), *PAGES)
-        with started(cwd=Path(folder), TOOLS_PATH=str(tools)) as (_, url):
-            reader = Reader(url, Path(folder))
+    with tempfile.TemporaryDirectory() as clone, tempfile.TemporaryDirectory() as project:
+        written_tools(Path(clone), *PAGES)
+        with started(cwd=Path(clone)) as (_, url):
+            reader = Reader(url, Path(project))
             for page in PAGES:
                 page.write_text(filled(page.read_text(encoding="utf-8"), reader.run), encoding="utf-8")
 

@@ -1,7 +1,6 @@
 """The tutorial: its tool, its commands and its files, as far as a machine without Docker can try them."""
 
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +10,11 @@ import httpx
 import pytest
 import yaml
 
-from tests.command_line import ROOT, application, environment, started
+from tests.command_line import ROOT, WITHOUT_EXAMPLE, environment, installed, started
 from tests.deploy.env_example import variables
 from tests.waiting import PATIENCE
+from toolchat.service.cli.parser import parse
+from toolchat.service.cli.program import Program
 
 PAGE = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
 
@@ -28,25 +29,23 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The reader's repository, with the files that the page shows."""
     folder = tmp_path_factory.mktemp("reader") / "shop"
     tool, test = blocks("python")
-    (folder / "tools" / "orders").mkdir(parents=True)
-    (folder / "tools" / "orders" / "__init__.py").write_text(tool, encoding="utf-8")
+    (folder / "tools").mkdir(parents=True)
+    (folder / "tools" / "orders.py").write_text(tool, encoding="utf-8")
     (folder / "tools" / "test_orders.py").write_text(test, encoding="utf-8")
     return folder
 
 
 def typed(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command of the page, with this environment in the place of the one that the reader has installed."""
-    here = command.replace("../toolchat/.venv/bin/python", sys.executable).replace("../toolchat", str(ROOT))
-    here = here.replace(f"{sys.executable} -m app", shlex.join(application()))
+    """Run a command of the page, with this environment in the place of the one that the reader has activated."""
+    here = re.sub("^python ", f"{sys.executable} ", re.sub("^pytest ", f"{sys.executable} -m pytest ", command))
     return subprocess.run(
-        ["bash", "-c", here], cwd=folder, env=environment({}), capture_output=True, text=True, timeout=PATIENCE
+        installed(here), cwd=folder, env=environment({}), capture_output=True, text=True, timeout=PATIENCE
     )
 
 
 def test_the_commands_do_what_the_page_says(shop: Path) -> None:
     running, inserting, keys, _ = blocks("sh")
-    install, test, look_up = running.splitlines()
-    assert install == "(cd ../toolchat && make .venv/.dev)"
+    test, look_up = running.splitlines()
     assert typed(test, shop).returncode == 0
     assert "there is no order A-1042" in typed(look_up, shop).stdout
     insert, again = inserting.splitlines()
@@ -58,7 +57,7 @@ def test_the_commands_do_what_the_page_says(shop: Path) -> None:
     (shop / "keys.toml").write_text(limited, encoding="utf-8")
 
     with (
-        started(cwd=shop, TOOLS_PATH="tools", API_KEYS_FILE="keys.toml", CHAT_PROVIDER="offline") as (_, url),
+        started(cwd=shop, API_KEYS_FILE="keys.toml", CHAT_PROVIDER="offline", **WITHOUT_EXAMPLE) as (_, url),
         httpx.Client(base_url=url, timeout=PATIENCE, trust_env=False) as client,
     ):
         question = {"query": "What is the status of order A-1042?"}
@@ -66,6 +65,12 @@ def test_the_commands_do_what_the_page_says(shop: Path) -> None:
         metrics = client.get("/metrics", headers={"X-API-Key": secrets[0]})
     assert [each.status_code for each in (*answers, metrics)] == [200, 200, 401, 403]
     assert "shipped on 20 November" in answers[0].text
+
+
+def test_the_commands_in_the_container_are_ones_that_there_are() -> None:
+    inside = re.findall(r"^docker compose .* toolchat toolchat ([a-z ]+)", PAGE, re.MULTILINE)
+    assert [each.strip() for each in inside] == ["check", "state export", "state import", "check"]
+    assert all(parse(Program(), each.split()).run for each in inside)
 
 
 def test_the_services_have_known_variables_and_only_caddy_is_published() -> None:

@@ -4,6 +4,8 @@ import ast
 import asyncio
 import inspect
 import re
+import subprocess
+import sys
 from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +30,7 @@ from tests.waiting import PATIENCE
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.client import ChatClient
 from toolchat.errors import ToolchatError, UpstreamError
+from toolchat.http.client import OutboundHttp
 from toolchat.service.composition.lifespan import open_service
 
 JSON = {"Accept": "application/json"}
@@ -46,7 +49,7 @@ ERRORS = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
 
 
 def blocks_of(page: Path) -> Iterator[str]:
-    """Every Python block of a page; not those of files that import another file of their package."""
+    """Every Python block of a page; not those of files that import another file of their folder."""
     text = page.read_text(encoding="utf-8")
     beside = [source for file, source in tool_folders(text).items() if not file.endswith("__init__.py")]
     found = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
@@ -73,6 +76,39 @@ async def test_a_code_block_of_a_page_runs_unchanged(page: Path, block: str, cha
     running = eval(compiled(page, block), {"__name__": "shown", "client": chat})
     if inspect.iscoroutine(running):
         await running
+
+
+PROVIDER = dict(
+    re.findall(
+        r"`(toolchat/[\w/]+\.py)`:\n\n```python\n(.*?)^```$",
+        (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## A provider")[2],
+        re.MULTILINE | re.DOTALL,
+    )
+)
+
+
+@pytest.mark.parametrize("file", ["toolchat/models/acme.py", "toolchat/service/settings/providers.py"])
+def test_the_files_of_a_provider_keep_the_rules_of_the_places_where_they_belong(file: str) -> None:
+    assert "service" in file or "toolchat.service" not in PROVIDER[file]
+    check = [sys.executable, "-m", "ruff", "check", "--no-cache", "--ignore", "D100", "--stdin-filename", file, "-"]
+    done = subprocess.run(check, cwd=ROOT, input=PROVIDER[file], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+async def test_the_provider_answers_and_reports_errors() -> None:
+    async def complete(request: Request) -> JSONResponse:
+        text = (await request.json())["prompt"]
+        return JSONResponse({"text": text.upper()}, 500 if text == "fail" else 200)
+
+    names: dict[str, Any] = {"__name__": "shown"}
+    exec(PROVIDER["toolchat/models/acme.py"], names)
+    http = OutboundHttp()
+    async with serving(Starlette(routes=[Route("/complete", complete, methods=["POST"])])) as url:
+        client = ChatClient(names["AcmeChatModel"](base_url=url, model="acme-1", http=http))
+        assert await client.prompt("hello").call().content() == "HELLO"
+        with pytest.raises(UpstreamError):
+            await client.prompt("fail").call().content()
+    await http.aclose()
 
 
 async def test_the_blocks_about_the_library_run_one_after_the_other() -> None:

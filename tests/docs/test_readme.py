@@ -5,12 +5,14 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.application import create_app
-from tests.command_line import ROOT, started
+from tests.command_line import ROOT, WITHOUT_EXAMPLE, environment, installed, started
 from tests.docs.readme import PAGES, READMES, Reader, commands, steady, tool_folders, written_tools
 from tests.programs import require
+from tests.waiting import PATIENCE
 
 ENGLISH, CHINESE = (readme.read_text(encoding="utf-8") for readme in READMES)
 ENDPOINTS = (ROOT / "docs" / "endpoints.md").read_text(encoding="utf-8")
@@ -24,9 +26,10 @@ IDS = [f"{page.stem}-{shown.command[:60]}" for page, shown in ANSWERED]
 def printed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What the commands print for a reader who types one after the other, with the pages' own tools added."""
     require("curl")
-    project = tmp_path_factory.mktemp("project")
-    with started(cwd=project, TOOLS_PATH=str(written_tools(project, *PAGES))) as (_, base_url):
-        reader = Reader(base_url, project)
+    clone = tmp_path_factory.mktemp("toolchat")
+    written_tools(clone, *PAGES)
+    with started(cwd=clone) as (_, base_url):
+        reader = Reader(base_url, tmp_path_factory.mktemp("project"))
         return [reader.run(shown.command) for _, shown in ANSWERED]
 
 
@@ -50,17 +53,34 @@ def test_the_readme_shows_the_first_answer_on_the_first_screen() -> None:
         lines = text.splitlines()
         assert len(lines) <= 160
         first = "\n".join(lines[:40])
-        for named in ("make run", "/chat --data-urlencode", "OPENAI_API_KEY", "tools/orders/__init__.py"):
+        for named in ("make run", "/chat --data-urlencode", "OPENAI_API_KEY", "tools/orders.py"):
             assert named in first, named
 
 
 def test_both_languages_show_the_same_commands_code_and_chapters() -> None:
     assert [shown.command for shown in commands(ENGLISH)] == [shown.command for shown in commands(CHINESE)]
     assert tool_folders(ENGLISH) == tool_folders(CHINESE)
+    assert scripts(ENGLISH) == scripts(CHINESE)
     for pattern in (r"^#+ ", r"^\| ", r"^!\[", r"^- "):
         assert len(re.findall(pattern, ENGLISH, re.MULTILINE)) == len(re.findall(pattern, CHINESE, re.MULTILINE)), (
             pattern
         )
+
+
+def scripts(text: str) -> list[str]:
+    """The blocks of commands without answers."""
+    return re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def test_the_installation_ends_with_a_service_that_has_the_new_tool(tmp_path: Path) -> None:
+    (script,) = scripts(ENGLISH)
+    *lines, install, new_tool, serve = script.splitlines()
+    assert lines == ["python3 -m venv .venv", ". .venv/bin/activate"]
+    assert (install, serve) == ("pip install '../toolchat[service]'", "toolchat serve")
+    subprocess.run(installed(new_tool), cwd=tmp_path, env=environment({}), check=True, capture_output=True)
+    with started("serve", cwd=tmp_path, **WITHOUT_EXAMPLE) as (_, url):
+        tools = httpx.get(f"{url}/tools", timeout=PATIENCE, trust_env=False).json()
+    assert [each["name"] for each in tools] == ["air_quality"]
 
 
 def names(text: str) -> list[Counter[str]]:
@@ -80,7 +100,7 @@ def test_both_languages_name_the_same_things_in_every_chapter() -> None:
 def test_a_code_block_starts_on_its_own_line(text: str) -> None:
     # A block that is pasted into a sentence would swallow what follows.
     fences = re.findall(r".*```.*", text)
-    assert [fence for fence in fences if not re.fullmatch(r"```(?:console|python)?", fence)] == []
+    assert [fence for fence in fences if not re.fullmatch(r"```(?:console|python|sh)?", fence)] == []
     assert all(fence != "```" for fence in fences[::2])
     assert all(fence == "```" for fence in fences[1::2])
 

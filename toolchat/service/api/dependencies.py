@@ -58,7 +58,7 @@ IdempotencyKey = Annotated[
         "characters",
     ),
 ]
-"""The header as a parameter of a route."""
+"""The header ``Idempotency-Key`` as a parameter of a route."""
 
 REPLAYED: dict[str, Any] = {
     "Idempotency-Replayed": {
@@ -121,7 +121,8 @@ def _is_ours(page: str, host: str) -> bool:
 
 
 async def require_same_site(request: Request) -> None:
-    """:func:`refuse_cross_site` as a dependency; a coroutine, because FastAPI runs plain functions in a thread."""
+    """Reject a request that a browser sends for a page of another site (CSRF); a dependency of a route."""
+    # A coroutine, because FastAPI runs plain functions in a thread.
     refuse_cross_site(request)
 
 

@@ -223,6 +223,7 @@ SessionPath = Annotated[
     # For the documentation only: conversation_of has a clearer message.
     Path(alias="sessionId", description="The session id", json_schema_extra={"pattern": f"^{SESSION_ID_PATTERN}$"}),
 ]
+"""The session id in a path; :func:`conversation_of` checks it."""
 
 
 async def chat(request: Request) -> Response:

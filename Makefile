@@ -86,8 +86,9 @@ lint: $(VENV)/.dev ## Check the code: ruff, its formatting, mypy
 	$(PY) -m mypy
 
 lock: $(UV) ## Write both lock files after a change in pyproject.toml (LOCK=--upgrade: newest versions)
-	$(COMPILE) $(LOCK) --extra service --extra redis --extra jwt --extra otel --output-file requirements.lock
+	$(COMPILE) $(LOCK) --extra service --extra dashscope --extra redis --extra jwt --extra otel --output-file requirements.lock
 	$(COMPILE) $(LOCK) --extra dev --constraint requirements.lock --output-file requirements-dev.lock
+	$(RESOLVE) --group build --custom-compile-command "make lock" $(LOCK) --output-file requirements-build.lock
 	$(RESOLVE) --group audit --custom-compile-command "make lock" $(LOCK) --output-file requirements-audit.lock
 
 bench: $(VENV)/.dev $(PEERS)/.peers ## Measure what a question costs beside agent frameworks and Spring AI; writes tables and charts

@@ -1,1 +1,1 @@
-"""The service: the engine of ``toolchat`` behind FastAPI, with its tools, settings and command line."""
+"""The example application: the documents' tools, served by toolchat."""

@@ -124,7 +124,8 @@ def _serve(output: Path) -> int:
 
     sampler = _Sampler()
     signal.signal(signal.SIGURG, sampler.begin)
-    code = main([])
+    sys.argv[1:] = []
+    code = main()
     signal.setitimer(signal.ITIMER_PROF, 0)
     output.write_bytes(to_json({"shares": sampler.shares, "functions": sampler.functions}))
     return code

@@ -58,11 +58,9 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
         ("lock of a session in a file", "if until is not None and until > now:", "if False:",
          "one-session-in-a-file-by-many-at-once"),
     ],
-    "toolchat/state/sqlite_thread.py": [
+    "toolchat/state/sqlite_file.py": [
         ("commit to the file before the answer", 'database.execute("COMMIT")', 'database.execute("ROLLBACK")',
          "a-process-killed-with-its-file"),
-    ],
-    "toolchat/state/sqlite_file.py": [
         ("wait for another process that writes to the file", "round(1000 * busy_seconds)", "0",
          "a-file-whose-writes-are-slow"),
     ],
@@ -127,7 +125,7 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
         ("time for a client to read", "elif now - self._stalled_since >= self._watch.write_timeout:", "elif False:",
          "a-slow-reader-is-hung-up-on"),
     ],
-    "toolchat/service/server/connection_limit.py": [
+    "toolchat/service/server/client_limits.py": [
         ("limit of connections", "if connections <= self.max_connections:", "if True:",
          "open-files-used-up used-up-files-are-told-once"),
     ],

@@ -1,4 +1,4 @@
-"""The module graph of both packages, read from the imports. Run as a script, it draws ``docs/architecture.svg``."""
+"""The module graph of the three layers, read from the imports. Run as a script, it draws ``docs/architecture.svg``."""
 
 import ast
 from functools import cache
@@ -13,6 +13,7 @@ __all__ = [
     "draw",
     "imported",
     "imports",
+    "layer_of",
     "levels",
     "module_of",
     "name_of",
@@ -22,14 +23,15 @@ __all__ = [
 ROOT = Path(__file__).parent.parent
 PICTURE = ROOT / "docs" / "architecture.svg"
 PACKAGES = {
-    "toolchat": ["messages", "errors", "instruments", "http", "state", "tool_calling", "models", "chat"],
-    "app": [
-        *("settings", "observability", "access", "gazetteer", "sandbox", "offline", "tools", "mcp_client"),
-        *("api", "pages", "protocols", "composition", "main", "server", "cli", "__main__"),
+    "toolchat": ["messages", "errors", "instruments", "http", "state", "tool_calling", "models", "chat", "exports"],
+    "toolchat.service": [
+        *("settings", "observability", "access", "gazetteer", "offline", "mcp_client", "api", "pages", "protocols"),
+        *("tool_modules", "composition", "main", "exports", "server", "cli"),
     ],
+    "app": ["sandbox", "user_clock", "upstreams", "tools", "main", "__main__"],
 }
-"""All modules: the files and folders at the root of each package."""
-FILES = sorted(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))
+"""The layers, from below, with their modules: the files and folders at the root of each package."""
+FILES = sorted(file for package in ("app", "toolchat") for file in (ROOT / package).rglob("*.py"))
 
 
 def name_of(file: Path) -> str:
@@ -39,7 +41,13 @@ def name_of(file: Path) -> str:
 
 def module_of(name: str) -> str:
     """The module that a dotted name belongs to, such as ``toolchat.service.api``; empty for a package itself."""
-    return ".".join(name.split(".")[:2]) if "." in name else ""
+    package = layer_of(name)
+    return ".".join(name.split(".")[: package.count(".") + 2]) if name != package else ""
+
+
+def layer_of(name: str) -> str:
+    """The package of a layer that a dotted name belongs to."""
+    return "toolchat.service" if f"{name}.".startswith("toolchat.service.") else name.partition(".")[0]
 
 
 @cache
@@ -58,11 +66,11 @@ def imports(file: Path) -> frozenset[str]:
             found.update(imported(node))
         elif isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
-    return frozenset(name for name in found if name.split(".")[0] in PACKAGES)
+    return frozenset(name for name in found if name.split(".")[0] in ("app", "toolchat"))
 
 
 def imported(node: ast.ImportFrom) -> set[str]:
-    """What an import names: ``from toolchat.service.cli import parser`` a file, ``from toolchat.service.cli.parser import parse`` part of one."""
+    """What an import names: ``from toolchat.chat import client`` a file, ``from toolchat import tool`` part of one."""
     below = {f"{node.module}.{alias.name}" for alias in node.names}
     return {each if each in _names() else str(node.module) for each in below}
 
@@ -100,7 +108,7 @@ def levels() -> dict[str, int]:
 
 
 _WIDTH, _ROW, _BOX, _TOP = 1000, 78, 34, 14
-_FILLS = {"toolchat": "#dff0e4", "app": "#e3ecf7"}
+_FILLS = {"toolchat": "#dff0e4", "toolchat.service": "#e3ecf7", "app": "#fbeedb"}
 
 
 def draw() -> str:
@@ -152,10 +160,11 @@ def _boxes() -> dict[str, tuple[int, int, int]]:
 
 
 def _box(module: str, left: int, top: int, width: int) -> str:
-    fill = _FILLS[module.split(".")[0]]
+    fill = _FILLS[layer_of(module)]
+    name = module.removeprefix("toolchat.")
     return (
         f'<rect x="{left}" y="{top}" width="{width}" height="{_BOX}" rx="6" fill="{fill}" stroke="#4a6178"/>'
-        f'<text x="{left + width // 2}" y="{top + 22}" font-size="15" text-anchor="middle">{module}</text>'
+        f'<text x="{left + width // 2}" y="{top + 22}" font-size="15" text-anchor="middle">{name}</text>'
     )
 
 

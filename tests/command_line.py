@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Generator, Mapping, Sequence
@@ -12,9 +11,7 @@ from tempfile import TemporaryFile
 from threading import Thread
 from typing import IO
 
-from tests.forked import ROOT as ROOT
-from tests.forked import TOOLS, Forked, Streams
-from tests.forked import application as application
+from tests.forked import ROOT as ROOT, Forked, Streams, application as application
 from tests.waiting import PATIENCE
 
 Process = Forked | subprocess.Popen[bytes]
@@ -83,21 +80,12 @@ def _pipe() -> Generator[tuple[IO[str], IO[str]], None, None]:
         yield read, written
 
 
-def copy_of_the_app(folder: Path, tools: Mapping[str, str]) -> None:
-    """Copy the application and add tool folders, as a user does; ``tools`` maps names to sources."""
-    for package in ("app", "toolchat"):  # with its bytecode: compiling takes longer than a test
-        shutil.copytree(ROOT / package, folder / package)
-    for name, source in tools.items():
-        (folder / "app" / "tools" / name).mkdir()
-        (folder / "app" / "tools" / name / "__init__.py").write_text(source, encoding="utf-8")
-
-
 def with_tools(folder: Path, tools: Mapping[str, str]) -> dict[str, str]:
     """Write tool folders from names and sources; returns the variables that add them to the application."""
     for name, source in tools.items():
         (folder / "tools" / name).mkdir(parents=True)
         (folder / "tools" / name / "__init__.py").write_text(source, encoding="utf-8")
-    return {TOOLS: str(folder / "tools")}
+    return {"TOOLS_PATH": str(folder / "tools")}
 
 
 def url_of(log: IO[str]) -> str:

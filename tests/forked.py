@@ -28,12 +28,9 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-__all__ = ["ROOT", "TOOLS", "Forked", "Streams", "application", "import_the_application"]
+__all__ = ["ROOT", "Forked", "Streams", "application", "import_the_application"]
 
 ROOT = Path(__file__).parent.parent
-TOOLS = "TESTS_MORE_TOOLS"
-"""Environment variable: a folder with further tool folders."""
-
 Streams = tuple[int, int, int]
 """The descriptors that become standard input, output and errors."""
 
@@ -168,17 +165,18 @@ def _become(streams: list[int], arguments: list[str], folder: str, environment: 
     os.environ.clear()
     os.environ.update(environment)
     sys.path[0] = folder
-    if TOOLS in environment:
-        importlib.import_module("app.tools").__path__.append(environment[TOOLS])
     return arguments
 
 
 def import_the_application() -> None:
     """Import every module, including those with deferred imports."""
     import app
+    import toolchat
 
-    for module in pkgutil.walk_packages(app.__path__, "app."):
-        importlib.import_module(module.name)
+    for package in (toolchat, app):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if module.name != "app.main":  # it reads the settings
+                importlib.import_module(module.name)
 
 
 def main() -> int:

@@ -24,6 +24,7 @@ _STARTERS = {"subprocess", "create_subprocess_exec", "async_playwright", "Forked
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow(seconds=1): needs a browser, another process or more than a second")
     config.addinivalue_line("markers", "page: looks at a page in a browser")
+    config.addinivalue_line("markers", "package: installs the wheel from a package index")
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks

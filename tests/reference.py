@@ -113,8 +113,8 @@ def _attribute_lines(kind: type) -> Iterator[str]:
 def _method_lines(kind: type) -> Iterator[str]:
     for name, member in vars(kind).items():
         each: Any = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
-        is_alias = getattr(each, "__name__", None) != name
-        if not name.startswith("_") and not is_alias and not re.match("None|See |Deprecated", f"{each.__doc__}"):
+        is_function = getattr(each, "__name__", None) == name
+        if is_function and not name.startswith("_") and not re.match("None|See ", f"{each.__doc__}"):
             parsed = _parsed(each)
             parameters = [each for each in inspect.signature(each).parameters if each not in ("self", "cls")]
             shown = name if isinstance(member, property) else f"{name}({', '.join(parameters)})"

@@ -12,12 +12,11 @@ import httpx
 import uvicorn
 from pydantic_core import from_json
 
+from tests.application import create_app, read_configuration
 from tests.waiting import PATIENCE
-from toolchat.service.composition.configuration import Configuration, read_configuration
-from toolchat.service.main import create_app
+from toolchat.service.composition.configuration import Configuration
 from toolchat.service.server.runner import server_config
-from toolchat.service.settings.service_settings import Settings
-from toolchat.service.settings.tuning import Tuning
+from toolchat.service.settings.service_settings import Settings, Tuning
 from toolchat.service.tool_modules.discovery import ConfiguredModule, discover
 
 __all__ = ["Event", "client_of", "configured", "events_of", "running", "service", "serving"]
@@ -81,7 +80,7 @@ def configured(*parts: str | Tuning, **environment: str) -> Configuration:
     os.environ.update(environment)
     try:
         configuration = read_configuration(serving=False, tuning=tuning)
-        more = [ConfiguredModule.read(module) for package in packages for module in discover(package)]
+        more = [ConfiguredModule.read(module) for package in packages for module in discover([package])]
     finally:
         os.environ.clear()
         os.environ.update(before)

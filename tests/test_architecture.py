@@ -1,4 +1,4 @@
-"""Two packages, few modules, imports that point downwards only, and no tool that knows another."""
+"""Three layers, few modules, imports that point downwards only, and no tool that knows another."""
 
 import ast
 import re
@@ -6,16 +6,15 @@ from pathlib import Path
 
 import pytest
 
-import toolchat
 from tests.architecture import (
     FILES,
     PACKAGES,
     PICTURE,
     ROOT,
-    dependencies,
     draw,
     imported,
     imports,
+    layer_of,
     levels,
     name_of,
     tree_of,
@@ -23,20 +22,50 @@ from tests.architecture import (
 
 
 def test_each_package_has_the_modules_that_are_named_and_no_others() -> None:
-    roots = {package: {each.stem for each in (ROOT / package).iterdir() if _is_module(each)} for package in PACKAGES}
+    folders = {package: ROOT.joinpath(*package.split(".")) for package in PACKAGES}
+    roots = {name: {each.stem for each in folder.iterdir() if _is_module(each)} for name, folder in folders.items()}
+    assert roots["toolchat"] > {"service"}
+    roots["toolchat"] -= {"service"}
     assert roots == {package: set(names) for package, names in PACKAGES.items()}
 
 
 def test_the_modules_are_few_and_on_few_levels_without_a_circle() -> None:
     of_each = levels()  # a circle of modules would end in a RecursionError
-    assert (len(of_each) <= 26, max(of_each.values()) + 1 <= 10) == (True, True), of_each
+    assert (len(of_each) <= 30, max(of_each.values()) + 1 <= 12) == (True, True), of_each
 
 
-def test_the_engine_imports_nothing_of_the_service() -> None:
-    upward = [
-        (here, name) for here, targets in dependencies().items() for name in targets if here.startswith("toolchat.")
-    ]
-    assert [(here, name) for here, name in upward if name.startswith("app.")] == []
+FRAMEWORKS = {"fastapi", "starlette", "uvicorn", "dishka", "pydantic_settings"}
+PUBLIC = {"toolchat", "toolchat.service", "toolchat.service.cli"}
+"""What a user's application and tools import."""
+SHARED_WITH_THE_OFFLINE_MODEL = {"toolchat.service.gazetteer", "toolchat.tool_calling.text_normalization"}
+"""The places, which the application's tools and the offline model know by name."""
+
+
+def named_in(file: Path) -> set[str]:
+    """Every module that a file imports something from, at its head or within a function."""
+    nodes = list(ast.walk(tree_of(file)))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return names | {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)}
+
+
+def is_below(name: str, packages: set[str]) -> bool:
+    return any(f"{name}.".startswith(f"{each}.") for each in packages)
+
+
+@pytest.mark.parametrize(
+    ("layer", "refused"),
+    [("toolchat", FRAMEWORKS | {"toolchat.service", "app"}), ("toolchat.service", {"app"})],
+)
+def test_a_layer_imports_nothing_of_the_layers_above_it(layer: str, refused: set[str]) -> None:
+    files = [file for file in FILES if layer_of(name_of(file)) == layer]
+    assert files
+    assert [(str(file), name) for file in files for name in named_in(file) if is_below(name, refused)] == []
+
+
+def test_the_example_application_imports_what_any_user_may() -> None:
+    used = [(file, name) for file in FILES for name in named_in(file) if layer_of(name_of(file)) == "app"]
+    own = [(file, name) for file, name in used if is_below(name, {"toolchat"}) and name not in PUBLIC]
+    assert [(str(file), name) for file, name in own if not is_below(name, SHARED_WITH_THE_OFFLINE_MODEL)] == []
 
 
 def test_no_file_imports_itself_in_a_circle() -> None:
@@ -62,50 +91,28 @@ def _is_module(path: Path) -> bool:
 
 @pytest.mark.parametrize("folder", sorted(p.parent.name for p in (ROOT / "app" / "tools").glob("*/__init__.py")))
 def test_no_tool_folder_imports_another(folder: str) -> None:
-    # A tool may be deleted without any other noticing; what lies beside the folders is there for all of them.
-    allowed = {
-        "toolchat.service.tool_modules.error_rule",
-        "toolchat.service.tool_modules.json_reply",
-        "app.tools.user_clock",
-    }
+    # A tool may be deleted without any other noticing.
     for file in (ROOT / "app" / "tools" / folder).rglob("*.py"):
-        named = {name for name in imports(file) if name.startswith("app.tools.")}
-        others = {name for name in named - allowed if name.split(".")[2] != folder}
+        others = {name for name in imports(file) if name.startswith("app.tools.") and name.split(".")[2] != folder}
         assert not others, f"{file.name} imports {others}"
 
 
-def test_the_sandbox_knows_nothing_of_the_service() -> None:
-    # The sandbox plays the upstreams: it shares the gazetteer with the service, and no code.
-    for file in (ROOT / "app" / "sandbox").rglob("*.py"):
-        shared = {name for name in imports(file) if not name.startswith("app.sandbox")}
-        assert all(name.startswith("toolchat.service.gazetteer.") for name in shared), file.name
+def test_no_file_imports_a_private_name_of_another() -> None:
+    nodes = [(file, node) for file in FILES for node in ast.walk(tree_of(file)) if isinstance(node, ast.ImportFrom)]
+    names = [(str(file), each.name) for file, node in nodes for each in node.names]
+    assert [(file, name) for file, name in names if name.startswith("_") and name != "__version__"] == []
 
 
-def exported(file: Path) -> set[str]:
-    if file == ROOT / "toolchat" / "__init__.py":
-        return set(toolchat.__all__) | {"__version__"}
-    assigned = [node for node in tree_of(file).body if isinstance(node, ast.Assign)]
-    lists = [each.value for each in assigned if ast.unparse(each.targets[0]) == "__all__"]
-    return {name for each in lists for name in ast.literal_eval(each)}
-
-
-def test_every_name_that_another_file_imports_is_exported() -> None:
-    modules = {name_of(file): exported(file) for file in FILES}
-    hidden = [
-        f"{name_of(file)} imports {node.module}.{name.name}"
-        for file in FILES
-        for node in ast.walk(tree_of(file))
-        if isinstance(node, ast.ImportFrom) and node.module in modules
-        for name in node.names
-        if f"{node.module}.{name.name}" not in modules and name.name not in modules[node.module]
-    ]
-    assert hidden == []
+def test_no_file_of_the_engine_imports_the_exports() -> None:
+    # ``toolchat`` imports every file of the engine at its first use, so that a file would import itself.
+    engine = [file for file in FILES if layer_of(name_of(file)) == "toolchat"]
+    assert [name_of(file) for file in engine if {"toolchat", "toolchat.exports"} & imports(file)] == ["toolchat"]
 
 
 def test_every_file_that_the_page_names_is_there() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`((?:[\w]+/)*[\w]+\.py|(?:[\w]+/)+)`", page))
-    inside = [ROOT, *(ROOT / package for package in PACKAGES)]
+    inside = [ROOT, *(ROOT.joinpath(*package.split(".")) for package in PACKAGES)]
     assert len(named) > 40
     assert [each for each in sorted(named) if not any((folder / each).exists() for folder in inside)] == []
 

@@ -11,10 +11,8 @@ import pytest
 import uvicorn
 
 from app.sandbox import create_sandbox
-from tests.players.dashscope_player import DashScopePlayer
-from tests.players.dashscope_player import sensible_model as sensible_dashscope
-from tests.players.openai_player import OpenAIPlayer
-from tests.players.openai_player import sensible_model as sensible_openai
+from tests.players.dashscope_player import DashScopePlayer, sensible_model as sensible_dashscope
+from tests.players.openai_player import OpenAIPlayer, sensible_model as sensible_openai
 from tests.serving import events_of, running, service
 from toolchat.service.api.schemas import ChatAnswer
 

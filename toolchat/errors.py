@@ -21,49 +21,6 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-__all__ = [
-    "CLIENT_GONE",
-    "BodyTooLarge",
-    "CannotPause",
-    "ConfigurationError",
-    "ContentFiltered",
-    "ContextTooLong",
-    "CrossSite",
-    "DeadlineExceeded",
-    "DependencyMissing",
-    "Draining",
-    "Forbidden",
-    "HeadersTooLarge",
-    "IdempotencyConflict",
-    "InvalidRequest",
-    "MisdirectedRequest",
-    "NotAcceptable",
-    "NotConfigured",
-    "NotFound",
-    "Overloaded",
-    "ProviderAuth",
-    "ProviderQuota",
-    "ProviderRateLimited",
-    "QuotaExceeded",
-    "RequestTimeout",
-    "SessionBusy",
-    "StoreUnavailable",
-    "TooLarge",
-    "ToolFailed",
-    "ToolLoop",
-    "ToolServerUnavailable",
-    "ToolchatError",
-    "Unauthorized",
-    "UnsupportedMediaType",
-    "UpstreamError",
-    "UpstreamInvalid",
-    "UpstreamTimeout",
-    "UpstreamUnavailable",
-    "ValidationFailed",
-    "seconds_from",
-]
-
-
 CLIENT_GONE = "client_gone"
 """The outcome that logs and metrics show if the client disconnected before the response."""
 
@@ -335,8 +292,3 @@ class ToolFailed(ToolchatError):
     """A tool failed, and the configuration ends the chat request instead of reporting it to the model."""
 
     status, code, title = 502, "tool-failed", "A tool failed"
-
-
-PartMissing = DependencyMissing  # deprecated alias, removed in 0.3
-PauseImpossible = CannotPause  # deprecated alias, removed in 0.3
-ToolServerAway = ToolServerUnavailable  # deprecated alias, removed in 0.3

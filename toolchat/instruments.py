@@ -22,8 +22,6 @@ from contextvars import Context
 from types import TracebackType
 from typing import Any, Self
 
-__all__ = ["ModelCall", "Observer", "ToolRun", "UpstreamRequest", "observer", "set_observer"]
-
 
 class _Observed:
     """Work that takes time: it begins and ends with a ``with`` block, and fails if an exception leaves the block."""

@@ -9,26 +9,6 @@ from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from pydantic_core import to_json
 
-__all__ = [
-    "AssistantMessage",
-    "Message",
-    "SystemMessage",
-    "ToolCall",
-    "ToolResponse",
-    "ToolResponseMessage",
-    "Usage",
-    "UserMessage",
-    "estimate_size",
-    "estimate_tokens",
-    "immutable",
-    "sendable",
-    "split_answered",
-    "text_json",
-    "turn_start",
-    "updated",
-]
-
-
 _T = TypeVar("_T")
 
 

@@ -113,10 +113,11 @@ def base_url(_played: tuple[Model, str], tmp_path_factory: pytest.TempPathFactor
 
 @contextmanager
 def started(project: Path, folder: Path, model_url: str, **more: str) -> Iterator[str]:
-    """Run the service of a project in an empty folder, in front of a model, with more variables; gives its URL."""
+    """Run the service with the tools of a project, in front of a model, with more variables; gives its URL."""
     variables = {
         "PATH": os.environ["PATH"],
-        "PYTHONPATH": str(project),
+        "PYTHONPATH": str(ROOT),
+        **({"TOOLS_PATH": str(project / "tools")} if (project / "tools").is_dir() else {}),
         "SERVER_PORT": "0",
         "OPENAI_BASE_URL": model_url,
         "MODEL_MAX_ATTEMPTS": "1",

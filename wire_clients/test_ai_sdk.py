@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Page, Route, expect
 
 from tests.browser import OpenPage
-from tests.command_line import copy_of_the_app
+from tests.command_line import with_tools
 from tests.players.openai_player import Answer, delta, finish, sse, whole
 from wire_clients.conftest import ROOT, TIME, Model, bundled, started
 
@@ -54,7 +54,7 @@ def calls(*functions: dict[str, str]) -> Answer:
 def service(_played: tuple[Model, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a service with one more tool."""
     project = tmp_path_factory.mktemp("project")
-    copy_of_the_app(project, {"ship": SHIP})
+    with_tools(project, {"ship": SHIP})
     with started(project, tmp_path_factory.mktemp("service"), _played[1]) as url:
         yield url
 

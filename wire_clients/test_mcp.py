@@ -12,13 +12,13 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp_types import CallToolResult, ElicitResult
 
-from tests.command_line import ROOT, copy_of_the_app
+from tests.command_line import ROOT, with_tools
 
 PATIENCE = 60.0
 PYTHON = os.environ.get("TOOLCHAT_PYTHON", str(ROOT / ".venv" / "bin" / "python"))
 """The interpreter that has the service's packages; this one has the clients'."""
 MODES = ["2026-07-28", "auto", "legacy"]
-VARIABLES = {"PATH": os.environ["PATH"], "CHAT_PROVIDER": "offline", "PYTHONUTF8": "1"}
+VARIABLES = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "CHAT_PROVIDER": "offline", "PYTHONUTF8": "1"}
 
 LIGHT = '''"""A switch."""
 
@@ -43,9 +43,9 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the service with a tool that requires approval."""
+    """A folder with a tool that requires approval."""
     folder = tmp_path_factory.mktemp("project")
-    copy_of_the_app(folder, {"light": LIGHT})
+    with_tools(folder, {"light": LIGHT})
     return folder
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic_core import from_json
 
-from tests.command_line import copy_of_the_app
+from tests.command_line import with_tools
 from wire_clients.conftest import PACKAGES, node, started
 
 FIXTURES = '''"""The tools that the suite calls, as far as the service has what they are for."""
@@ -125,7 +125,7 @@ EXTENSION = "server-tasks-"
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     project = tmp_path_factory.mktemp("project")
-    copy_of_the_app(project, {"conformance": FIXTURES})
+    with_tools(project, {"conformance": FIXTURES})
     with started(project, tmp_path_factory.mktemp("service"), "", CHAT_PROVIDER="offline") as url:
         yield f"{url}/mcp"
 

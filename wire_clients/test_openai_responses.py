@@ -13,7 +13,7 @@ from openai import AsyncOpenAI, OpenAI
 from openai.types.responses import Response, ResponseItem, ResponseStreamEvent
 from pydantic import BaseModel, TypeAdapter
 
-from tests.command_line import copy_of_the_app
+from tests.command_line import with_tools
 from tests.players.openai_player import delta, finish, sse
 from tests.programs import require
 from wire_clients.conftest import PACKAGES, ROOT, TIME, Model, calls, node, says, started
@@ -30,7 +30,7 @@ ITEM: Any = TypeAdapter(ResponseItem)
 def base_url(_played: tuple[Model, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A service with one more tool, which requires approval."""
     project = tmp_path_factory.mktemp("project")
-    copy_of_the_app(project, {"ship": SHIP})
+    with_tools(project, {"ship": SHIP})
     with started(project, tmp_path_factory.mktemp("service"), _played[1]) as url:
         yield f"{url}/v1"
 

@@ -3,8 +3,8 @@
 ``GET /weatherapi/v1/forecast.json`` takes ``q``, ``days``, ``lang`` and ``hour`` as the original does, and the key in
 the header or the parameter ``key``. Every answer is marked: the country is ``Sandbox`` and the region ends in
 ``(sandbox)``. The weather of a place is the same for all of its names and languages: the days' values hold all day, the
-current ones for an hour of local time. It knows the places of :mod:`toolchat.service.gazetteer` by name, with or without region and
-country, but no coordinates or postcodes. ``days`` above 3 returns 3, as the free plan does.
+current ones for an hour of local time. It knows the places of :mod:`toolchat.service.gazetteer` by name, with or
+without region and country, but no coordinates or postcodes. ``days`` above 3 returns 3, as the free plan does.
 
 Faults on demand, by the key or by ``q`` (without the place then):
 

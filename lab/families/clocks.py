@@ -20,7 +20,7 @@ from lab.stage import Stage
 from lab.upstream import calling, playing, speaking
 from lab.waiting import until
 from lab.wire import Reply
-from tests.command_line import copy_of_the_app
+from tests.command_line import with_tools
 from tests.players.openai_player import Answer
 
 _DAY = 86400
@@ -168,9 +168,7 @@ async def a_repeated_key_after_the_clock_was_set(stage: Stage) -> float:
 @fault(users="it can be given all the same", figure="of 2 approvals that counted", at_least=2, at_most=2, peer=True)
 async def an_approval_after_the_clock_was_set(stage: Stage) -> float:
     """A tool call waits for its approval while the clock is set back by a day; another while it is set forward."""
-    copy = stage.folder / "copy"
-    await asyncio.to_thread(copy_of_the_app, copy, {"faulty": _FIRES})
-    service, clock = await _clocked(stage, PYTHONPATH=str(copy))
+    service, clock = await _clocked(stage, **with_tools(stage.folder, {"faulty": _FIRES}))
     stage.upstream.behave = calling("fires")
     done = 0
     for offset in (-_DAY, _DAY):

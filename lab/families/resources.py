@@ -66,7 +66,7 @@ async def used_up_files_are_told_once(stage: Stage) -> float:
     begin = service.log.stat().st_size
     await asyncio.gather(*(_or_nothing(service) for _ in range(300)))
     lines = service.written(begin).splitlines()
-    return sum('"app.request"' not in line for line in lines)
+    return sum('"toolchat.request"' not in line for line in lines)
 
 
 @fault(users="every stream is whole", figure="of 1,000 streams", at_least=1000, limit=90)

@@ -144,7 +144,7 @@ async def test_logs_have_the_name_of_the_principal_and_never_a_key(caplog: pytes
     async with service(API_KEYS=ALICE) as client:
         await client.get(PATH, headers={"X-API-Key": KEY})
         await client.get(PATH, headers={"X-API-Key": "guessed-key"})
-    lines = [JsonFormatter().format(record) for record in caplog.records if record.name.startswith("app.")]
+    lines = [JsonFormatter().format(record) for record in caplog.records if record.name.startswith("toolchat.")]
     assert [json.loads(line)["principal"] for line in lines if "principal" in line] == ["alice"]
     assert not [line for line in lines if KEY in line or "guessed-key" in line or digest_of(KEY) in line]
 

@@ -6,15 +6,14 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tests.players.redis_server import RedisServer
 from tests.waiting import until
 from toolchat.errors import QuotaExceeded
 from toolchat.service.access.principals import Principal
-from toolchat.service.access.quotas import Limits, LocalQuotas, QuotaReservation, Quotas, open_quotas
-from toolchat.service.access.usage import NameUsage, QuotaUsage, reserve
+from toolchat.service.access.quotas import LocalQuotas, QuotaReservation, Quotas, open_quotas
+from toolchat.service.access.usage import Limits, NameUsage, QuotaUsage, reserve
 from toolchat.state.base import StateStore
 from toolchat.state.redis import RedisStateStore
 from toolchat.state.sqlite import SqliteStateStore

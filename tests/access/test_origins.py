@@ -12,11 +12,10 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tests.application import create_app, read_configuration
 from tests.browser import OpenPage
 from tests.serving import client_of, service, serving
 from toolchat.service.access.keys import digest_of
-from toolchat.service.composition.configuration import read_configuration
-from toolchat.service.main import create_app
 
 KEY = "toolchat_right"
 ALICE = f"alice={digest_of(KEY)}"

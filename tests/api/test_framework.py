@@ -10,13 +10,13 @@ from fastapi import HTTPException
 from fastapi.testclient import TestClient
 
 from tests.api.assembled import assembled
+from tests.application import create_app
 from tests.players.openai_player import OpenAIPlayer
 from tests.serving import events_of, service
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.request import ChatRequest, Emit
 from toolchat.models.base import ChatResponse, TextDelta
 from toolchat.service.api.service import ServiceState, running_service
-from toolchat.service.main import create_app
 
 EVENTS = {"Accept": "text/event-stream"}
 
@@ -120,7 +120,7 @@ def test_servers_and_contact_of_the_application_are_documented() -> None:
 async def test_below_a_path_prefix_everything_is_found_and_nothing_is_logged_in_plain(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level("DEBUG", "app.request")
+    caplog.set_level("DEBUG", "toolchat.request")
     async with service(SERVER_ROOT_PATH="/ai") as client:  # a proxy has stripped the prefix
         assert (await client.get("/time/chat")).status_code == 200
         assert (await client.get("/chat/secret-session")).status_code == 404

@@ -9,10 +9,9 @@ from fastapi import APIRouter, Depends, HTTPException, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from tests.api.assembled import assembled, short_way
+from tests.application import create_app, read_configuration
 from tests.serving import events_of
 from toolchat.service.api.module_routes import add_module_routes
-from toolchat.service.composition.configuration import read_configuration
-from toolchat.service.main import create_app
 
 PATHS = ("/time/chat", "/time/chat-tool-function", "/time/chat-tool-method")
 JSON = {"Accept": "application/json"}

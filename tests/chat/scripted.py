@@ -12,8 +12,9 @@ from toolchat.chat.request import ChatRequest, Emit
 from toolchat.messages import AssistantMessage, ToolCall, ToolResponseMessage, Usage, UserMessage
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Prompt, TextDelta
 from toolchat.tool_calling.callback import StaticToolCallbackResolver
+from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.events import discard_event
-from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 from toolchat.tool_calling.limits import ToolCallLimits
 from toolchat.tool_calling.manager import ToolCallingManager
 

@@ -15,8 +15,9 @@ from toolchat.chat.request import Approval
 from toolchat.models.base import ChatOptions, ChatResponse, TextDelta
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
-from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 SHIP_1, SHIP_2 = ("ship", '{"number":1}'), ("ship", '{"number":2}')
 

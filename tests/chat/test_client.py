@@ -12,9 +12,10 @@ from toolchat.errors import ContentFiltered, ProviderRateLimited, UpstreamInvali
 from toolchat.messages import AssistantMessage, SystemMessage, ToolResponseMessage, Usage, UserMessage
 from toolchat.models.base import ChatOptions, ChatResponse, TextDelta
 from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
-from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 
 async def test_the_model_answers_from_the_result_of_its_call() -> None:

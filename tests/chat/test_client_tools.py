@@ -11,9 +11,9 @@ from toolchat.errors import ToolLoop
 from toolchat.messages import AssistantMessage, ToolResponse, ToolResponseMessage
 from toolchat.models.base import ChatOptions, ChatResponse, TextDelta
 from toolchat.tool_calling.callback import ClientToolCallback
-from toolchat.tool_calling.definition import ToolDefinition
+from toolchat.tool_calling.definition import ToolDefinition, tool
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
-from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 ROLL = ClientToolCallback(ToolDefinition("roll", "Roll a die", {"type": "object", "properties": {}}))
 ROLLED = ("roll", "{}")

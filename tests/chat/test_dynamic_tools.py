@@ -10,7 +10,8 @@ from toolchat.chat.client import ChatClient
 from toolchat.chat.request import Approval, ChatRequest, Emit
 from toolchat.models.base import ChatResponse
 from toolchat.tool_calling.callback import ToolCallback
-from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.definition import tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 DOUBLE, SHIP = ("double", '{"n":4}'), ("ship", '{"number":1}')
 

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic_core import from_json, to_json
 
 from toolchat.chat.memory import ChatMemory, MemoryWindow, Turn
@@ -127,9 +126,10 @@ def memory_in(store: SqliteStateStore) -> ChatMemory:
 
 UNREADABLE = [
     *(b"\xff", b"[", b"5", b'{"a":1}', b'[["user"]]', b"[" * 5000 + b"]" * 5000),
-    *(b'[[{"role":"user"}]]', b'[[{"role":"developer","text":""}]]'),
-    b'[[{"role":"assistant","text":"","tool_calls":[{"name":"x"}]}]]',
-    *(b"[[]]", b'[[{"role":"assistant","text":"","trace":[]}]]'),
+    *(b'[[{"role":"user","version":1}]]', b'[[{"role":"developer","text":"","version":1}]]'),
+    b'[[{"role":"assistant","text":"","tool_calls":[{"name":"x"}],"version":1}]]',
+    *(b"[[]]", b'[[{"role":"user","text":""}]]', b'[[{"role":"user","text":"","version":"1"}]]'),
+    b'[[{"role":"assistant","text":"","trace":[],"version":1}]]',
 ]
 
 

@@ -5,16 +5,15 @@ from typing import Any
 import pytest
 from pydantic_core import from_json
 
+from tests.application import read_configuration
 from tests.chat.played import EVENTS, USAGE, asked, asks, clock, results, says, turns, update
-from tests.chat.scripted import ADD, add, calls, client_of
-from tests.chat.scripted import says as answers
+from tests.chat.scripted import ADD, add, calls, client_of, says as answers
 from tests.players.openai_player import OpenAIPlayer
 from tests.serving import events_of, service
 from toolchat.chat.advisors.repair import ToolCallRepairAdvisor
 from toolchat.errors import ConfigurationError, ToolLoop
 from toolchat.messages import AssistantMessage, ToolResponseMessage
 from toolchat.models.base import ChatResponse, Prompt
-from toolchat.service.composition.configuration import read_configuration
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolArgumentsError
 from toolchat.tool_calling.function_callback import FunctionToolCallback

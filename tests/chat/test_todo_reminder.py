@@ -7,8 +7,7 @@ from app.tools.todo.advisors import REMINDER, TodoEvents, TodoReminder
 from app.tools.todo.lists import TodoLists
 from app.tools.todo.tools import TodoUpdate
 from tests.chat.played import EVENTS, JSON, Turn, asked, asks, clock, results, says, turns, update
-from tests.chat.scripted import calls, client_of
-from tests.chat.scripted import says as answers
+from tests.chat.scripted import calls, client_of, says as answers
 from tests.players.openai_player import OpenAIPlayer, PlayedRequest
 from tests.serving import events_of, service
 from toolchat.chat.request import Notice

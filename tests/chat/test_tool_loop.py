@@ -7,7 +7,8 @@ from toolchat.chat.request import ChatEvent, ChatRequest
 from toolchat.errors import ToolLoop
 from toolchat.messages import AssistantMessage, ToolResponseMessage, Usage
 from toolchat.models.base import ChatResponse, Prompt, TextDelta
-from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.definition import tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 
 async def test_a_model_at_the_round_limit_is_called_once_more_without_tools() -> None:

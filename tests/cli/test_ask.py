@@ -150,7 +150,7 @@ def test_a_question_is_read_from_standard_input(arguments: list[str], tmp_path: 
 
 async def test_at_a_terminal_a_question_is_needed_and_a_decision_can_be_left_open(tmp_path: Path) -> None:
     async with at_a_terminal("ask", cwd=tmp_path) as terminal:
-        await terminal.sees("the question is missing: python -m app ask")
+        await terminal.sees("the question is missing: toolchat ask")
         assert await terminal.ends() == 2
     variables = with_tools(tmp_path, {"light": LIGHT.format(mark="requires_approval=True")})
     async with OpenAIPlayer(sensible_model({"on": True})) as player:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.command_line import run
 from toolchat.service.cli.parser import parse
+from toolchat.service.cli.program import Program
 
 
 def test_every_command_has_help_with_examples_that_it_understands(tmp_path: Path) -> None:
@@ -18,7 +19,7 @@ def test_every_command_has_help_with_examples_that_it_understands(tmp_path: Path
         for line in examples.splitlines():
             # Without what the shell does before and after it, and without the words that explain it.
             typed = re.split(r" &&| 2>| >|  +| <", line.strip().split("python -m app", 1)[1].strip(" "))[0]
-            assert parse(["ask", "x"] if typed == "COMMAND --help" else shlex.split(typed)).run
+            assert parse(Program(), ["ask", "x"] if typed == "COMMAND --help" else shlex.split(typed)).run
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,8 @@ def server(answer: Response) -> Starlette:
 async def test_the_line_names_the_first_model_with_a_plain_name(answer: Any, model: str | None) -> None:
     async with serving(server(answer)) as url:
         hint = await asyncio.to_thread(local_model_hint, f"{url}/v1", PATIENCE)
-    wanted = f"OPENAI_BASE_URL={url}/v1 OPENAI_MODEL={model} make run" if model else ""
-    assert hint.partition("to use it: ")[2] == wanted
+    wanted = f"OPENAI_BASE_URL={url}/v1 and OPENAI_MODEL={model}" if model else ""
+    assert hint.partition("to use it, set ")[2] == wanted
 
 
 async def test_a_silent_server_does_not_stop_the_start() -> None:
@@ -65,7 +65,7 @@ async def test_the_banner_of_a_terminal_shows_it_and_the_offline_model_answers(t
         pytest.skip("needs port 11434, at which something listens")
     shown = ""
     async with ollama, asyncio.timeout(PATIENCE):
-        while "OPENAI_MODEL=qwen3:8b make run" not in shown:  # its fifth of a second may be too short on a busy machine
+        while "OPENAI_MODEL=qwen3:8b" not in shown:  # its fifth of a second may be too short on a busy machine
             async with at_a_terminal("serve", cwd=tmp_path, SERVER_PORT="0") as terminal:
                 await terminal.sees("/docs")
                 terminal.process.terminate()

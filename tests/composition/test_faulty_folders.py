@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.application import TOOLS
 from tests.command_line import run, with_tools
 from toolchat.errors import ConfigurationError
 from toolchat.service.composition.wiring import instance, make_container, module_providers
@@ -48,7 +49,7 @@ def faults(package: str, folders: Mapping[str, str]) -> list[str]:
     """The lines with which the folders stop the start; each names its file from the package on."""
     write(Path(package), folders)
     try:
-        for module in discover(package):
+        for module in discover([package]):
             ConfiguredModule.read(module)
     except ConfigurationError as error:
         return str(error).replace(f"{package}/", "").splitlines()
@@ -140,7 +141,7 @@ def test_the_file_of_the_folder_in_which_the_fault_lies_is_named(package: str) -
     write(Path(package), {"dice": f"from {package}.dice.tools import roll"})
     Path(package, "dice", "tools.py").write_text("def roll(:", encoding="utf-8")
     with pytest.raises(ConfigurationError, match=r"/dice/tools.py: cannot be imported: SyntaxError: .* \(line 1\)$"):
-        discover(package)
+        discover([package])
 
 
 @pytest.mark.parametrize(
@@ -201,7 +202,7 @@ async def test_a_definition_warning_is_logged(
     source: str, warnings: list[str], package: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     write(Path(package), {"dice": HEAD + source})
-    configured = [ConfiguredModule.read(module) for module in discover(package)]
+    configured = [ConfiguredModule.read(module) for module in discover([package])]
     made = [made for each in configured for made in module_providers(each)]
     container = make_container([instance(convert_result, ToolCallResultConverter), *made])  # type: ignore[arg-type]
     with caplog.at_level(logging.WARNING):
@@ -211,7 +212,7 @@ async def test_a_definition_warning_is_logged(
     told = [(record.name, record.levelname, record.getMessage()) for record in caplog.records]
     assert len(told) == len(warnings)
     for (name, level, message), warning in zip(told, warnings, strict=True):
-        assert (name, level) == ("app.tools", "WARNING")
+        assert (name, level) == ("toolchat.tools", "WARNING")
         assert message.startswith(f"{package}/dice/__init__.py: {warning}")
 
 
@@ -237,4 +238,4 @@ def test_all_faults_are_reported_at_once_with_exit_code_2(tmp_path: Path) -> Non
 
 
 def test_the_service_itself_gives_no_warning() -> None:
-    assert [line for module in discover() for line in ConfiguredModule.read(module).warnings] == []
+    assert [line for module in discover(TOOLS) for line in ConfiguredModule.read(module).warnings] == []

@@ -9,14 +9,13 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
+from tests.application import create_app, read_configuration
 from tests.command_line import run, with_tools
 from tests.documented import problems_of
 from tests.players.openai_player import OpenAIPlayer, sensible_model
 from tests.serving import client_of, serving
 from toolchat import ToolModule, ToolSettings
 from toolchat.errors import ConfigurationError
-from toolchat.service.composition.configuration import read_configuration
-from toolchat.service.main import create_app
 from toolchat.service.tool_modules.discovery import ConfiguredModule, discover
 
 STOCKS = '''
@@ -26,7 +25,7 @@ from dishka.integrations.fastapi import DishkaRoute, FromDishka, inject
 from fastapi import APIRouter, HTTPException, WebSocket
 from pydantic import Field
 
-from toolchat.service.settings.base import Secret
+from toolchat import Secret
 from toolchat.tool_calling.function_callback import tool
 from toolchat import ToolModule, ToolSettings
 
@@ -88,7 +87,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fix
 
 def with_folders(package: str) -> FastAPI:
     """The application with the folders of a package instead of its own."""
-    modules = tuple(ConfiguredModule.read(each) for each in discover(package))
+    modules = tuple(ConfiguredModule.read(each) for each in discover([package]))
     return create_app(replace(read_configuration(), modules=modules))
 
 
@@ -161,7 +160,7 @@ def test_an_invalid_advisor_stops_the_start_and_names_the_file(source: str, line
     # One line, found before anything is made.
     Path(package, "stocks", "__init__.py").write_text(ADVISOR + source, encoding="utf-8")
     with pytest.raises(ConfigurationError) as fault:
-        ConfiguredModule.read(discover(package)[0])
+        ConfiguredModule.read(discover([package])[0])
     assert str(fault.value) == f"{package}/stocks/__init__.py: {line}"
 
 
@@ -170,14 +169,14 @@ def test_an_invalid_advisor_stops_the_start_and_names_the_file(source: str, line
     [
         (
             "feed: Feed",
-            "app.tools.stocks.Watcher: cannot be made: nothing provides app.tools.stocks.Feed",
+            "stocks.Watcher: cannot be made: nothing provides stocks.Feed",
         ),
         (
             "feed",
-            "the container cannot be wired: Failed to analyze `app.tools.stocks.Watcher.__init__`. "
+            "the container cannot be wired: Failed to analyze `stocks.Watcher.__init__`. "
             "Some parameters do not have type hints: feed",
         ),
-        ("again: 'Watcher'", "the container cannot be wired: app.tools.stocks.Watcher needs app.tools.stocks.Watcher"),
+        ("again: 'Watcher'", "the container cannot be wired: stocks.Watcher needs stocks.Watcher"),
     ],
     ids=["not provided", "without a type", "a circle"],
 )

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.api.assembled import assembled
+from tests.application import create_app
 from tests.composition.test_folder_parts import with_folders
 from toolchat.errors import ConfigurationError
-from toolchat.service.main import create_app
 from toolchat.service.tool_modules.discovery import ConfiguredModule, discover
 
 JSON = {"Accept": "application/json"}
@@ -82,7 +82,7 @@ def write(package: str, source: str) -> None:
         "functions=(Dice(),)",
         "functions=(Table,)",
         "functions=(Table(),)",
-        "offered=another_server",
+        "tool_source=another_server",
     ],
 )
 async def test_everything_that_is_a_tool_can_be_registered(parts: str, package: str) -> None:
@@ -95,7 +95,7 @@ async def test_everything_that_is_a_tool_can_be_registered(parts: str, package: 
 
 
 async def test_tool_sources_are_closed_at_shutdown(package: str, capsys: pytest.CaptureFixture[str]) -> None:
-    write(package, "module = ToolModule(offered=another_server)")
+    write(package, "module = ToolModule(tool_source=another_server)")
     async with assembled(with_folders(package)):
         assert capsys.readouterr().out == "opened\n"
     assert capsys.readouterr().out == "closed\n"
@@ -113,7 +113,7 @@ async def test_tool_sources_are_closed_at_shutdown(package: str, capsys: pytest.
 def test_anything_else_stops_the_start_with_one_line(parts: str, line: str, package: str) -> None:
     write(package, f"module = ToolModule({parts})")
     with pytest.raises(ConfigurationError) as caught:
-        [ConfiguredModule.read(each) for each in discover(package)]
+        [ConfiguredModule.read(each) for each in discover([package])]
     assert str(caught.value) == f"{package}/dice/__init__.py: {line}"
 
 
@@ -122,8 +122,8 @@ def test_anything_else_stops_the_start_with_one_line(parts: str, line: str, pack
     [
         (
             "@asynccontextmanager\nasync def away(container):\n    raise OSError('secret address')\n    yield []\n"
-            "module = ToolModule(offered=away)",
-            "dice/__init__.py: offered: OSError; the log has more",
+            "module = ToolModule(tool_source=away)",
+            "dice/__init__.py: tool_source: OSError; the log has more",
         ),
         (
             "module = ToolModule(functions=(roll, FunctionToolCallback.from_function(roll)))",
@@ -227,7 +227,7 @@ async def test_a_converter_that_a_folder_provides_makes_text_of_results(package:
 
 
 def test_the_documentation_mentions_tools_created_at_start(package: str) -> None:
-    write(package, "module = ToolModule(default_query='Please roll a die', offered=another_server)")
+    write(package, "module = ToolModule(default_query='Please roll a die', tool_source=another_server)")
     operation = with_folders(package).openapi()["paths"]["/dice/chat-tool-function"]["get"]
     assert operation["summary"] == "Function tool, found by its name: those that are made at start"
     assert "/dice/chat-tool-function" not in create_app().openapi()["paths"]

@@ -9,12 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.application import create_app, read_configuration
 from tests.chat.played import EVENTS, JSON, asks, says, turns
 from tests.players.openai_player import OpenAIPlayer, PlayedRequest
 from tests.serving import client_of, events_of, serving
 from toolchat.chat.advisors.tool_search import SEARCH_TOOL
-from toolchat.service.composition.configuration import read_configuration
-from toolchat.service.main import create_app
 from toolchat.service.tool_modules.discovery import ConfiguredModule, discover
 
 HEAD = '''
@@ -58,7 +57,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fix
 
 @asynccontextmanager
 async def serving_house(package: str) -> AsyncGenerator[httpx.AsyncClient, None]:
-    modules = tuple(ConfiguredModule.read(each) for each in discover(package))
+    modules = tuple(ConfiguredModule.read(each) for each in discover([package]))
     app = create_app(replace(read_configuration(), modules=modules))
     async with serving(app) as url, client_of(url) as client:
         yield client

@@ -9,12 +9,17 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 
+from tests.application import create_app
 from tests.command_line import ROOT
 from tests.serving import client_of, events_of, running
 from toolchat.service.access.keys import digest_of, new_key
-from toolchat.service.main import create_app
 
 LINE = "FastAPI(lifespan=ai.lifespan)"
+
+
+@pytest.fixture(autouse=True)
+def _with_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLS_PATH", "app.tools")
 
 
 @asynccontextmanager

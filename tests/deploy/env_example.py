@@ -11,6 +11,7 @@ from pydantic import SecretStr
 from pydantic_core import PydanticUndefined, to_json
 
 import app
+from tests.application import TOOLS
 from tests.deploy.setting_groups import GROUPS
 from toolchat import ToolSettings
 from toolchat.service.observability.tracing_settings import TracingSettings
@@ -49,7 +50,7 @@ def settings_classes() -> dict[type[EnvironmentSettings], str]:
         *sorted(core - _tool_settings(), key=lambda cls: (cls.__module__, cls.__name__)),
     ]
     titles = {cls: (cls.__doc__ or cls.__name__).splitlines()[0].rstrip(".") for cls in ordered}
-    tools = {environment_class(each.settings, each.env_prefix): f"The tool {each.name}" for each in discover()}
+    tools = {environment_class(each.settings, each.env_prefix): f"The tool {each.name}" for each in discover(TOOLS)}
     return titles | tools
 
 

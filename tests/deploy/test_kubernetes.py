@@ -6,11 +6,11 @@ from typing import Any
 import kubernetes_validate
 import pytest
 
+from tests.application import create_app
 from tests.deploy.env_example import variables
 from tests.deploy.manifests import DEPLOY, KUBERNETES, OF_OTHERS, OLDEST, ROOT, documents, named, read, the
 from tests.deploy.prometheus_rule import RULE, rendered
 from tests.documented_metrics import ROWS
-from toolchat.service.main import create_app
 from toolchat.service.settings.service_settings import Settings
 
 ALL = list(documents(KUBERNETES))

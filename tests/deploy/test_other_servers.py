@@ -15,9 +15,7 @@ from tests.command_line import ROOT, environment
 from tests.waiting import PATIENCE
 
 
-@pytest.mark.parametrize(
-    "application", [["--factory", "toolchat.service.main:create_app"], ["toolchat.service.main:app"]], ids=" ".join
-)
+@pytest.mark.parametrize("application", [["--factory", "tests.application:create_app"], ["app.main:app"]], ids=" ".join)
 def test_a_plain_uvicorn_serves_the_whole_service(application: list[str], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "uvicorn", *application, "--port", "0"]
     with subprocess.Popen(command, cwd=tmp_path, env=environment({}), stderr=subprocess.PIPE, text=True) as server:
@@ -40,13 +38,12 @@ def test_the_entry_point_for_the_frameworks_own_command_is_the_application() -> 
     assert isinstance(getattr(importlib.import_module(module), name), FastAPI)
 
 
-def test_importing_the_factory_creates_no_application(tmp_path: Path) -> None:
-    # A configuration that is not valid would raise as soon as an application is created.
+def test_importing_the_factory_reads_no_settings(tmp_path: Path) -> None:
+    # A configuration that is not valid would raise as soon as it is read.
     script = (
-        "import toolchat.service.main\n"
-        "from toolchat.errors import ConfigurationError\n"
-        "assert 'app' in dir(toolchat.service.main)\n"
-        "try:\n    toolchat.service.main.app\n"
+        "from toolchat import ConfigurationError\n"
+        "from toolchat.service import create_app\n"
+        "try:\n    create_app()\n"
         "except ConfigurationError as error:\n    print(error)\n"
     )
     done = subprocess.run(
@@ -54,10 +51,3 @@ def test_importing_the_factory_creates_no_application(tmp_path: Path) -> None:
         text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout[:13], done.stderr) == (0, "SERVER_PORT: ", "")
-
-
-def test_the_application_object_is_created_once() -> None:
-    module = importlib.import_module("toolchat.service.main")
-    assert module.app is module.app
-    with pytest.raises(AttributeError, match="no attribute 'asgi'"):
-        _ = module.asgi

@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from tests import reference
+from tests.application import read_configuration
 from tests.command_line import ROOT, started
 from tests.deploy.env_example import settings_classes
 from tests.docs.readme import tool_folders, written_tools
@@ -27,7 +28,6 @@ from tests.waiting import PATIENCE
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.client import ChatClient
 from toolchat.errors import ToolchatError, UpstreamError
-from toolchat.service.composition.configuration import read_configuration
 from toolchat.service.composition.lifespan import open_service
 
 JSON = {"Accept": "application/json"}

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.application import create_app
 from tests.command_line import ROOT, started
 from tests.docs.readme import PAGES, READMES, Reader, commands, steady, tool_folders, written_tools
 from tests.programs import require
-from toolchat.service.main import create_app
 
 ENGLISH, CHINESE = (readme.read_text(encoding="utf-8") for readme in READMES)
 ENDPOINTS = (ROOT / "docs" / "endpoints.md").read_text(encoding="utf-8")

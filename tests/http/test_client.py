@@ -15,7 +15,8 @@ from tests.ports import silent_port
 from tests.serving import serving
 from tests.waiting import PATIENCE
 from toolchat.errors import UpstreamError, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
-from toolchat.http.client import MAX_BODY_BYTES, OutboundHttp
+from toolchat.http.client import OutboundHttp
+from toolchat.http.response_parser import MAX_BODY_BYTES
 
 
 async def sent(method: str, path: str = "", user: str = "", **options: object) -> tuple[str, dict[str, str], bytes]:

@@ -176,7 +176,7 @@ async def test_a_run_counts_among_the_calls_of_its_conversation(nobody: OpenAIPl
 
 
 async def test_the_log_has_the_call(client: httpx.AsyncClient, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO", logger="app.request")
+    caplog.set_level("INFO", logger="toolchat.request")
     await client.post("/tools/crack", json={"kind": "told"})
 
     def lines() -> list[dict[str, Any]]:

@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.application import create_app
 from tests.serving import service
-from toolchat.service.main import create_app
 from toolchat.service.pages.openapi import HIDDEN
 
 

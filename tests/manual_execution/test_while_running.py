@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from tests.api.assembled import assembled
+from tests.application import create_app
 from tests.manual_execution.folders.pottery import Yard
 from tests.manual_execution.running import EVENTS, problem, streamed
 from tests.players.openai_player import OpenAIPlayer
@@ -14,7 +15,6 @@ from tests.serving import events_of, service
 from tests.sessions.conversing import JSON
 from tests.tools.examples.asking import SAID, calls
 from tests.waiting import until
-from toolchat.service.main import create_app
 
 
 async def test_progress_comes_while_the_tool_still_runs(client: httpx.AsyncClient, yard: Yard) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from tests.application import read_configuration
 from tests.command_line import environment, run
 from tests.mcp_client.playing import hostile, written
 from toolchat.errors import ConfigurationError
-from toolchat.service.composition.configuration import Configuration, read_configuration
+from toolchat.service.composition.configuration import Configuration
 
 pytestmark = pytest.mark.usefixtures("tmp_path")  # for the file
 
@@ -128,7 +129,8 @@ def test_a_variable_of_the_file_may_come_from_dotenv_without_a_warning(monkeypat
 
 LOADED = """
 import asyncio, sys
-from toolchat.service.main import open_service, read_configuration
+from toolchat.service.composition.configuration import read_configuration
+from toolchat.service.composition.lifespan import open_service
 
 async def main():
     async with open_service(read_configuration()):

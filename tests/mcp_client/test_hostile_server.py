@@ -165,7 +165,7 @@ async def test_standard_error_is_logged_within_limits(
     def words() -> list[str]:
         return [vars(each)["text"] for each in caplog.records if each.message == "MCP server wrote to stderr"]
 
-    with caplog.at_level(logging.INFO, "app"):
+    with caplog.at_level(logging.INFO, "toolchat"):
         assert await ran(client, "talk") == ("ok", "talked")
         await until(lambda: len(words()) >= 200)
         assert (await ran(client, "reads"))[0] == "ok"

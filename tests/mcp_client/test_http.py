@@ -17,7 +17,7 @@ from tests.mcp_client.player import McpPlayer
 from tests.mcp_client.playing import hostile, ran, reaches, run, state, tools_of, written
 from tests.observability.reading import figures_of
 from tests.serving import service, serving
-from toolchat.service.settings.tuning import Tuning
+from toolchat.service.settings.service_settings import Tuning
 
 Opened = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
 QUICK = Tuning(tool_list_refresh=0.1)

@@ -13,7 +13,7 @@ from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, del
 from tests.serving import events_of, service
 from tests.waiting import until
 from toolchat.errors import ConfigurationError
-from toolchat.service.settings.tuning import Tuning
+from toolchat.service.settings.service_settings import Tuning
 
 PATH = "/time/chat"
 JSON, EVENTS = {"Accept": "application/json"}, {"Accept": "text/event-stream"}

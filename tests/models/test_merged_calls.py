@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic_core import from_json
 
 from toolchat.messages import ToolCall
-from toolchat.models.merging import ToolCallMerger
+from toolchat.models.tool_call_merging import ToolCallMerger
 
 CITY = '{"city": "北京"}'
 TOKYO = '{"city": "东京"}'

@@ -80,7 +80,8 @@ async def test_a_log_on_a_full_disk_stops_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("lines", [0, 3])
 def test_warnings_of_python_are_json_and_written_before_the_process_ends(lines: int, tmp_path: Path) -> None:
     logged = "".join(f"warnings.warn('line {number}')\n" for number in range(lines))
-    script = f"import warnings\nfrom toolchat.service.observability.logs import configure_logging\nconfigure_logging('INFO')\n{logged}"
+    imported = "import warnings\nfrom toolchat.service.observability.logs import configure_logging\n"
+    script = f"{imported}configure_logging('INFO')\n{logged}"
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, env=environment({}), cwd=tmp_path, capture_output=True, timeout=PATIENCE)
     written = [from_json(line)["message"] for line in done.stderr.splitlines()]

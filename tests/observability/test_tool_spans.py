@@ -8,6 +8,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from starlette.types import Receive, Scope, Send
 
+from tests.application import create_app
 from tests.command_line import started, with_tools
 from tests.mcp_client.player import McpPlayer
 from tests.mcp_client.playing import ran, written
@@ -16,7 +17,6 @@ from tests.players.otlp_receiver import OtlpReceiver, Received
 from tests.serving import client_of, service, serving
 from toolchat import FunctionToolCallback, ToolCall, ToolCallingManager
 from toolchat.messages import AssistantMessage
-from toolchat.service.main import create_app
 
 OWN = """
 from opentelemetry import trace

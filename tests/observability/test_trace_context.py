@@ -88,7 +88,7 @@ async def test_log_lines_name_the_trace_and_the_span(
     caplog.clear()
     await asked(client, player)
     server = the(await receiver.trace(), "GET")
-    lines = [each for each in caplog.text.splitlines() if '"app.request"' in each]
+    lines = [each for each in caplog.text.splitlines() if '"toolchat.request"' in each]
     assert len(lines) == 1
     assert f'"trace_id":"{server.trace}","span_id":"{server.id}"' in lines[0]
 

@@ -104,7 +104,7 @@ PAGE_ASKS = {"Delete this conversation?", "What would you like to know?", "删�
 
 def shown_by_the_page() -> Iterator[str]:
     """Each question that the page's own scripts offer to ask."""
-    for script in (ROOT / "app" / "pages" / "playground").glob("*.js"):
+    for script in (ROOT / "toolchat" / "service" / "pages" / "playground").glob("*.js"):
         yield from set(re.findall(r'"([^"\n]{4,60}[?？])"', script.read_text(encoding="utf-8"))) - PAGE_ASKS
 
 

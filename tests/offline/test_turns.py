@@ -25,8 +25,9 @@ from toolchat.messages import (
 from toolchat.models.base import ChatOptions, ChatResponse, Prompt, TextDelta
 from toolchat.service.offline.model import OfflineChatModel
 from toolchat.tool_calling.callback import StaticToolCallbackResolver
+from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.errors import ToolExecutionError
-from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 from toolchat.tool_calling.manager import ToolCallingManager
 
 ALL = SETS["all"]

@@ -9,8 +9,8 @@ from app.tools.baidu_translate.tools import BaiduTranslateTools
 from app.tools.examples.tools import CurrentWeather, OrderQuery
 from app.tools.time.tools import GetCurrentTimeByTimeZoneIdService
 from app.tools.todo.tools import TodoRead, TodoUpdate
-from app.tools.user_clock import DateTimeTools
 from app.tools.weather.tools import WeatherService
+from app.user_clock import DateTimeTools
 from tests.offline.asking import Declared, schema
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata

@@ -7,14 +7,20 @@ from playwright.async_api import expect
 from starlette.types import Message, Receive, Scope, Send
 
 from tests.api.guarded import guarded_service
+from tests.application import create_app, read_configuration
 from tests.command_line import started
 from tests.pages.page import LONDON, Visit, hanging, pane, played
-from tests.players.openai_player import Answer as ModelAnswer
-from tests.players.openai_player import OpenAIPlayer, PlayedRequest, delta, sensible_model, sse, whole
+from tests.players.openai_player import (
+    Answer as ModelAnswer,
+    OpenAIPlayer,
+    PlayedRequest,
+    delta,
+    sensible_model,
+    sse,
+    whole,
+)
 from tests.serving import serving
 from tests.waiting import until
-from toolchat.service.composition.configuration import read_configuration
-from toolchat.service.main import create_app
 
 
 async def test_the_time_question_is_answered_in_three_ways(visit: Visit) -> None:

@@ -12,11 +12,11 @@ import pytest
 from playwright.async_api import Browser, Locator, Page, Request, Route, expect
 from starlette.types import Receive, Scope, Send
 
+from tests.application import create_app
 from tests.manual_execution.folders.pottery import YARD
 from tests.serving import configured, serving
 from tests.waiting import PATIENCE
 from toolchat.service.access.keys import digest_of
-from toolchat.service.main import create_app
 
 KEY = "toolchat_right"
 PATHS = {

@@ -13,7 +13,7 @@ import pytest
 from tests.command_line import ROOT
 from tests.pages.pictures import PICTURES
 
-APP = ROOT / "app"
+APP = ROOT / "toolchat" / "service"
 FOLDER = APP / "pages" / "playground"
 VENDOR = FOLDER / "vendor"
 FILES = sorted(file for file in FOLDER.rglob("*") if file.is_file())

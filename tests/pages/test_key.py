@@ -7,12 +7,11 @@ import pytest
 from playwright.async_api import Page, Request, expect
 from starlette.types import Receive, Scope, Send
 
+from tests.application import create_app, read_configuration
 from tests.pages.page import CONVERSATION, Visit, say, violations
 from tests.serving import service, serving
 from tests.waiting import until
 from toolchat.service.access.keys import digest_of
-from toolchat.service.composition.configuration import read_configuration
-from toolchat.service.main import create_app
 
 KEY = "toolchat_right"
 ALICE = f"alice={digest_of(KEY)}"

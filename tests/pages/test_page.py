@@ -3,11 +3,10 @@
 from playwright.async_api import Page, expect
 from starlette.types import Receive, Scope, Send
 
+from tests.application import create_app, read_configuration
 from tests.pages.page import CONVERSATION, HOSTILE, LONDON, Visit, pane, played, say
 from tests.players.openai_player import sensible_model
 from tests.serving import service, serving
-from toolchat.service.composition.configuration import read_configuration
-from toolchat.service.main import create_app
 
 FOCUSED = """() => {
     const has = document.activeElement;

@@ -6,9 +6,9 @@ import pytest
 from fastapi import FastAPI, Request
 from starlette.responses import Response, StreamingResponse
 
+from tests.application import create_app
 from tests.server.raw_client import RawClient
 from tests.serving import service, serving
-from toolchat.service.main import create_app
 from toolchat.service.settings.base import read_settings
 from toolchat.service.settings.service_settings import Settings
 

@@ -34,7 +34,7 @@ def by_query(body: Mapping[str, Any]) -> Sequence[Piece]:
 
 @pytest.fixture(autouse=True)
 def _logged(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, logger="app")
+    caplog.set_level(logging.INFO, logger="toolchat")
 
 
 async def leave(base_url: httpx.URL, after: bytes, seconds: float, path: str = "/time/chat") -> None:
@@ -182,7 +182,7 @@ async def test_a_thousand_clients_who_come_and_go_leave_nothing_behind(caplog: p
 async def test_a_client_that_shuts_its_sending_side_ends_its_question(
     script: Sequence[Piece], accept: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, logger="app")
+    caplog.set_level(logging.INFO, logger="toolchat")
     async with PacedModel(script) as model, service(OPENAI_BASE_URL=model.base_url) as client:
         await in_flight(client)
         files = open_files()

@@ -20,7 +20,7 @@ HEALTHY = b"GET /health/live HTTP/1.1\r\n" + HOST + b"\r\n"
 
 @pytest.fixture(autouse=True)
 def _logged(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, logger="app")
+    caplog.set_level(logging.INFO, logger="toolchat")
 
 
 async def answered(client: httpx.AsyncClient, sent: bytes) -> bytes:

@@ -69,14 +69,18 @@ START = """
 import sys
 from app.__main__ import main
 
+AWAITED = sys.argv[1]
+
+
 class Announcing:
     @staticmethod
     def find_spec(name, *_):
-        if name == sys.argv[1]:
+        if name == AWAITED:
             print(name, flush=True)
 
 sys.meta_path.insert(0, Announcing)
-sys.exit(main(["serve"]))
+sys.argv[1:] = ["serve"]
+sys.exit(main())
 """
 """Starts the service, and prints the name of one of its modules when it is about to be imported."""
 

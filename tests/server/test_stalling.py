@@ -18,7 +18,7 @@ from tests.server.raw_client import EVENTS, RawClient, connected
 from tests.server.watching import assert_nothing_was_reported, in_flight, is_served, outcomes
 from tests.serving import service
 from tests.waiting import PATIENCE, until
-from toolchat.service.settings.tuning import Tuning
+from toolchat.service.settings.service_settings import Tuning
 
 JSON = "application/json"
 MEBIBYTE = 2**20
@@ -30,7 +30,7 @@ FLOOD = Flood([(0, event(delta(content="x" * 2000)))])
 
 @pytest.fixture(autouse=True)
 def _logged(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, logger="app")
+    caplog.set_level(logging.INFO, logger="toolchat")
 
 
 async def test_a_model_that_never_stops_is_held_back_by_a_client_that_does_not_read() -> None:

@@ -9,8 +9,7 @@ from typing import Any
 import httpx
 import psutil
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic_core import from_json
 
 from tests.players.openai_player import OpenAIPlayer, delta, finish, sse
@@ -19,7 +18,7 @@ from tests.server.raw_client import EVENTS, RawClient
 from tests.server.strict_sse import COMMENT, SentEvent, body_of, read_events
 from tests.server.watching import in_flight
 from tests.serving import service
-from toolchat.service.settings.tuning import Tuning
+from toolchat.service.settings.service_settings import Tuning
 
 SILENCE = Tuning(stream_keep_alive=0.1)
 HOSTILE = ["\n", "\r", "\r\n", "\n\n", "data:", "event: done\n", "data: {}\n\n", "[DONE]", ":", "id: 1\n", "retry: 0\n",

@@ -23,7 +23,7 @@ __all__ = [
     "tasks_are_back",
 ]
 
-_OURS = ("app.", "uvicorn.", "aiohttp.")
+_OURS = ("app.", "toolchat.", "uvicorn.", "aiohttp.")
 
 
 async def in_flight(client: httpx.AsyncClient) -> int:

@@ -87,11 +87,12 @@ async def test_a_replica_without_the_tool_rejects_and_the_turn_stays_paused() ->
         assert (await approve(here, place, call)).json()["answer"] == "It is on in the attic. (signed)"
 
 
-async def test_a_turn_written_by_another_version_is_rejected_and_stays_paused() -> None:
+async def test_an_unreadable_paused_turn_is_rejected_and_stays_paused() -> None:
     async with replicas(LIGHTS) as ((here, there), player, redis):
         place, call = await waiting(here)
         (key,) = await kept(redis)
-        for record in ("{}", '{"messages": []}', '{"messages": [{"role": "user", "text": ""}]}', "[", "[1]", "null"):
+        no_answer = '{"version": 1, "messages": [{"role": "user", "text": ""}]}'
+        for record in ("{}", '{"version": 1, "messages": []}', no_answer, "[", "[1]", "null"):
             await redis.run("SET", key, record)
             refused = await approve(there, place, call)
             assert (refused.status_code, refused.json()["code"]) == (409, "part-missing"), record
@@ -213,7 +214,7 @@ async def decide_at_once(clients: list[httpx.AsyncClient], place: str, call: str
 
 UNKEEPABLE = [
     *(("/light/context/" + kind, "context value odd") for kind in ("object", "tuple", "number", "key", "text")),
-    ("/light/advised", "advisor app.tools.light.Signed"),
+    ("/light/advised", "advisor light.Signed"),
     ("/light/renamed", "tool switchOwnLight"),
 ]
 

@@ -80,7 +80,7 @@ async def test_without_an_id_a_new_unguessable_one_is_created(parameters: dict[s
 async def test_logs_name_sessions_and_approvals_only_by_a_hash(caplog: pytest.LogCaptureFixture) -> None:
     # Whoever knows an id can read a conversation or approve a call; the hash still tells lines of one apart.
     session, approval = "my-Session.17", "3q2-7wAAAAAbcdefghijkl"
-    with caplog.at_level(logging.DEBUG, logger="app"):
+    with caplog.at_level(logging.DEBUG, logger="toolchat"):
         async with service() as client:
             await ask(client, "hello", session)
             await ask(client, "hello", session, **EVENTS)
@@ -91,7 +91,7 @@ async def test_logs_name_sessions_and_approvals_only_by_a_hash(caplog: pytest.Lo
                 await client.get(path)
             await client.post(f"/approvals/{approval}", json={"decisions": {}})
             await client.post(f"/approvals/{approval}", content=b"{")
-    lines = [json.loads(JsonFormatter().format(each)) for each in caplog.records if each.name.startswith("app")]
+    lines = [json.loads(JsonFormatter().format(each)) for each in caplog.records if each.name.startswith("toolchat")]
     assert not [line for line in lines if session in str(line) or approval in str(line)]
     finished = [line for line in lines if line["message"] == "request finished"]
     assert len(finished) == 13

@@ -15,10 +15,10 @@ from tests.sessions.deciding import LIGHTS, approve, careful, waiting
 pytestmark = pytest.mark.slow
 
 SPOILT = [
-    '[[{"role":"user","text":5}]]',
-    '[[{"role":"user","text":"a"},{"role":"assistant","text":"b","trace":"[5]"}]]',
-    '[[{"role":"assistant","text":"b","tool_calls":[{"id":5,"name":"a","arguments":"{}"}]}]]',
-    '[[{"role":"tool","responses":[{"id":"1","name":"a","text":null}]}]]',
+    '[[{"role":"user","text":5,"version":1}]]',
+    '[[{"role":"user","text":"a"},{"role":"assistant","text":"b","trace":"[5]","version":1}]]',
+    '[[{"role":"assistant","text":"b","tool_calls":[{"id":5,"name":"a","arguments":"{}"}],"version":1}]]',
+    '[[{"role":"tool","responses":[{"id":"1","name":"a","text":null}],"version":1}]]',
     '{"a":1}',
     "5",
     "null",

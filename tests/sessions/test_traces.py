@@ -6,9 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
-from pydantic_core import from_json
 
-from tests.api.assembled import assembled
 from tests.chat.scripted import client_of, says
 from tests.players.openai_player import OpenAIPlayer
 from tests.players.redis_server import RedisServer
@@ -16,10 +14,9 @@ from tests.serving import service
 from tests.sessions.conversing import EVENTS, JSON, ask, conversation, faults, sociable
 from tests.sessions.deciding import approve, lit, waiting
 from toolchat.chat.memory import ChatMemory, MemoryAdvisor
-from toolchat.chat.session_records import from_records, parse_turn_summary
+from toolchat.chat.session_records import parse_turn_summary
 from toolchat.messages import AssistantMessage, ToolCall
 from toolchat.service.api.schemas import Conversation
-from toolchat.service.main import create_app
 from toolchat.state.locks import Locks
 from toolchat.state.sqlite import SqliteStateStore
 from toolchat.tool_calling.context import CONVERSATION_ID
@@ -81,28 +78,6 @@ async def test_every_answer_format_stores_the_same_summary() -> None:
         assert [call["name"] for call in each["tool_calls"]] == ["getCityTimeFunction"] * 2
         assert [call["round"] for call in each["tool_calls"]] == [1, 2]
         assert each["usage"]["total_tokens"] > 0
-
-
-OLD = (
-    b'[[{"role":"user","text":"who?"},{"role":"assistant","text":"","tool_calls":[{"id":"c","name":"x","arguments":"{"}]},'
-    b'{"role":"tool","responses":[{"id":"c","name":"x","text":"me"}]},{"role":"assistant","text":"me"}]]'
-)
-
-
-async def test_records_are_compatible_with_the_older_version_both_ways() -> None:
-    app = create_app()
-    async with assembled(app) as client:
-        store = app.state.service.store
-        await store.put("memory:s-1", OLD, ttl=60)
-        before = await messages(client)
-        await ask(client, "What time is it in Paris?")
-        after = await messages(client)
-        kept = from_json(await store.get("memory:s-1"))
-    assert before == from_json(OLD)[0]
-    assert after[:4] == before
-    assert TRACE - {"sandbox"} <= set(after[-1])
-    # It reads the messages alone, and looks past what it does not know.
-    assert [len(from_records(turn)) for turn in kept] == [4, 2]
 
 
 async def test_a_turn_that_paused_twice_is_stored_with_all_calls_and_tokens() -> None:

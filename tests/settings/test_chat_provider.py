@@ -5,11 +5,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.application import create_app, read_configuration
 from tests.command_line import run, started
 from toolchat.errors import ConfigurationError
 from toolchat.service.access.keys import digest_of
-from toolchat.service.composition.configuration import Configuration, read_configuration
-from toolchat.service.main import create_app
+from toolchat.service.composition.configuration import Configuration
 
 pytestmark = pytest.mark.usefixtures("tmp_path")  # for the key file
 

@@ -1,15 +1,12 @@
 """Variables that were meant for the service, and that nothing reads."""
 
 import json
-import re
 import subprocess
 from pathlib import Path
 
-from tests.command_line import LOG, ROOT, run, started
+from tests.command_line import LOG, run, started
 from tests.deploy.env_example import variables
-from toolchat.service.settings.env_file import REMOVED, known_variables
-
-ENDINGS = (".py", ".md", ".yaml", ".yml", ".json", ".example", "Makefile", "Dockerfile")
+from toolchat.service.settings.env_file import known_variables
 
 
 def warnings(done: subprocess.CompletedProcess[str]) -> list[str]:
@@ -70,28 +67,3 @@ def test_a_level_that_there_is_not_stops_the_start(tmp_path: Path) -> None:
 
 def test_every_variable_of_every_settings_class_is_known() -> None:
     assert set(variables()) <= known_variables()
-
-
-def test_a_removed_variable_is_reported_with_its_successor_or_what_holds_instead(tmp_path: Path) -> None:
-    in_file, empty, *others = REMOVED
-    (tmp_path / ".env").write_text(f"{in_file}=1\n", encoding="utf-8")
-    done = run("tools", cwd=tmp_path, CHAT_PROVIDER="offline", **dict.fromkeys(others, "1"), **{empty: ""})
-    assert done.returncode == 0
-    assert sorted(warnings(done)) == [
-        f"{name}: is no setting any more, and is ignored: {REMOVED[name]}" for name in sorted({in_file, *others})
-    ]
-
-
-def test_a_removed_variable_is_read_nowhere_and_each_successor_is() -> None:
-    assert not REMOVED.keys() & set(variables())
-    named = {name for text in REMOVED.values() for name in re.findall(r"[A-Z]+_[A-Z_]+", text)}
-    assert named <= set(variables())
-
-
-def test_nothing_here_sets_a_removed_variable() -> None:
-    listing = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    own = {"CHANGELOG.md", "toolchat/service/settings/env_file.py"}
-    files = [ROOT / each for each in listing.splitlines() if each not in own and each.endswith(ENDINGS)]
-    removed = re.compile(rf"\b({'|'.join(REMOVED)})\b")
-    found = [str(each) for each in files if each.exists() and removed.search(each.read_text(encoding="utf-8"))]
-    assert found == []

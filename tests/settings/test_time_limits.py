@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.application import read_configuration
 from tests.command_line import run, with_tools
-from toolchat.service.composition.configuration import read_configuration
 
 
 def warnings(monkeypatch: pytest.MonkeyPatch, text: str) -> tuple[str, ...]:

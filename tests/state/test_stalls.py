@@ -25,7 +25,8 @@ from toolchat.state.base import Lock, StateStore
 from toolchat.state.locks import Locks
 from toolchat.tool_calling.callback import StaticToolCallbackResolver, ToolSet
 from toolchat.tool_calling.context import CONVERSATION_ID
-from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.definition import tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 REFUSALS = (SessionBusy, IdempotencyConflict, Overloaded)
 
@@ -174,7 +175,7 @@ async def a_deletion_finds_what_waits(store: StateStore, world: World) -> None:
 
 async def set_alarm(store: StateStore, name: str, world: World) -> None:
     at = datetime.now(UTC) + timedelta(hours=len(name))
-    await AlarmStore(store).set(AlarmOrder(name), at, "")
+    await AlarmStore(store).set(AlarmOrder(name), at)
     world.alarms.append(name)
 
 

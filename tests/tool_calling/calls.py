@@ -13,9 +13,9 @@ from toolchat.messages import AssistantMessage, ToolCall, UserMessage
 from toolchat.tool_calling.caching import SharedCall
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
-from toolchat.tool_calling.definition import ToolMetadata
+from toolchat.tool_calling.definition import ToolMetadata, tool
 from toolchat.tool_calling.events import EmitToolCall, ToolCallEvent, ToolCallFinished, discard_event
-from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
 from toolchat.tool_calling.manager import ToolCallingManager, ToolExecutionResult
 

@@ -15,9 +15,9 @@ from toolchat.errors import ConfigurationError
 from toolchat.service.tool_modules.discovery import ConfiguredModule
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
-from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
+from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata, tool
 from toolchat.tool_calling.errors import ToolDefinitionError
-from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider
 from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
 
 

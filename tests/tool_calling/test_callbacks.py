@@ -11,8 +11,9 @@ from toolchat.tool_calling.callback import (
     StaticToolCallbackResolver,
     ToolCallbackProvider,
 )
+from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.errors import ToolDefinitionError
-from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider
 
 
 def roll_dice(sides: int = 6) -> int:

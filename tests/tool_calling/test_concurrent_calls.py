@@ -9,9 +9,10 @@ import pytest
 
 from tests.tool_calling.calls import run
 from toolchat.messages import ToolResponseMessage
+from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.events import ToolCallEvent, ToolCallFinished
-from toolchat.tool_calling.function_callback import MethodToolCallbackProvider, tool
+from toolchat.tool_calling.function_callback import MethodToolCallbackProvider
 from toolchat.tool_calling.manager import ToolCallingManager
 
 

@@ -8,8 +8,7 @@ from functools import reduce
 from typing import Annotated, Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pydantic import BaseModel, Field, create_model
 from pydantic_core import to_json
 from typing_extensions import TypedDict

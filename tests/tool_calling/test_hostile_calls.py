@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import BaseModel, Field
 from pydantic_core import from_json, to_json
 
@@ -16,8 +15,9 @@ from tests.tool_calling.calls import only, run
 from toolchat.messages import ToolCall, ToolResponseMessage
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.events import ToolCallFinished
-from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider
 
 pytestmark = pytest.mark.slow
 

@@ -6,8 +6,7 @@ import pytest
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from toolchat.tool_calling.json_schema import alternatives, map_subschemas, resolve
-from toolchat.tool_calling.schema_validator import schema_validator
+from toolchat.tool_calling.json_schema import alternatives, map_subschemas, resolve, schema_validator
 
 PLACE = {"type": "object", "properties": {"name": {"type": "string"}}}
 ROOT: dict[str, Any] = {

@@ -14,10 +14,10 @@ from toolchat.messages import AssistantMessage
 from toolchat.models.base import Prompt
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
-from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
+from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata, tool
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.events import ToolCallFinished
-from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
 from toolchat.tool_calling.manager import ToolCallingManager
 

@@ -5,9 +5,9 @@ from typing import Any, get_type_hints
 import pytest
 
 from tests.tool_calling.calls import EMPTY
-from toolchat.tool_calling.definition import ToolMetadata, ToolOptions
+from toolchat.tool_calling.definition import ToolMetadata, ToolOptions, tool
 from toolchat.tool_calling.errors import ToolDefinitionError
-from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 ALL: dict[str, Any] = {
     "name": "other",

@@ -7,7 +7,8 @@ import pytest
 from tests.tool_calling.calls import call
 from toolchat.messages import AssistantMessage, Message, ToolResponse, ToolResponseMessage, UserMessage
 from toolchat.tool_calling.context import ToolContext
-from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.definition import tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 from toolchat.tool_calling.manager import ToolCallingManager, ToolExecutionResult
 
 QUESTION = UserMessage("?")

@@ -13,8 +13,9 @@ import pytest
 from tests.tool_calling.calls import EMPTY, call, executing, run
 from tests.waiting import PATIENCE
 from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.events import ToolCallEvent, ToolCallFinished, ToolCallProgress, ToolCallStarted
-from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 FOR_EVER = 3600.0
 

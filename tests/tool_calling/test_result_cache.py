@@ -6,7 +6,8 @@ from tests.tool_calling.calls import flights
 from toolchat.tool_calling.caching import RecentResults
 from toolchat.tool_calling.callback import ToolResult
 from toolchat.tool_calling.context import ToolContext
-from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.definition import tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 
 def test_the_result_that_was_not_used_for_longest_makes_room() -> None:

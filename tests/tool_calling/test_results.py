@@ -17,7 +17,8 @@ from pydantic_core import from_json
 
 from tests.chat.scripted import calls, client_of, says
 from tests.tool_calling.calls import EMPTY, Place, only
-from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.definition import tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 from toolchat.tool_calling.results import convert_result, quoted_result, truncate
 
 PNG = base64.b64decode(

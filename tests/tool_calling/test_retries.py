@@ -12,10 +12,10 @@ from tests.waiting import until
 from toolchat.errors import NotFound, UpstreamUnavailable
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
-from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
+from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata, tool
 from toolchat.tool_calling.errors import ToolDefinitionError, ToolExecutionError
 from toolchat.tool_calling.exception_processor import ToolExecutionExceptionProcessor
-from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 from toolchat.tool_calling.manager import ToolCallingManager
 
 

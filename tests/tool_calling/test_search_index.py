@@ -3,8 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from toolchat.chat.advisors.tool_search import ToolIndex
 from toolchat.tool_calling.definition import ToolDefinition

@@ -11,8 +11,9 @@ from toolchat.errors import UpstreamTimeout
 from toolchat.service.observability.logs import request_id
 from toolchat.tool_calling.caching import RecentResults, SingleFlight
 from toolchat.tool_calling.callback import ToolResult
+from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.errors import ToolExecutionError
-from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 
 @pytest.mark.parametrize(

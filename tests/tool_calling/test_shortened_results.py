@@ -6,8 +6,7 @@ import string
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pydantic_core import from_json, to_json
 
 from tests.tool_calling.calls import only

@@ -8,7 +8,8 @@ import pytest
 
 from tests.tool_calling.calls import EMPTY, Place
 from toolchat.tool_calling.context import ToolContext
-from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, to_callbacks, tool
+from toolchat.tool_calling.definition import tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, to_callbacks
 
 
 async def test_a_mark_without_parentheses_marks_functions_methods_and_classes() -> None:

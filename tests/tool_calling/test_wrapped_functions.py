@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.tool_calling.calls import EMPTY, only
+from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.errors import ToolDefinitionError
-from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider
 
 
 def plainly(function: Callable[..., Any]) -> Callable[..., Any]:

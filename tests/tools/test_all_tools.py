@@ -19,7 +19,7 @@ from app.tools.weather.tools import WeatherService, WeatherTools
 from tests.observability.reading import figures_of, grown
 from tests.serving import service, serving
 from toolchat.service.api.dynamic_tools import assign_names
-from toolchat.service.settings.tuning import Tuning
+from toolchat.service.settings.service_settings import Tuning
 
 ONE, TWO = 0, 1
 

@@ -11,6 +11,7 @@ import pytest
 from app.tools.time import module
 from app.tools.time.tools import GetCurrentTimeByTimeZoneIdService, TimeTools
 from app.tools.time.zones import described, nearest_ids, time_zone_of
+from tests.application import TOOLS as APPLICATION_TOOLS
 from toolchat.service.tool_modules.discovery import ConfiguredModule, discover
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
@@ -57,7 +58,7 @@ def test_both_forms_have_the_names_and_the_parameter_of_the_documents() -> None:
 
 
 def test_the_folder_is_found_with_its_path_question_and_switch() -> None:
-    found = next(each for each in discover() if each.name == "time")
+    found = next(each for each in discover(APPLICATION_TOOLS) if each.name == "time")
     assert (found.path, found.default_query) == ("/time", "请告诉我现在北京时间几点了")
     assert found.function_names() == ("getCityTimeFunction",)
     assert ConfiguredModule.read(found).fault is None

@@ -50,7 +50,7 @@ async def offered(container):
     yield ()
 
 
-module = ToolModule(offered=offered)
+module = ToolModule(tool_source=offered)
 """
 
 

@@ -41,7 +41,7 @@ async def nobody(container):
     yield
 
 
-module = ToolModule(offered=nobody)
+module = ToolModule(tool_source=nobody)
 """
 
 

@@ -28,9 +28,6 @@ from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.events import discard_event
 from toolchat.tool_calling.function_callback import to_callbacks
 
-__all__ = ["CallSpec", "ChatClient", "PromptSpec", "StreamSpec", "parse_entity", "request_format"]
-
-
 _T = TypeVar("_T")
 
 

@@ -16,8 +16,6 @@ from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.errors import ToolArgumentsError
 from toolchat.tool_calling.events import EmitToolCall, ToolCallEvent, ToolCallFinished, discard_event
 
-__all__ = ["manual_request", "run_tool_call", "without_model"]
-
 
 class NoModel(ChatModel):
     """Takes the model's place in a manual execution: ends the turn after the call."""
@@ -39,15 +37,6 @@ def manual_request(
     It looks like a turn that paused for this call and was approved, so that the call passes the same loop, limits and
     advisors as a model's call. Advisors around the loop see a request without messages; the response is useful for its
     ``executions`` only.
-
-    Args:
-        client: its advisors, the tool loop among them, run the call; its model is not called.
-        tool: the tool.
-        arguments: the call's arguments as an object.
-        context: values for the tool, hidden from the model.
-
-    Raises:
-        ValidationFailed: the arguments do not fit the tool's schema; the detail is the error that a model would get.
     """
     call = ToolCall(f"run_{secrets.token_hex(8)}", tool.definition.name, _checked(tool, arguments))
     values = client.default_context.with_values(context or {})
@@ -84,9 +73,6 @@ async def run_tool_call(
 
     response = await manual_request(client, tool, arguments, context).stream().response(emit_call_events)
     return response.executions[0]
-
-
-run_by_hand = run_tool_call  # deprecated alias, removed in 0.3
 
 
 def _checked(tool: ToolCallback, arguments: Mapping[str, Any]) -> str:

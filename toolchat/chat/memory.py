@@ -31,17 +31,6 @@ from toolchat.state.locks import Hold, Locks
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.results import truncate
 
-__all__ = [
-    "REPLACED_TURNS",
-    "TURN_ID",
-    "ChatMemory",
-    "MemoryAdvisor",
-    "MemoryWindow",
-    "OpenTurn",
-    "Turn",
-    "current_lock",
-]
-
 TURN_ID = "toolchat.turn_id"
 """The context value that identifies a turn which may be answered again after a crash: it is stored once."""
 REPLACED_TURNS = "toolchat.replaced_turns"
@@ -219,8 +208,6 @@ class ChatMemory:
                     current_lock.reset(token)
             return deleted
 
-    forget = delete  # deprecated alias, removed in 0.3
-
 
 class TurnOpening:
     """Context manager that holds the conversation's lock and yields an :class:`OpenTurn`."""
@@ -299,7 +286,6 @@ class MemoryAdvisor(Advisor):
     """
 
     order = 200
-    record_name = "app.chat.memory_advisor.MemoryAdvisor"
 
     def __init__(self, memory: ChatMemory) -> None:
         self._memory = memory
@@ -320,16 +306,12 @@ class MemoryAdvisor(Advisor):
             turn = opened.replacing(request.context.get(REPLACED_TURNS, 0), identifier)
             begin, request = _with_history(request, turn)
             response = await chain.proceed(request, emit)
-            if _is_storable(response):
+            if not response.has_tool_calls and response.finish_reason != "content_filter":
                 duration = (time.perf_counter() - began) * 1000
                 summary = turn_summary(response, chain.model.provider, duration)
                 messages = (*response.history[begin:], response.message)
                 await turn.save(messages, summary, identifier)
             return response
-
-
-def _is_storable(response: ChatResponse) -> bool:
-    return not response.has_tool_calls and response.finish_reason != "content_filter"
 
 
 def _with_history(request: ChatRequest, turn: OpenTurn) -> tuple[int, ChatRequest]:

@@ -11,8 +11,6 @@ from toolchat.tool_calling.callback import ToolCallback, ToolSet
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.events import ToolCallEvent
 
-__all__ = ["Approval", "ChatEvent", "ChatRequest", "Emit", "Notice", "Resume"]
-
 _NOTICE_NAME = re.compile("[a-z_]+")
 _OWN_EVENTS = frozenset(
     ("tool_call_started", "tool_call_progress", "tool_call_finished", "delta", "usage", "done", "error")
@@ -90,11 +88,6 @@ class ChatRequest:
     def tool_set(self) -> ToolSet:
         """The tools, with what the engine needs to know of them."""
         return self.tools if isinstance(self.tools, ToolSet) else ToolSet(self.tools)
-
-    @property
-    def paused(self) -> AssistantMessage | None:
-        """Deprecated, removed in 0.3: use ``resume``."""
-        return self.resume.message if self.resume else None
 
     def next_round(self, messages: tuple[Message, ...], *, withdraw_tools: bool) -> "ChatRequest":
         """The request that follows a round of tool calls.

@@ -1,7 +1,7 @@
 """The stored records of a session: messages and turns as JSON objects, and the summary of each turn.
 
-Sessions and paused turns in the state store outlive the version that wrote them. New fields are added so that an older
-version ignores them; none is renamed. What an older version would misread needs another :data:`RECORD_VERSION`.
+Stored sessions and paused turns outlive the process that wrote them. A field that an older version may ignore can be
+added; any other change of the format needs another :data:`RECORD_VERSION`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,18 +21,9 @@ from toolchat.messages import (
     sendable,
 )
 from toolchat.models.base import ChatResponse
-from toolchat.state.versions import RECORD_VERSION, check_version
+from toolchat.state.base import RECORD_VERSION, check_version
 from toolchat.tool_calling.events import ToolCallFinished, parse_arguments
 from toolchat.tool_calling.results import shorten
-
-__all__ = [
-    "dump_turn",
-    "from_records",
-    "load_turn",
-    "parse_turn_summary",
-    "to_records",
-    "turn_summary",
-]
 
 
 def dump_turn(messages: Sequence[Message], summary: str, identifier: str = "") -> list[dict[str, Any]]:
@@ -49,13 +40,8 @@ def dump_turn(messages: Sequence[Message], summary: str, identifier: str = "") -
 
 
 def load_turn(records: Sequence[Mapping[str, Any]]) -> tuple[tuple[Message, ...], str]:
-    """The messages and the summary of a turn from :func:`dump_turn`.
-
-    Raises:
-        LookupError, TypeError: the records have another format.
-        StoreUnavailable: a newer version of the service stored them.
-    """
-    check_version(records[-1].get("version", 1))
+    """The messages and the summary of a turn; ``LookupError`` or ``TypeError`` if the records have another format."""
+    check_version(records[-1]["version"])
     messages, summary = from_records(records), records[-1].get("trace", "")
     if not isinstance(summary, str):
         raise TypeError(summary)
@@ -68,11 +54,7 @@ def to_records(messages: Sequence[Message]) -> list[dict[str, Any]]:
 
 
 def from_records(records: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
-    """The messages from :func:`to_records`.
-
-    Raises:
-        KeyError, TypeError: the records have another format.
-    """
+    """The messages from :func:`to_records`."""
     return tuple(map(_message, records))
 
 
@@ -173,11 +155,10 @@ def parse_turn_summary(text: str) -> dict[str, Any]:
     try:
         summary: dict[str, Any] = dict(from_json(text)) if text else {}
         if "tool_calls" in summary:
-            summary["tool_calls"] = [each | {"arguments": _parsed_arguments(each)} for each in summary["tool_calls"]]
+            summary["tool_calls"] = [
+                each | {"arguments": parse_arguments(ToolCall(each["id"], each["name"], each["arguments"]))}
+                for each in summary["tool_calls"]
+            ]
     except (ValueError, LookupError, TypeError):  # another program has overwritten it
         return {}
     return summary
-
-
-def _parsed_arguments(record: Mapping[str, Any]) -> Any:
-    return parse_arguments(ToolCall(record["id"], record["name"], record["arguments"]))

@@ -14,8 +14,6 @@ from toolchat.tool_calling.definition import tool_name
 from toolchat.tool_calling.function_callback import FunctionToolCallback, marked_methods
 from toolchat.tool_calling.setting_types import BaseUrl
 
-__all__ = ["Components", "DeclaredTool", "ToolModule", "ToolSettings"]
-
 _T = TypeVar("_T")
 
 
@@ -140,12 +138,6 @@ class ToolModule:
     """Name of the package; set when it is loaded."""
     folder: Path = Path()
     """Folder of the package; set when it is loaded."""
-    offered: Callable[[Any], AbstractAsyncContextManager[Sequence[object]]] | None = None  # alias, removed in 0.3
-    kept: tuple[str, ...] = ()  # deprecated alias of state_keys, removed in 0.3
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "tool_source", self.tool_source or self.offered)
-        object.__setattr__(self, "state_keys", self.state_keys or self.kept)
 
     def in_folder(self, name: str, folder: Path = Path()) -> "ToolModule":
         """Return a copy with the name and folder of the package, and defaults made from the name."""

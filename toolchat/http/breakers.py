@@ -6,10 +6,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from toolchat import instruments
+import toolchat.instruments as instruments
 from toolchat.errors import Overloaded, UpstreamTimeout, UpstreamUnavailable
-
-__all__ = ["Breakers", "CircuitBreaker"]
 
 _log = logging.getLogger(__name__)
 _FAILURES = (UpstreamUnavailable, UpstreamTimeout)
@@ -29,13 +27,8 @@ class CircuitBreaker:
     the circuit closes, else it stays open for another pause. A cancelled request counts neither way.
 
     Args:
-        upstream: the name in errors and metrics.
         failures: consecutive failures that open the circuit; 0: it never opens.
         pause: seconds before a trial request.
-        clock: a monotonic clock.
-
-    Raises:
-        UpstreamUnavailable: on entry, while the circuit is open.
     """
 
     def __init__(
@@ -92,8 +85,6 @@ class CircuitBreaker:
         """Record the HTTP status of a response that raises no error: 500 and above is a failure."""
         self._failed_status = status if status >= 500 else 0
 
-    heard = record_status  # deprecated alias, removed in 0.3
-
     def _fail(self, reason: str) -> None:
         was_open = self.is_open
         self._failed += 1
@@ -125,5 +116,3 @@ class Breakers:
         if upstream not in self._known:
             self._known[upstream] = CircuitBreaker(upstream, failures=self._failures, pause=self._pause)
         return self._known[upstream]
-
-    of = get  # deprecated alias, removed in 0.3

@@ -10,15 +10,13 @@ from toolchat.errors import UpstreamInvalid, UpstreamTimeout
 from toolchat.http.breakers import Breakers
 from toolchat.http.pool import Pool
 from toolchat.http.requests import Data, Params, Request, build_request
-from toolchat.http.response_parser import MAX_BODY_BYTES, Response
+from toolchat.http.response_parser import Response
 from toolchat.messages import immutable
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     import httpx
-
-__all__ = ["MAX_BODY_BYTES", "Exchange", "OutboundHttp", "Reply"]
 
 
 @immutable

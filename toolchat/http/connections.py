@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
     from toolchat.http.requests import Origin, Request
 
-__all__ = ["BUSY", "Connection", "Lookup", "connect", "exhaustion_error", "resolve"]
-
-
 BUSY = math.inf
 Lookup = asyncio.Future[Any]
 
@@ -54,7 +51,6 @@ class Connection(asyncio.BufferedProtocol):
         """Whether reading is paused."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """See :meth:`asyncio.BaseProtocol.connection_made`."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop's transports are not a subclass
 
     def send(self, request: Request, upstream: str) -> Response:
@@ -76,7 +72,6 @@ class Connection(asyncio.BufferedProtocol):
             (self._transport.pause_reading if held else self._transport.resume_reading)()
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
-        """See :meth:`asyncio.BufferedProtocol.get_buffer`."""
         return _room
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -100,7 +95,6 @@ class Connection(asyncio.BufferedProtocol):
         self.drop()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See :meth:`asyncio.BaseProtocol.connection_lost`."""
         self.is_lost = True
         if self._response is not None:
             self._response.end(exc)
@@ -119,11 +113,7 @@ def resolve(origin: Origin) -> Lookup:
 async def connect(
     connection: Connection, origin: Origin, addresses: Sequence[AddrInfoType], tls: ssl.SSLContext | None
 ) -> None:
-    """Connect to the first address that answers; a slow one does not hold up the next (Happy Eyeballs, RFC 8305).
-
-    Raises:
-        OSError, RuntimeError: no address answers, or the upstream's certificate is not valid.
-    """
+    """Connect to the first address that answers; a slow one does not hold up the next (Happy Eyeballs, RFC 8305)."""
     loop = asyncio.get_running_loop()
     found = await start_connection(addresses, happy_eyeballs_delay=0.25, loop=loop)
     try:

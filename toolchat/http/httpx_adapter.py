@@ -12,8 +12,6 @@ from toolchat.http.pool import Pool
 from toolchat.http.requests import build_request
 from toolchat.http.response_parser import MAX_BODY_BYTES, Response
 
-__all__ = ["open_client"]
-
 
 def open_client(pool: Pool, connect_timeout: float) -> httpx.AsyncClient:
     """Open a client that refuses redirects, stores no cookies, bounds bodies and ignores proxies and ``.netrc``."""
@@ -28,11 +26,7 @@ class _PooledTransport(httpx.AsyncBaseTransport):
         self._pool = pool
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request; the limits for connecting and reading together hold for the head.
-
-        Raises:
-            UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid: with the name of the upstream.
-        """
+        """Send a request; the limits for connecting and reading together hold for the head."""
         upstream = str(request.extensions.get("upstream", request.url.host))
         limits = request.extensions.get("timeout", {})
         fields = {name.decode(): value.decode("utf-8", "surrogateescape") for name, value in request.headers.raw}

@@ -9,13 +9,11 @@ from functools import cached_property
 from operator import attrgetter
 from weakref import WeakValueDictionary
 
-from toolchat import instruments
+import toolchat.instruments as instruments
 from toolchat.errors import UpstreamError, UpstreamTimeout, UpstreamUnavailable
 from toolchat.http.connections import BUSY, Connection, Lookup, connect, exhaustion_error, resolve
 from toolchat.http.requests import REPEATABLE, Origin, Request
 from toolchat.http.response_parser import Response
-
-__all__ = ["Pool"]
 
 
 class _Host:
@@ -48,7 +46,6 @@ class Pool:
 
     Args:
         connect_timeout: seconds for the lookup, the connection and the TLS handshake.
-        max_connections: limit for all upstreams together.
         max_per_host: limit for one host; ``None``: only the total limit applies.
         max_wait: seconds that a request waits for a slot while the limit is reached.
         keepalive: seconds after which an idle connection is closed.
@@ -63,12 +60,7 @@ class Pool:
         self._is_closed = False
 
     async def exchange(self, request: Request, upstream: str) -> Response:
-        """Send a request and wait for the head of the response, which the caller must close.
-
-        Raises:
-            UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid: with the name of the upstream.
-            Overloaded: the process has no free file descriptor.
-        """
+        """Send a request and wait for the head of the response, which the caller must close."""
         observer = instruments.observer
         with observer.observe_upstream_request(upstream, request) as observed:
             if lines := observed.header_lines:

@@ -7,8 +7,6 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
-__all__ = ["REPEATABLE", "Data", "Origin", "Params", "Request", "build_request"]
-
 Params = Mapping[str, str | int | float]
 Data = bytes | Sequence[bytes] | Mapping[str, str]
 
@@ -61,9 +59,6 @@ def build_request(
         headers: additional headers; framing headers and ``Accept-Encoding`` are ignored, since they are set here.
         params: added to the URL's query.
         data: the body, whole or in pieces; a mapping is sent as a form.
-
-    Raises:
-        ValueError: the URL, the method or a header cannot be sent.
     """
     fields = tuple(headers.items()) if headers else ()
     if isinstance(data, Mapping):

@@ -14,9 +14,6 @@ from toolchat.errors import UpstreamError, UpstreamInvalid, UpstreamUnavailable
 if TYPE_CHECKING:
     from toolchat.http.connections import Connection
 
-__all__ = ["CODINGS", "MAX_BODY_BYTES", "Decoder", "Response", "ResponseHeaders"]
-
-
 CODINGS = (b"gzip", b"x-gzip", b"deflate")
 """The supported values of ``Content-Encoding``."""
 
@@ -38,11 +35,7 @@ class Decoder:
         return not self._rest and (self._inflate is None or bool(self._inflate.eof))
 
     def read(self, data: bytes) -> bytes:
-        """Add compressed bytes and decompress a piece; empty if more input is needed.
-
-        Raises:
-            zlib.error: the data are invalid.
-        """
+        """Add compressed bytes and decompress a piece; empty if more input is needed."""
         self._rest += data
         piece = b""
         while self._rest and not piece:
@@ -149,11 +142,7 @@ class Response:
         return data
 
     async def read(self, max_bytes: int = MAX_BODY_BYTES) -> bytes:
-        """Read the complete body.
-
-        Raises:
-            UpstreamInvalid: the body is longer than ``max_bytes``.
-        """
+        """Read the complete body."""
         pieces: list[bytes] = []
         size = 0
         while (piece := self._arrived()) != b"":

@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import field, replace
-from operator import attrgetter
 from typing import Any, Self
 
 from pydantic_core import to_json
@@ -13,21 +12,6 @@ from toolchat.messages import AssistantMessage, Message, ToolCall, Usage, immuta
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 from toolchat.tool_calling.events import ToolCallFinished
-
-__all__ = [
-    "CUT",
-    "ChatModel",
-    "ChatOptions",
-    "ChatResponse",
-    "EmitModelEvent",
-    "ModelEvent",
-    "Progress",
-    "Prompt",
-    "SerializedTools",
-    "TextDelta",
-    "full_name",
-]
-
 
 CUT = ("length", "content_filter")
 """The finish reasons of a truncated message: the arguments of its tool calls may be incomplete."""
@@ -161,9 +145,6 @@ class ChatResponse:
     def with_provider(self, provider: str) -> "ChatResponse":
         """Copy with the name of the provider that answered."""
         return replace(self, provider=provider)
-
-    by = with_provider  # deprecated alias, removed in 0.3
-    before = property(attrgetter("paused_response"))  # deprecated alias, removed in 0.3
 
     def with_text(self, text: str) -> "ChatResponse":
         """Copy with another text."""

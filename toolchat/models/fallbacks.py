@@ -3,11 +3,9 @@
 import logging
 from collections.abc import Sequence
 
-from toolchat import instruments
+import toolchat.instruments as instruments
 from toolchat.errors import NotConfigured, ToolchatError, UpstreamError
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Progress, Prompt
-
-__all__ = ["FallbackChatModel"]
 
 _log = logging.getLogger(__name__)
 _FALLBACK_ERRORS = (UpstreamError, NotConfigured)

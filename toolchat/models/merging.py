@@ -7,9 +7,6 @@ from collections.abc import Mapping
 from itertools import takewhile
 
 from toolchat.messages import Usage
-from toolchat.models.tool_call_merging import ToolCallMerger, is_json_object
-
-__all__ = ["SnapshotMerger", "TextMerger", "ToolCallMerger", "is_json_object", "usage_from"]
 
 _OPEN, _CLOSE = "<think>", "</think>"
 _CERTAIN = 8

@@ -18,8 +18,6 @@ from toolchat.errors import (
     UpstreamUnavailable,
 )
 
-__all__ = ["MAX_RETRY_AFTER", "provider_error", "retry_after_from"]
-
 MAX_RETRY_AFTER = 60.0
 """The longest ``Retry-After``, in seconds, that clients receive."""
 

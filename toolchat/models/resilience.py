@@ -9,13 +9,11 @@ from itertools import count
 from types import TracebackType
 from typing import Self
 
-from toolchat import instruments
+import toolchat.instruments as instruments
 from toolchat.errors import ToolchatError, UpstreamTimeout
 from toolchat.http.breakers import CircuitBreaker
 from toolchat.instruments import ModelCall
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Progress, Prompt
-
-__all__ = ["ModelTimeouts", "ResilientChatModel", "RetryPolicy"]
 
 
 def _timeout_error() -> ToolchatError:

@@ -10,8 +10,6 @@ from pydantic_core import from_json, to_json
 
 from toolchat.messages import ToolCall
 
-__all__ = ["ToolCallMerger", "is_json_object"]
-
 _KNOWN_CALL_KEYS = frozenset({"id", "type", "index", "function"})
 _KNOWN_FUNCTION_KEYS = frozenset({"name", "arguments"})
 _MAX_CHECKS = 16

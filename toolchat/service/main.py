@@ -1,12 +1,8 @@
-"""The composition root: builds the FastAPI application from every part of the service.
-
-``toolchat.service.main:app`` is the application for servers that import an object; ``create_app`` is the factory.
-"""
+"""The composition root: builds the FastAPI application from every part of the service."""
 
 import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from functools import cache
 from typing import Any
 
 from fastapi import FastAPI
@@ -25,7 +21,7 @@ from toolchat.service.api.guard import GuardMiddleware, ProtocolAdapter, Request
 from toolchat.service.api.headers import allow_origins
 from toolchat.service.api.module_routes import add_module_routes, refuse_shadowed_routes
 from toolchat.service.api.problems import add_problem_handlers
-from toolchat.service.api.responses import ANSWER_FORMATS
+from toolchat.service.api.responses.event_stream import ANSWER_FORMATS
 from toolchat.service.api.responses.formats import AnswerFormat
 from toolchat.service.api.sessions import add_routes as add_session_routes
 from toolchat.service.api.status_routes import router as status_routes
@@ -35,9 +31,9 @@ from toolchat.service.composition.lifespan import open_service
 from toolchat.service.observability.tracing import traced
 from toolchat.service.pages.documentation import add_documentation
 from toolchat.service.pages.openapi import DESCRIPTION, document_api, operation_id
-from toolchat.service.protocols.ai_sdk import AI_SDK
-from toolchat.service.protocols.mcp_server import MCP
-from toolchat.service.protocols.openai import OPENAI
+from toolchat.service.protocols.ai_sdk.routes import AI_SDK
+from toolchat.service.protocols.mcp_server.routes import MCP
+from toolchat.service.protocols.openai.routes import OPENAI
 from toolchat.service.tool_modules.discovery import ConfiguredModule
 from toolchat.state.base import StateStore
 
@@ -73,6 +69,7 @@ PROTOCOLS: tuple[ProtocolAdapter, ...] = (OPENAI, MCP, AI_SDK)
 def create_app(
     configuration: Configuration | None = None,
     *,
+    tools: Sequence[str] = (),
     dependencies: Sequence[Depends] = (),
     answer_formats: Sequence[AnswerFormat] = ANSWER_FORMATS,
 ) -> Application:
@@ -80,6 +77,8 @@ def create_app(
 
     Args:
         configuration: the validated configuration; by default it is read from the environment.
+        tools: folders, or names of installed packages, whose tools are loaded in addition to those of ``TOOLS_PATH``;
+            without effect if there is a ``configuration``.
         dependencies: dependencies of every route of the service, as for ``FastAPI(dependencies=...)``.
         answer_formats: the response formats that ``Accept`` selects from, the default first.
 
@@ -87,7 +86,7 @@ def create_app(
         ConfigurationError: the configuration is invalid.
     """
     if (read := configuration) is None:
-        read = read_configuration()
+        read = read_configuration(tools=tools)
         read.log_warnings()
     access = Access(read.access)
     app = _application(_runner(read, access), dependencies)
@@ -165,20 +164,3 @@ def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
     after = len(app.routes)
     add_documentation(app)
     refuse_shadowed_routes(of_modules, [*of_service, *app.routes[after:]])
-
-
-@cache
-def _shared_app() -> Application:
-    return create_app()
-
-
-def __getattr__(name: str) -> Application:
-    """Create ``app`` on first access: importing this module for ``create_app`` must not read the environment."""
-    if name == "app":
-        return _shared_app()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    """List ``app`` as well, because ``fastapi dev toolchat/service/main.py`` looks for it among the module's names."""
-    return [*globals(), "app"]

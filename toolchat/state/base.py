@@ -4,12 +4,12 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-from typing import Any
+from typing import Annotated, Any, Final
+
+from pydantic import AfterValidator
 
 from toolchat.errors import StoreUnavailable
 from toolchat.messages import immutable
-
-__all__ = ["Lock", "LockLost", "StateStore", "StoredRecord", "decoding", "shared_client_key"]
 
 
 @immutable
@@ -46,14 +46,7 @@ def shared_client_key() -> str:
 
 @contextmanager
 def decoding(fault: str) -> Generator[None, None, None]:
-    """Decode a stored value within the block; another program may have overwritten it.
-
-    Args:
-        fault: the message of the error.
-
-    Raises:
-        StoreUnavailable: the value cannot be decoded.
-    """
+    """Decode a stored value within the block; another program may have overwritten it."""
     try:
         yield
     except (ValueError, LookupError, TypeError, AttributeError) as error:
@@ -142,3 +135,22 @@ class StateStore(ABC):
 
     async def aclose(self) -> None:  # noqa: B027
         """Close the connections."""
+
+
+RECORD_VERSION: Final = 1
+"""The version that is written.
+
+Raise it if an older process would misread the new records. A new field that older processes may ignore does not need
+another version.
+"""
+
+
+def check_version(version: int) -> int:
+    """Check that this process can read a record."""
+    if version > RECORD_VERSION:
+        raise StoreUnavailable("a newer version of the service stored this; only that version reads it", retry_after=1)
+    return version
+
+
+RecordVersion = Annotated[int, AfterValidator(check_version)]
+"""The type of a record's field ``version``."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, NamedTuple
 
-__all__ = ["Space", "evict"]
-
 _SHARES_OF_KIND: Final = """
 SELECT kind, client, count(*), sum(size), max(id) FROM entries
 WHERE kind = ? GROUP BY client ORDER BY count(*) DESC, max(id) LIMIT ?
@@ -35,13 +33,7 @@ class Space(NamedTuple):
 
 
 def evict(database: sqlite3.Connection, max_entries: int, max_bytes: int) -> Space:
-    """Bring a store within its limits.
-
-    Args:
-        database: has no expired values.
-        max_entries: values of one kind.
-        max_bytes: bytes of all keys and values.
-    """
+    """Bring a store without expired values within its limits; those of entries hold for each kind."""
 
     def shares(statement: str, *arguments: object) -> list[_Share]:
         return [_Share(*row) for row in database.execute(statement, arguments)]

@@ -7,11 +7,9 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from toolchat import instruments
+import toolchat.instruments as instruments
 from toolchat.errors import SessionBusy, StoreUnavailable
 from toolchat.state.base import Lock, StateStore, shared_client_key
-
-__all__ = ["LOCK_SECONDS", "Hold", "Locks"]
 
 LOCK_SECONDS = 4.5
 """Seconds after which the lock of a crashed process expires.
@@ -118,8 +116,6 @@ class Locks:
         """Store a value under the key of a held lock and release the lock; raises the errors of ``StateStore.put``."""
         await self._store.put(lock.key, value, ttl=ttl, lock=lock, unlock=True)
         self._queues[lock.key].lock = None
-
-    keep_and_release = save_and_release  # deprecated alias, removed in 0.3
 
     async def acquire(self, hold: "Hold") -> Lock:
         """Take the lock of a :class:`Hold`."""

@@ -21,8 +21,6 @@ from toolchat.errors import StoreUnavailable
 from toolchat.state.base import Lock, LockLost, StoredRecord
 from toolchat.state.redis_connection import RedisConnection, Script
 
-__all__ = ["RedisStateStore"]
-
 _FENCE_TTL: Final = 86_400_000
 """Milliseconds for which a fence, the last token of a lock, is remembered."""
 
@@ -107,12 +105,10 @@ class RedisStateStore(RedisConnection):
         self._retries: set[asyncio.Task[None]] = set()
 
     async def get(self, key: str) -> bytes | None:
-        """See :meth:`StateStore.get`."""
         value = await self._run("GET", self._name(key))
         return value if isinstance(value, bytes) else None
 
     async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None, unlock: bool = False) -> None:
-        """See :meth:`StateStore.put`."""
         name, time_to_live = self._name(key), _milliseconds(ttl)
         if lock is None:
             await self._run("SET", name, value, "PX", time_to_live)
@@ -123,7 +119,6 @@ class RedisStateStore(RedisConnection):
             raise LockLost(lock.token)
 
     async def delete(self, *keys: str, lock: Lock | None = None) -> bool:
-        """See :meth:`StateStore.delete`."""
         names = [self._name(key) for key in keys]
         if not names:
             return False
@@ -180,7 +175,6 @@ class RedisStateStore(RedisConnection):
                     yield StoredRecord(f"{parts[1]}{parts[2]}", value, time.time() + left / 1000)
 
     async def durability_warning(self) -> str:
-        """See :meth:`StateStore.durability_warning`."""
         append_only, snapshots = await self._configured("appendonly"), await self._configured("save")
         if append_only in (b"yes", None):
             return ""

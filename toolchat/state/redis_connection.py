@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from inspect import signature
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,13 +19,10 @@ from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError, ResponseError
-from redis.maint_notifications import MaintNotificationsConfig
 
-from toolchat import instruments
+import toolchat.instruments as instruments
 from toolchat.errors import StoreUnavailable
 from toolchat.state.base import StateStore
-
-__all__ = ["RedisConnection", "Script"]
 
 _CONNECTIONS = 64
 _PROBE_SECONDS = 2.0
@@ -36,11 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 class Script:
-    """A Lua script, which is sent once and then called by its digest.
-
-    Args:
-        text: the script.
-    """
+    """A Lua script, which is sent once and then called by its digest."""
 
     __slots__ = ("digest", "text")
 
@@ -57,11 +51,7 @@ class RedisConnection(StateStore):
 
     Args:
         url: ``redis://``, ``rediss://`` or ``unix://``.
-        prefix: the prefix of all keys.
         deadline: seconds for one operation.
-
-    Raises:
-        ValueError: the URL is invalid.
     """
 
     kind = "redis"
@@ -118,13 +108,7 @@ class RedisConnection(StateStore):
     async def _run(
         self, *command: bytes | str | int, name: str = "", expected: type[ResponseError] | tuple[()] = ()
     ) -> Any:
-        """Send a command and return its reply.
-
-        Args:
-            command: the command and its arguments.
-            name: appears in metrics and traces; by default the command's own.
-            expected: a refusal that the caller handles.
-        """
+        """Send a command and return its reply."""
         if self.available:
             began = math.inf
             try:
@@ -223,9 +207,6 @@ class _Deadline:
 
     A process that is short of CPU reads a reply late, though the server sent it in time: it must not take the server
     for dead. So the time is counted in steps of a timer, each as one step however late the timer fires.
-
-    Args:
-        seconds: the time that the server has.
     """
 
     __slots__ = ("_cancelling", "_left", "_loop", "_step", "_task", "_timer")
@@ -261,13 +242,13 @@ class _Deadline:
 
 def _concerns_one_key(reason: str, error: Exception) -> bool:
     """Whether an error concerns the stored value only: it has a foreign type, or is no number. The server works."""
-    return reason == "WRONGTYPE" or (reason == "ERR" and "user_script" in str(error))
+    return reason == "WRONGTYPE" or "user_script" in str(error)
 
 
 def _reason(error: Exception) -> str:
     """The code of an error reply, such as ``READONLY``, or the type of the exception; never text with a password."""
-    if isinstance(error, RedisError) and error.status_code:
-        return error.status_code
+    if code := getattr(error, "status_code", None):  # since 7.0
+        return str(code)
     refusal = re.match(r"[A-Z]{2,30}\b", str(error)) if isinstance(error, ResponseError) else None
     # The library has one error for a refused connection and an unknown host; its context tells them apart.
     cause = error.__context__ if isinstance(error.__context__, OSError) else error
@@ -282,8 +263,7 @@ def _pool(url: str) -> ConnectionPool:
         "retry": Retry(NoBackoff(), 0),
         "health_check_interval": 0,
         "decode_responses": False,
-        "driver_info": None,  # two commands fewer for each connection
-        "maint_notifications_config": MaintNotificationsConfig(enabled=False),
+        **_without_announcements(),
     }
     try:
         _check_password(url)
@@ -295,12 +275,20 @@ def _pool(url: str) -> ConnectionPool:
     return pool
 
 
-def _check_password(url: str) -> None:
-    """Reject a password with a bare ``/`` or ``?``, which ends the address: its beginning would pass for a port.
+def _without_announcements() -> dict[str, Any]:
+    """Switch off what the library sends on each new connection, by the options that its version knows."""
+    known = signature(AbstractConnection.__init__).parameters
+    names = ["driver_info"] if "driver_info" in known else ["lib_name", "lib_version"]
+    options: dict[str, Any] = dict.fromkeys(names)
+    if "maint_notifications_config" in known:
+        from redis.maint_notifications import MaintNotificationsConfig
 
-    Raises:
-        ValueError: there is an ``@`` after the address.
-    """
+        options["maint_notifications_config"] = MaintNotificationsConfig(enabled=False)
+    return options
+
+
+def _check_password(url: str) -> None:
+    """Reject a password with a bare ``/`` or ``?``, which ends the address: its beginning would pass for a port."""
     parts = urlsplit(url)
     if parts.scheme != "unix" and "@" in parts.path + parts.query:
         raise ValueError

@@ -15,14 +15,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
-from toolchat import instruments
+import toolchat.instruments as instruments
 from toolchat.errors import StoreUnavailable
 from toolchat.state.base import Lock, LockLost, StateStore, StoredRecord, shared_client_key
 from toolchat.state.eviction import evict
-from toolchat.state.sqlite_file import IN_MEMORY, checkpoint, identity, open_database, open_reader, vacuum
-from toolchat.state.sqlite_thread import WritingThread
-
-__all__ = ["InMemoryStateStore", "SqliteStateStore"]
+from toolchat.state.sqlite_file import (
+    IN_MEMORY,
+    WritingThread,
+    checkpoint,
+    identity,
+    open_database,
+    open_reader,
+    vacuum,
+)
 
 _FENCE_SECONDS: Final = 86_400.0
 """Seconds for which an expired lock is remembered: its holder may still write if no other has taken the lock."""
@@ -97,7 +102,6 @@ class SqliteStateStore(StateStore):
         self._warned_at = -_WARNING_SECONDS
 
     def check(self) -> None:
-        """See :meth:`StateStore.check`."""
         open_database(self.path, thorough=False).close()
 
     async def start(self) -> None:
@@ -121,7 +125,6 @@ class SqliteStateStore(StateStore):
             await self._thread.stop()
 
     async def get(self, key: str) -> bytes | None:
-        """See :meth:`StateStore.get`."""
         name, began = _encoded(key), time.monotonic()
         if self._usable and self._opened() is not self._reader:
             with suppress(sqlite3.Error):  # the thread waits if the file is busy, and reports other errors
@@ -141,7 +144,6 @@ class SqliteStateStore(StateStore):
         await self._run("put and unlock" if unlock else "put", put)
 
     async def put_all(self, values: Mapping[str, bytes], *, ttl: float) -> None:
-        """See :meth:`StateStore.put_all`."""
         await self.update(list(values), lambda _: list(values.values()), ttl=ttl)
 
     async def update(
@@ -158,8 +160,6 @@ class SqliteStateStore(StateStore):
         await self._run("update", update)
 
     async def delete(self, *keys: str, lock: Lock | None = None) -> bool:
-        """See :meth:`StateStore.delete`."""
-
         def delete() -> bool:
             self._check(lock)
             statement = "DELETE FROM entries WHERE key = ? AND expires > ?"
@@ -201,7 +201,7 @@ class SqliteStateStore(StateStore):
         statement = "SELECT key, value, expires, client FROM entries WHERE expires > ? AND kind != 'quota' ORDER BY id"
         try:
             for key, value, expires, client_key in database.execute(statement, (self._now(),)):
-                yield StoredRecord(_decoded(key), value, expires + monotonic, client_key)
+                yield StoredRecord(key.decode(errors="surrogatepass"), value, expires + monotonic, client_key)
         except sqlite3.Error as error:
             raise StoreUnavailable(f"the state store cannot be read: {error}") from None
 
@@ -353,17 +353,10 @@ class SqliteStateStore(StateStore):
             _log.info("the state store can be used again")
 
 
-InMemoryStateStore = SqliteStateStore  # deprecated alias, removed in 0.3
-
-
 def _encoded(key: str) -> bytearray:
     # Not every key is valid text: a client may have sent half of a character. A bytearray, because sqlite3 looks for an
     # adapter of every ``bytes``, which takes longer than the copy.
     return bytearray(key, "utf-8", "surrogatepass")
-
-
-def _decoded(name: bytes) -> str:
-    return name.decode(errors="surrogatepass")
 
 
 def _kind(key: str) -> str:

@@ -9,8 +9,6 @@ from pydantic_core import from_json, to_json
 
 from toolchat.tool_calling.json_schema import Schema, alternatives
 
-__all__ = ["MEMBER_NAMES", "parse_json", "repair_arguments", "strip_wrapping"]
-
 MEMBER_NAMES = "x-member-names"
 """The schema key that holds an enum's members as pairs of name and value; it is not sent to the model."""
 
@@ -40,11 +38,7 @@ class _WrittenFloat(float):
 
 
 def parse_json(text: str) -> Any:
-    """Parse JSON text for :func:`repair_arguments`.
-
-    Raises:
-        ValueError: the text is not JSON, is nested too deeply, or has a number that is not finite.
-    """
+    """Parse JSON text for :func:`repair_arguments`."""
     from_json(text, allow_inf_nan=False)  # has these limits, while the standard library keeps the text of a number
     return json.loads(text, parse_float=_WrittenFloat)
 

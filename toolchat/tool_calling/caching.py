@@ -14,11 +14,9 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from toolchat import instruments
+import toolchat.instruments as instruments
 from toolchat.tool_calling.callback import ToolResult
 from toolchat.tool_calling.caller import current_caller
-
-__all__ = ["RecentResults", "SharedCall", "SingleFlight", "call_key"]
 
 
 def call_key(arguments: str, schema: Mapping[str, Any]) -> bytes:
@@ -140,15 +138,7 @@ class SingleFlight:
     _running: dict[bytes, SharedCall] = field(default_factory=dict)
 
     async def result(self, key: bytes, run: Callable[[], Coroutine[Any, Any, ToolResult]]) -> ToolResult:
-        """Get the result of a call.
-
-        Args:
-            key: equal for calls that may share a result.
-            run: makes the result.
-
-        Raises:
-            BaseException: whatever ``run`` raised.
-        """
+        """Get the result of a call."""
         cached = self.recent.get(key)
         if cached is not None:
             return cached._replace(cached=True)

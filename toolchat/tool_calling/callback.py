@@ -1,27 +1,17 @@
 """Tool callbacks, and the providers and resolvers that find them."""
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
+from inspect import isawaitable
 from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 from toolchat.tool_calling.argument_repair import parse_json, repair_arguments, strip_wrapping
 from toolchat.tool_calling.context import ToolContext
-from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
-from toolchat.tool_calling.errors import ToolDefinitionError, ToolExecutionError
-
-__all__ = [
-    "ClientToolCallback",
-    "DelegatingToolCallbackResolver",
-    "StaticToolCallbackProvider",
-    "StaticToolCallbackResolver",
-    "ToolCallback",
-    "ToolCallbackProvider",
-    "ToolCallbackResolver",
-    "ToolResult",
-    "ToolSet",
-    "duplicate_name_error",
-]
+from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata, is_async
+from toolchat.tool_calling.errors import ToolArgumentsError, ToolDefinitionError, ToolExecutionError
+from toolchat.tool_calling.threads import run_blocking
 
 
 class ToolResult(NamedTuple):
@@ -125,11 +115,7 @@ class ToolSet(tuple[ToolCallback, ...]):
 
     @classmethod
     def unique(cls, tools: Iterable[ToolCallback]) -> Self:
-        """The set of these tools; a tool that occurs twice counts once.
-
-        Raises:
-            ToolDefinitionError: two tools have the same name.
-        """
+        """The set of these tools; a tool that occurs twice counts once."""
         found: dict[str, ToolCallback] = {}
         for tool in tools:
             if (other := found.setdefault(tool.definition.name, tool)) is not tool:
@@ -228,11 +214,9 @@ class StaticToolCallbackResolver:
         self._callbacks = ToolSet.unique(callbacks).by_name
 
     def resolve(self, name: str) -> ToolCallback | None:
-        """See :meth:`ToolCallbackResolver.resolve`."""
         return self._callbacks.get(name)
 
     def names(self) -> tuple[str, ...]:
-        """See :meth:`ToolCallbackResolver.names`."""
         return tuple(self._callbacks)
 
 
@@ -243,9 +227,35 @@ class DelegatingToolCallbackResolver:
         self._resolvers = resolvers
 
     def resolve(self, name: str) -> ToolCallback | None:
-        """See :meth:`ToolCallbackResolver.resolve`."""
         return next((found for each in self._resolvers if (found := each.resolve(name)) is not None), None)
 
     def names(self) -> tuple[str, ...]:
-        """See :meth:`ToolCallbackResolver.names`."""
         return tuple(dict.fromkeys(name for each in self._resolvers for name in each.names()))
+
+
+_log = logging.getLogger(__name__)
+
+
+async def needs_approval(tool: ToolCallback, arguments: str, context: ToolContext) -> bool:
+    """Whether a call waits for approval: always, never, or as the tool's rule decides.
+
+    Args:
+        tool: the tool; ``metadata.requires_approval`` is its rule.
+        arguments: the call's arguments as the model wrote them.
+        context: the context of the call.
+    """
+    rule = tool.metadata.requires_approval
+    if isinstance(rule, bool):
+        return rule
+    try:
+        tool.check(arguments)
+    except ToolArgumentsError:
+        return False  # the call cannot run; the model learns why at once, and the user is not asked
+    try:
+        ask = partial(rule, tool.read_arguments(arguments), context)
+        # A plain function may block, as a plain tool may: its query must not hold up every other request.
+        decided = ask() if is_async(rule) else await run_blocking(ask)
+        return bool(await decided if isawaitable(decided) else decided)
+    except Exception as error:  # noqa: BLE001 - a rule is a user's code; what it fails to allow must not run
+        _log.error("a rule for approval failed", extra={"tool": tool.definition.name}, exc_info=error)
+        return True

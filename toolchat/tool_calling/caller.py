@@ -4,8 +4,6 @@ from contextvars import ContextVar
 
 from toolchat.messages import immutable
 
-__all__ = ["Caller", "current_caller", "current_client_key"]
-
 
 @immutable
 class Caller:

@@ -20,9 +20,6 @@ from toolchat.messages import Message, ToolCall
 from toolchat.tool_calling.caller import Caller, current_caller
 from toolchat.tool_calling.events import EmitToolCall, ToolCallProgress
 
-__all__ = ["CONVERSATION_ID", "PAUSE", "ProgressReporter", "ToolContext", "resolve_future"]
-
-
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 

@@ -11,20 +11,6 @@ from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.results import ToolCallResultConverter, convert_result
 
-__all__ = [
-    "ApprovalRule",
-    "ToolDefinition",
-    "ToolMarker",
-    "ToolMetadata",
-    "ToolOptions",
-    "called_function",
-    "is_async",
-    "number_faults",
-    "tool",
-    "tool_name",
-    "validate_metadata",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
@@ -92,20 +78,13 @@ class ToolMetadata:
         """Whether a call may be repeated if its outcome is unknown: it only reads, or retries are allowed."""
         return self.is_read_only or self.retries > 0
 
-    only_reads = is_read_only  # deprecated alias, removed in 0.3
-
     def updated(self, other: "ToolMetadata") -> "ToolMetadata":
         """Copy with every value of another one that differs from the default."""
         return updated(self, other)
 
 
 def validate_metadata(tool: str, metadata: ToolMetadata, context_parameter: str | None) -> None:
-    """Reject metadata that is invalid or unsafe.
-
-    Raises:
-        ToolDefinitionError: a number is out of range; or the tool would be repeated or cached although it has effects,
-            or although its result may depend on the caller.
-    """
+    """Reject metadata that is invalid, or repeats or caches what has effects or depends on the caller."""
     for fault in _faults(metadata, context_parameter):
         raise ToolDefinitionError(f"tool {tool}: {fault}")
 
@@ -210,12 +189,7 @@ class ToolMarker:
         return cls.find(marked.func) if isinstance(marked, partial) else None
 
     def updated(self, options: ToolOptions) -> "ToolMarker":
-        """Copy with options applied.
-
-        Raises:
-            TypeError: an option is unknown.
-            ToolDefinitionError: the name or the description is no text, or the converter no function.
-        """
+        """Copy with options applied."""
         for name in ("name", "description"):
             if not isinstance(options.get(name), str | None):
                 raise ToolDefinitionError(f"{name} of a tool must be text, not {options.get(name)!r:.40}")

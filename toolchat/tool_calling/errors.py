@@ -5,8 +5,6 @@ from typing import Any
 
 from toolchat.tool_calling.results import json_text
 
-__all__ = ["ToolArgumentsError", "ToolDefinitionError", "ToolExecutionError"]
-
 
 class ToolDefinitionError(Exception):
     """A tool's definition is invalid. Found at start; the message names the tool."""

@@ -6,16 +6,6 @@ from typing import Any, Literal
 from toolchat.messages import ToolCall, ToolResponse, immutable
 from toolchat.tool_calling.results import json_or_text
 
-__all__ = [
-    "EmitToolCall",
-    "ToolCallEvent",
-    "ToolCallFinished",
-    "ToolCallProgress",
-    "ToolCallStarted",
-    "discard_event",
-    "parse_arguments",
-]
-
 
 @immutable
 class ToolCallStarted:
@@ -43,8 +33,6 @@ class ToolCallProgress:
         """Convert the report to a plain object without its missing parts."""
         record = {"id": self.call.id, "name": self.call.name, "done": self.done, "of": self.of, "text": self.text}
         return {key: value for key, value in record.items() if value is not None} | {"round": self.round}
-
-    as_record = to_dict  # deprecated alias, removed in 0.3
 
     def __str__(self) -> str:
         reached = f"{self.done:g}" if self.of is None else f"{self.done:g} of {self.of:g}"
@@ -104,8 +92,6 @@ class ToolCallFinished:
         if self.data is not None:
             record["data"] = self.data
         return record | ({"error_kind": self.error_kind} if self.error_kind else {})
-
-    as_record = to_dict  # deprecated alias, removed in 0.3
 
 
 ToolCallEvent = ToolCallStarted | ToolCallProgress | ToolCallFinished

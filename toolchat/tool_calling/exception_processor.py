@@ -9,8 +9,6 @@ from toolchat.errors import ToolchatError, ToolFailed
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
 from toolchat.tool_calling.results import ToolResultError
 
-__all__ = ["ToolExecutionExceptionProcessor", "check_processor", "expected_error", "process_exception"]
-
 _log = logging.getLogger(__name__)
 
 
@@ -56,16 +54,14 @@ def _convert(error: BaseException, tool: str) -> ToolExecutionError:
             _log.warning("tool failed", extra=said)
         error = ToolExecutionError(error.detail, kind=error.code)
     if isinstance(error, ToolExecutionError):
-        return error if error.message.strip() else _with_message(error, tool)
+        if error.message.strip():
+            return error
+        return ToolExecutionError(f"the tool {tool} failed without a message", kind=error.kind, hint=error.hint)
     fields = {"tool": tool, "error": type(error).__name__}
     if isinstance(error, ToolResultError):
         fields["result_type"] = error.type_name
     _log.error("tool failed", extra=fields, exc_info=error)
     return ToolExecutionError("the tool failed", kind="tool-result" if "result_type" in fields else "failed")
-
-
-def _with_message(error: ToolExecutionError, tool: str) -> ToolExecutionError:
-    return ToolExecutionError(f"the tool {tool} failed without a message", kind=error.kind, hint=error.hint)
 
 
 class _ErrorText(ToolExecutionError):
@@ -76,11 +72,7 @@ class _ErrorText(ToolExecutionError):
 
 
 def check_processor(processor: object) -> None:
-    """Reject an object that cannot process exceptions, before a tool fails.
-
-    Raises:
-        TypeError: it has no method ``process`` that takes an exception and the tool's name and is not a coroutine.
-    """
+    """Reject an object that cannot process exceptions, before a tool fails."""
     process = getattr(processor, "process", None)
     try:
         inspect.signature(process).bind(Exception(), "")  # type: ignore[arg-type]

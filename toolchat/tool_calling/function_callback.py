@@ -20,7 +20,7 @@ from toolchat.tool_calling.definition import (
     ToolOptions,
     called_function,
     is_async,
-    tool,
+    tool as tool,  # its former place, which tool folders may import it from
     tool_name,
     validate_metadata,
 )
@@ -37,17 +37,6 @@ from toolchat.tool_calling.results import (
 from toolchat.tool_calling.schema import input_from_schema, input_from_signature, read_output_schema
 from toolchat.tool_calling.signature import docstring_summary, read_signature
 from toolchat.tool_calling.threads import run_blocking
-
-__all__ = [
-    "FunctionToolCallback",
-    "MethodToolCallback",
-    "MethodToolCallbackProvider",
-    "marked_methods",
-    "to_callbacks",
-    "tool",
-    "tool_name",
-]
-
 
 _AS_TYPED = (convert_result, quoted_result)
 """Converters whose text fits the output schema of the return type."""
@@ -116,8 +105,6 @@ class FunctionToolCallback(ToolCallback):
             definition = ToolDefinition(name, description, tool_input.schema, output_schema)
         return cls(definition, marker.metadata, function, tool_input, converter)
 
-    of = from_function  # deprecated alias, removed in 0.3
-
     @property
     def owner(self) -> str:
         """The function's module and name, or its class's."""
@@ -127,7 +114,6 @@ class FunctionToolCallback(ToolCallback):
 
     @property
     def takes_context(self) -> bool:
-        """See :meth:`ToolCallback.takes_context`."""
         return self._input.context_parameter is not None
 
     def check(self, tool_input: str) -> None:
@@ -191,9 +177,6 @@ class FunctionToolCallback(ToolCallback):
         """Copy that caches results for another time; 0 switches the cache off."""
         return replace(self, metadata=replace(self.metadata, cache_seconds=seconds))
 
-    told_by = with_converter  # deprecated alias, removed in 0.3
-    cached_for = with_cache_ttl  # deprecated alias, removed in 0.3
-
 
 def _none_as_done(converter: ToolCallResultConverter) -> ToolCallResultConverter:
     return lambda result: converter(DONE if result is None else result)
@@ -250,9 +233,6 @@ def to_callbacks(offered: object) -> tuple[ToolCallback, ...]:
     Args:
         offered: a function or a ``functools.partial``, with or without ``@tool``; a bound method; an object with marked
             methods, or of a marked class; a callback; a provider; or a list or tuple of these.
-
-    Raises:
-        ToolDefinitionError: the value is none of these, or a tool's definition is invalid.
     """
     if isinstance(offered, ToolCallback):
         return (offered,)

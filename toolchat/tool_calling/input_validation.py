@@ -10,9 +10,6 @@ from pydantic_core import ErrorDetails, to_json
 from toolchat.tool_calling.argument_repair import parse_json, repair_arguments, strip_wrapping
 from toolchat.tool_calling.errors import ToolArgumentsError
 
-__all__ = ["Binding", "BoundParameter", "ToolInput", "invalid_arguments"]
-
-
 _MAX_INPUT_CHARS = 1_000_000
 _MAX_REPAIRED_CHARS = 65_536
 """Longer arguments are not repaired: the repair would hold up the event loop."""
@@ -58,11 +55,7 @@ class Binding:
     """``**`` receives every other argument but these; ``None``: the function has no ``**``."""
 
     def keywords(self, validated: Any) -> dict[str, Any]:
-        """Bind validated arguments.
-
-        Raises:
-            ToolArgumentsError: a required argument is missing, or one cannot be converted to its parameter's type.
-        """
+        """Bind validated arguments."""
         if len(self.parameters) == 1 and self.parameters[0].name is None:
             only = self.parameters[0]
             return {only.parameter: only.convert(validated)}
@@ -102,9 +95,6 @@ class ToolInput:
 
         Empty text means no arguments. Text that does not fit is repaired where only one reading is possible: a code
         fence, an object encoded twice, a trailing comma, and the cases of :func:`repair_arguments`.
-
-        Raises:
-            ToolArgumentsError: the arguments do not fit; the message names each invalid field.
         """
         if len(tool_input) > _MAX_INPUT_CHARS:
             raise ToolArgumentsError("the arguments are too long")

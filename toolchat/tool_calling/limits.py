@@ -9,8 +9,6 @@ from toolchat.tool_calling.definition import number_faults
 from toolchat.tool_calling.errors import ToolDefinitionError, ToolExecutionError
 from toolchat.tool_calling.events import parse_arguments
 
-__all__ = ["CallCounter", "ToolCallLimits"]
-
 
 @dataclass(frozen=True, slots=True)
 class ToolCallLimits:

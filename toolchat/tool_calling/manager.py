@@ -10,11 +10,10 @@ from threading import Event
 from time import perf_counter
 from typing import Any
 
-from toolchat import instruments
+import toolchat.instruments as instruments
 from toolchat.errors import seconds_from
 from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponseMessage, immutable, split_answered
-from toolchat.tool_calling.approval import needs_approval
-from toolchat.tool_calling.callback import ToolCallback, ToolResult
+from toolchat.tool_calling.callback import ToolCallback, ToolResult, needs_approval
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import PAUSE, ProgressReporter, ToolContext, resolve_future
 from toolchat.tool_calling.definition import ToolMetadata, number_faults
@@ -28,17 +27,6 @@ from toolchat.tool_calling.exception_processor import (
 )
 from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
 from toolchat.tool_calling.results import ToolResultError, shorten
-
-__all__ = [
-    "AroundToolCall",
-    "CallRun",
-    "ProceedToolCall",
-    "RunOutcome",
-    "ToolCallingManager",
-    "ToolExecutionResult",
-    "is_direct",
-]
-
 
 _GRACE = 1.0
 """Seconds for the clean-up of a cancelled tool; after them it is abandoned."""

@@ -14,19 +14,6 @@ from pydantic_core import PydanticSerializationError, from_json, to_json, to_jso
 
 from toolchat.messages import sendable
 
-__all__ = [
-    "DONE",
-    "ToolAnswer",
-    "ToolCallResultConverter",
-    "ToolResultError",
-    "convert_result",
-    "json_or_text",
-    "json_text",
-    "quoted_result",
-    "shorten",
-    "truncate",
-]
-
 
 class ToolResultError(Exception):
     """A tool returned a value without a JSON form. Only the log names the type: the model cannot fix the tool."""
@@ -63,9 +50,6 @@ def json_text(value: Any) -> str:
     Dates, decimals, enums, bytes, sets, dataclasses and pydantic models have a JSON form. Dataclasses and attrs objects
     are written as their public fields, any mapping as an object and any other collection as an array. An ordinary
     object has no JSON form, since nothing says which of its attributes are public.
-
-    Raises:
-        ToolResultError: the value is or contains something without a JSON form, an iterator, or itself.
     """
     try:
         return to_json(_public(value), inf_nan_mode="strings", bytes_mode="base64", fallback=_to_plain).decode()

@@ -25,33 +25,18 @@ from pydantic_core import PydanticUndefined, core_schema, to_jsonable_python
 from toolchat.tool_calling.argument_repair import MEMBER_NAMES
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.input_validation import Binding, BoundParameter, ToolInput
-from toolchat.tool_calling.json_schema import Schema, map_subschemas
+from toolchat.tool_calling.json_schema import Schema, map_subschemas, schema_validator
 from toolchat.tool_calling.results import ToolAnswer
-from toolchat.tool_calling.schema_validator import schema_validator
 from toolchat.tool_calling.signature import Signature, read_signature
-
-__all__ = [
-    "EnumNamesGenerator",
-    "exposed_names",
-    "input_from_schema",
-    "input_from_signature",
-    "input_of_function",
-    "is_model",
-    "read_output_schema",
-    "simplify_schema",
-    "type_adapter",
-]
 
 
 class _ExplicitTitles(GenerateJsonSchema):
     """Omits titles that only repeat names, and the private fields of dataclasses."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
-        """See :meth:`GenerateJsonSchema.field_title_should_be_set`."""
         return False
 
     def dataclass_args_schema(self, schema: core_schema.DataclassArgsSchema) -> JsonSchemaValue:
-        """See :meth:`GenerateJsonSchema.dataclass_args_schema`."""
         public = [field for field in schema["fields"] if not field["name"].startswith("_")]
         return super().dataclass_args_schema({**schema, "fields": public})
 
@@ -85,7 +70,6 @@ class EnumNamesGenerator(GenerateJsonSchema):
     """Adds the names of an enum's members to its schema, since a model may write a name for a value."""
 
     def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
-        """See :meth:`GenerateJsonSchema.enum_schema`."""
         members: Mapping[str, Any] = schema["cls"].__members__
         pairs = [[name, to_jsonable_python(member.value)] for name, member in members.items()]
         return {**super().enum_schema(schema), MEMBER_NAMES: pairs}
@@ -172,9 +156,6 @@ def input_from_signature(signature: Signature, tool: str) -> ToolInput:
     - A trailing underscore (``from_``) is not part of the name that the model sees.
     - Descriptions come from ``Annotated[..., "text"]``, from pydantic's ``Field`` or from the ``Args`` section of a
       Google style docstring.
-
-    Raises:
-        ToolDefinitionError: a parameter has no type, or a type without a JSON form.
     """
     parameters, hints = signature.parameters, signature.hints
     for parameter in parameters:
@@ -205,11 +186,7 @@ def _whole_input(model: Any, parameter: str, context: str | None, tool: str) -> 
 
 
 def type_adapter(hint: Any, parameter: str, tool: str) -> TypeAdapter[Any]:
-    """Build pydantic's validator of a parameter's type.
-
-    Raises:
-        ToolDefinitionError: the type has no JSON form.
-    """
+    """Build pydantic's validator of a parameter's type."""
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(hint)
         adapter.json_schema()
@@ -256,11 +233,7 @@ def _field(parameter: inspect.Parameter, name: str, signature: Signature) -> tup
 
 
 def exposed_names(signature: Signature, tool: str) -> dict[str, str]:
-    """The names of the parameters for the model: the alias of a ``Field``, else the name without a trailing ``_``.
-
-    Raises:
-        ToolDefinitionError: two parameters have one name.
-    """
+    """The names of the parameters for the model: the alias of a ``Field``, else the name without a trailing ``_``."""
     taken = {parameter.name for parameter in signature.parameters}
     names: dict[str, str] = {}
     for parameter in signature.parameters:
@@ -285,10 +258,6 @@ def input_from_schema(signature: Signature, schema: Schema, tool: str) -> ToolIn
     - A parameter receives the argument of its name, converted to its type if it has one; ``**`` receives the others.
     - Arguments without a parameter are dropped. A parameter that is not in the schema keeps its default.
     - A single parameter whose type is a model receives the whole input, unless the schema has its name.
-
-    Raises:
-        ToolDefinitionError: the schema is invalid, a type has no JSON form, or the schema does not allow a required
-            parameter.
     """
     try:
         validator = schema_validator(schema)

@@ -5,8 +5,6 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr
 
-__all__ = ["BaseUrl", "Secret", "Url", "strip_text"]
-
 
 def strip_text(value: Any) -> Any:
     """Strip surrounding whitespace from a text; any other value is returned unchanged."""

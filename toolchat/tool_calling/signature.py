@@ -12,8 +12,6 @@ from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import called_function
 from toolchat.tool_calling.errors import ToolDefinitionError
 
-__all__ = ["Signature", "docstring_summary", "read_signature"]
-
 
 def docstring_summary(function: Callable[..., Any]) -> str:
     """The first paragraph of a docstring as one line; empty without a docstring."""
@@ -72,12 +70,7 @@ class Signature:
 
 
 def read_signature(function: Callable[..., Any], tool: str) -> Signature:
-    """Read a function, a bound method or a callable object.
-
-    Raises:
-        ToolDefinitionError: a type cannot be read, two parameters take the :class:`ToolContext`, or the function
-            returns an iterator.
-    """
+    """Read a function, a bound method or a callable object."""
     innermost = called_function(function)
     called = innermost if inspect.isroutine(innermost) else type(innermost).__call__
     if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
@@ -92,7 +85,7 @@ def read_signature(function: Callable[..., Any], tool: str) -> Signature:
         hints,
         (called, innermost),
         context.name if context else None,
-        "return" in hints and _returns_none(hints["return"]),
+        "return" in hints and _returned(hints["return"]) in (None, NoneType),
     )
 
 
@@ -124,10 +117,6 @@ def _is_context(hint: Any) -> bool:
         others = [each for each in get_args(hint) if each is not NoneType]
         return len(others) == 1 and _is_context(others[0])
     return (origin or hint) is ToolContext
-
-
-def _returns_none(hint: Any) -> bool:
-    return _returned(hint) in (None, NoneType)
 
 
 def _is_iterator(hint: Any) -> bool:

@@ -6,8 +6,6 @@ Every function maps each character to exactly one, so that a position in the res
 import unicodedata
 from functools import cache, lru_cache
 
-__all__ = ["fold", "normalize_name", "simplify"]
-
 
 def fold(text: str) -> str:
     """Convert a text to normal width, lower case and Latin letters without accents."""

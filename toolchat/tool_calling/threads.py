@@ -8,8 +8,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-__all__ = ["run_blocking", "stop_threads"]
-
 _T = TypeVar("_T")
 _PREFIX = "toolchat-tool"
 _pool = ThreadPoolExecutor(16, _PREFIX)

@@ -2,7 +2,7 @@
 
 from app.tools.alarms.alarms import AlarmIdempotency, AlarmStore
 from app.tools.alarms.tools import AlarmTools
-from app.tools.user_clock import DateTimeTools, UserClockSettings
+from app.user_clock import DateTimeTools, UserClockSettings
 from toolchat import StateStore, ToolModule
 
 

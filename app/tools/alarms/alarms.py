@@ -1,5 +1,6 @@
 """Alarms: stored for all replicas, set once per request, and the times that a model may ask for."""
 
+import hashlib
 import re
 import secrets
 from collections.abc import AsyncGenerator
@@ -8,18 +9,28 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
-from toolchat.errors import NotFound, Overloaded, SessionBusy, ToolchatError, ValidationFailed
-from toolchat.messages import AssistantMessage, Usage
-from toolchat.models.base import ChatResponse
-from toolchat.service.api.idempotency import IdempotencyStore, IdempotentRequest
-from toolchat.service.observability.logs import hashed
-from toolchat.state.base import Lock, LockLost, StateStore, decoding
-from toolchat.state.locks import Locks
-from toolchat.state.versions import RECORD_VERSION, RecordVersion
-from toolchat.tool_calling.caller import current_client_key
-from toolchat.tool_calling.errors import ToolExecutionError
+from toolchat import (
+    RECORD_VERSION,
+    AssistantMessage,
+    ChatResponse,
+    Lock,
+    LockLost,
+    Locks,
+    NotFound,
+    Overloaded,
+    RecordVersion,
+    SessionBusy,
+    StateStore,
+    StoreUnavailable,
+    ToolchatError,
+    ToolExecutionError,
+    Usage,
+    ValidationFailed,
+    current_client_key,
+)
+from toolchat.service import IdempotencyStore, IdempotentRequest
 
 _KEY = "alarms:all"
 _TTL = 367 * 86_400.0
@@ -41,11 +52,9 @@ class Alarm:
     owner: str
     at: datetime
     """In UTC."""
-    asked_for: str
-    """The canonical text of the time; replicas of an earlier version need it."""
     request: str
     set_at: datetime
-    share: str = ""
+    share: str
     """Hash of the client that set the alarm: its principal, or its address if it has no key."""
     version: RecordVersion = RECORD_VERSION
 
@@ -92,7 +101,7 @@ class AlarmStore:
         self._locks = Locks(store, max_waiting=limit, client_key=current_client_key)
         self._limit = limit
 
-    async def set(self, order: AlarmOrder, at: datetime, asked_for: str) -> Alarm:
+    async def set(self, order: AlarmOrder, at: datetime) -> Alarm:
         """Set an alarm, or return the one that the same request has set before.
 
         Raises:
@@ -101,10 +110,9 @@ class AlarmStore:
         async with self._changing() as alarms:
             known = next((each for each in alarms if each.matches(order, at)), None)
             if known is None:
-                share = hashed(current_client_key())
+                share = hashlib.sha256(current_client_key().encode()).hexdigest()[:16]
                 self._make_room(alarms, share)
-                now = datetime.now(UTC)
-                known = Alarm(secrets.token_hex(8), order.owner, at, asked_for, order.request, now, share=share)
+                known = Alarm(secrets.token_hex(8), order.owner, at, order.request, datetime.now(UTC), share)
                 alarms.append(known)
         return known
 
@@ -145,8 +153,10 @@ class AlarmStore:
 
     async def _read(self) -> list[Alarm]:
         value = await self._store.get(_KEY) or b"[]"
-        with decoding("the alarms cannot be read"):
+        try:
             return _ALARMS.validate_json(value)
+        except ValidationError:
+            raise StoreUnavailable("the alarms cannot be read", retryable=False) from None
 
     def _make_room(self, alarms: list[Alarm], share: str) -> None:
         waiting = sum(not each.is_due for each in alarms if each.share == share)
@@ -188,7 +198,7 @@ class AlarmIdempotency(IdempotencyStore):
             await super().release(idempotent, lock, began=False)
 
 
-def due_at(text: str, asked_at: datetime, zone: ZoneInfo) -> tuple[datetime, str]:
+def due_at(text: str, asked_at: datetime, zone: ZoneInfo) -> datetime:
     """Parse an absolute time, or a duration from the time of the request.
 
     Args:
@@ -197,7 +207,7 @@ def due_at(text: str, asked_at: datetime, zone: ZoneInfo) -> tuple[datetime, str
         zone: time zone of a time without an offset.
 
     Returns:
-        The time in UTC, and its canonical text.
+        The time in UTC.
 
     Raises:
         ToolExecutionError: the text is neither (``invalid-time``), or the time is skipped by daylight saving
@@ -212,7 +222,7 @@ def due_at(text: str, asked_at: datetime, zone: ZoneInfo) -> tuple[datetime, str
         raise ToolExecutionError(f"this time is past: {current}", kind="past-time", hint=_HINT)
     if due > now + _FARTHEST:
         raise ToolExecutionError("this time is more than a year ahead", kind="too-far", hint="set it later")
-    return due, due.isoformat() if duration is None else f"PT{duration.total_seconds():g}S"
+    return due
 
 
 def _duration(text: str) -> timedelta | None:

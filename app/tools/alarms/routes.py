@@ -1,7 +1,7 @@
 """The routes of the alarms: ask the model to set one, list them, delete one."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Literal
 
 from dishka.integrations.fastapi import DishkaRoute, FromDishka
 from fastapi import APIRouter, Depends, Request, Response
@@ -9,22 +9,19 @@ from pydantic import BaseModel, Field
 
 from app.tools.alarms.alarms import Alarm, AlarmIdempotency, AlarmOrder, AlarmStore
 from app.tools.alarms.tools import AlarmTools
-from app.tools.user_clock import ZONE, DateTimeTools
-from toolchat.errors import (
-    CrossSite,
-    IdempotencyConflict,
-    NotConfigured,
-    NotFound,
-    UnsupportedMediaType,
-    ValidationFailed,
+from app.user_clock import ZONE, DateTimeTools
+from toolchat import CrossSite, NotConfigured, NotFound, ValidationFailed
+from toolchat.service import (
+    IdempotencyKey,
+    IdempotentRequest,
+    Owner,
+    QuestionParameter,
+    Service,
+    answer_once,
+    problems,
+    question_routes,
+    require_same_site,
 )
-from toolchat.service.api.dependencies import KEY, REPLAYED, Owner, refuse_several_keys, require_same_site
-from toolchat.service.api.fast_router import QuestionParameter
-from toolchat.service.api.idempotency import IdempotentRequest
-from toolchat.service.api.problems import problems
-from toolchat.service.api.responses.answers import answer_once
-from toolchat.service.api.schemas import ANSWER_RESPONSES
-from toolchat.service.api.service import Service
 
 router = APIRouter(tags=["Alarms"], route_class=DishkaRoute)
 
@@ -44,26 +41,12 @@ class AlarmRecord(BaseModel):
     status: Literal["waiting", "fired"]
 
 
-_RESPONSES: dict[int | str, dict[str, Any]] = {
-    **ANSWER_RESPONSES,
-    200: ANSWER_RESPONSES[200] | {"headers": ANSWER_RESPONSES[200]["headers"] | REPLAYED},
-    **problems(CrossSite, IdempotencyConflict, UnsupportedMediaType),
-}
-
-
-@router.post(
-    "/tool/alarm",
-    summary="Write tool: setAlarm, once per key",
-    dependencies=[Depends(require_same_site), Depends(refuse_several_keys)],
-    response_class=Response,
-    responses=_RESPONSES,
-    openapi_extra=_ALARM.documented("POST"),
-)
+@question_routes(router, "/tool/alarm", _ALARM, once=True, summary="Write tool: setAlarm, once per key")
 async def set_alarm(
     request: Request,
     service: Service,
     owner: Owner,
-    idempotency_key: Annotated[str, KEY],
+    idempotency_key: IdempotencyKey,
     store: FromDishka[AlarmIdempotency],
     clock: FromDishka[DateTimeTools],
     alarm: FromDishka[AlarmTools],

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from app.tools.alarms.alarms import Alarm, AlarmStore, due_at
-from app.tools.user_clock import ZONE
+from app.user_clock import ZONE
 from toolchat import ToolContext, tool
 
 
@@ -52,5 +52,5 @@ class AlarmTools:
             ToolchatError: see :class:`AlarmStore`.
         """
         order = context.get("order")
-        alarm = await self._alarms.set(order, *due_at(time, order.asked_at, ZONE))
+        alarm = await self._alarms.set(order, due_at(time, order.asked_at, ZONE))
         return AlarmSet.from_alarm(alarm)

@@ -22,8 +22,8 @@ from app.tools.baidu_translate.translator import (
     reported_language,
     too_long,
 )
+from app.upstreams import JsonReply
 from toolchat import OutboundHttp, Reply, UpstreamInvalid, UpstreamUnavailable
-from toolchat.service.tool_modules.json_reply import JsonReply
 
 MAX_WAIT = 8.0
 """Seconds a call may wait for its turn before it is refused; together with a request within a tool's usual limit."""

@@ -9,9 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from app.tools.baidu_translate.languages import BAIDU
-from toolchat import ToolExecutionError, UpstreamInvalid
-from toolchat.errors import ProviderAuth, ProviderQuota
-from toolchat.service.tool_modules.error_rule import ErrorRule
+from app.upstreams import ErrorRule
+from toolchat import ProviderAuth, ProviderQuota, ToolExecutionError, UpstreamInvalid
 
 _log = logging.getLogger(__name__)
 _UPSTREAM = "Baidu translate"

@@ -17,10 +17,8 @@ from app.tools.baidu_translate.translator import (
     reported_language,
     too_long,
 )
-from toolchat import OutboundHttp, UpstreamInvalid
-from toolchat.errors import ProviderAuth
-from toolchat.service.tool_modules.error_rule import ErrorRule
-from toolchat.service.tool_modules.json_reply import JsonReply
+from app.upstreams import ErrorRule, JsonReply
+from toolchat import OutboundHttp, ProviderAuth, UpstreamInvalid
 
 _log = logging.getLogger(__name__)
 _UPSTREAM = "LibreTranslate"

@@ -5,9 +5,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Mapping
 
-from toolchat import instruments
-from toolchat.tool_calling.caller import current_client_key
-from toolchat.tool_calling.errors import ToolExecutionError
+from toolchat import ToolExecutionError, current_client_key, instruments
 
 _LEAST_DELAY = 0.001
 """Event loops count timers in milliseconds; a shorter delay would only spin."""

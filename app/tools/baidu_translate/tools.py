@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.tools.baidu_translate.translator import CACHE_SECONDS, TranslationResult, Translator
-from toolchat.tool_calling.function_callback import tool
+from toolchat import tool
 
 _DESCRIPTION = "Baidu translation function for general text translation"
 _Text = Annotated[str, Field(alias="q", description="Content that needs to be translated")]

@@ -5,7 +5,7 @@ from typing import Annotated
 from dishka import FromComponent, Provider, Scope, provide
 
 from app.tools.examples.tools import CurrentWeather
-from app.tools.user_clock import DateTimeTools, UserClockSettings
+from app.user_clock import DateTimeTools, UserClockSettings
 from toolchat import FunctionToolCallback, ToolCallback, ToolModule
 
 

@@ -2,13 +2,17 @@
 
 from dataclasses import replace
 
-from toolchat.chat.advisors.base import Advisor, AdvisorChain
-from toolchat.chat.request import ChatRequest, Emit
-from toolchat.errors import ToolLoop
-from toolchat.messages import Usage
-from toolchat.models.base import ChatResponse
-from toolchat.tool_calling.events import ToolCallFinished
-from toolchat.tool_calling.manager import ToolCallingManager
+from toolchat import (
+    Advisor,
+    AdvisorChain,
+    ChatRequest,
+    ChatResponse,
+    Emit,
+    ToolCallFinished,
+    ToolCallingManager,
+    ToolLoop,
+    Usage,
+)
 
 
 class UserControlledExecution(Advisor):

@@ -8,17 +8,17 @@ from fastapi import APIRouter, Request, Response
 
 from app.tools.examples.control import UserControlledExecution
 from app.tools.examples.tools import CurrentWeather, DirectOrderQuery, OrderQuery
-from app.tools.user_clock import DateTimeTools
-from toolchat.models.base import ChatOptions
-from toolchat.service.api.dependencies import TENANT_HEADER
-from toolchat.service.api.fast_router import QuestionParameter, question_routes
-from toolchat.service.api.responses.answers import answer, answer_prompt
-from toolchat.service.api.service import Service
-from toolchat.tool_calling.callback import ToolCallback
-from toolchat.tool_calling.caller import current_caller
-from toolchat.tool_calling.definition import ToolDefinition
-from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallback
-from toolchat.tool_calling.manager import ToolCallingManager
+from app.user_clock import DateTimeTools
+from toolchat import (
+    ChatOptions,
+    FunctionToolCallback,
+    MethodToolCallback,
+    ToolCallback,
+    ToolCallingManager,
+    ToolDefinition,
+    current_caller,
+)
+from toolchat.service import QuestionParameter, Service, Tenant, answer, answer_prompt, question_routes
 
 router = APIRouter(tags=["Examples"], route_class=DishkaRoute)
 
@@ -31,7 +31,6 @@ _ORDER = QuestionParameter(
     "查询订单编号为123的交易订单信息", {"456": "查询订单456", "English": "Show me trade order 123"}
 )
 
-_Tenant = Annotated[str, TENANT_HEADER]
 _DEFAULT_TENANT = "zh"
 """The documents' value."""
 
@@ -92,14 +91,14 @@ async def function_programmatic(request: Request, service: FromDishka[CurrentWea
 @question_routes(
     router, "/tool/context/order", _ORDER, summary="Tool context, hidden from the model: the tenant of an order"
 )
-async def order(request: Request, service: Service, _: _Tenant = _DEFAULT_TENANT) -> Response:
+async def order(request: Request, service: Service, _: Tenant = _DEFAULT_TENANT) -> Response:
     """Look up an order. The model gives its number; the tenant comes from the header `X-Tenant-ID`."""
     asking = service.chat.prompt(await _ORDER.read(request)).tools(OrderQuery())
     return await answer_prompt(request, asking.tool_context(_tenant_id()))
 
 
 @question_routes(router, "/tool/context/order-direct", _ORDER, summary="Return direct: the tool's result is the answer")
-async def order_direct(request: Request, service: Service, _: _Tenant = _DEFAULT_TENANT) -> Response:
+async def order_direct(request: Request, service: Service, _: Tenant = _DEFAULT_TENANT) -> Response:
     """Look up an order; the tool's result is the answer, and the model is not asked again."""
     asking = service.chat.prompt(await _ORDER.read(request)).tools(DirectOrderQuery())
     return await answer_prompt(request, asking.tool_context(_tenant_id()))

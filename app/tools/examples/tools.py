@@ -6,8 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from toolchat.tool_calling.context import ToolContext
-from toolchat.tool_calling.function_callback import tool
+from toolchat import ToolContext, tool
 
 _FIXED_CELSIUS = 30.0
 

@@ -7,6 +7,7 @@ are rejected, because ``CST`` is a zone in China, in the United States and in Cu
 
 import re
 import unicodedata
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache
 from typing import Annotated
@@ -14,9 +15,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
-from toolchat.messages import immutable
+from toolchat import ToolExecutionError
 from toolchat.service.gazetteer.gazetteer import find_place, place_in, place_names, zones_in_lower_case
-from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.text_normalization import fold
 
 _LONGEST_ID = 64
@@ -53,7 +53,7 @@ _ABBREVIATIONS = {
 }
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class TimeZone:
     """A time zone under the name that answers show."""
 
@@ -130,7 +130,7 @@ def _candidates() -> dict[str, str]:
     return names | zones_in_lower_case()
 
 
-@immutable
+@dataclass(frozen=True, slots=True)
 class CityTime:
     """A local time, as the tool returns it."""
 

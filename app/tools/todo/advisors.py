@@ -4,15 +4,23 @@ from dataclasses import replace
 
 from app.tools.todo.lists import TodoLists, completed, is_rendering
 from app.tools.todo.tools import TODO_UPDATE
-from toolchat.chat.advisors.base import Advisor, AdvisorChain, BaseAdvisor
-from toolchat.chat.advisors.repair import ToolCallRepairAdvisor
-from toolchat.chat.request import ChatEvent, ChatRequest, Emit, Notice
-from toolchat.errors import StoreUnavailable
-from toolchat.messages import SystemMessage, ToolResponseMessage
-from toolchat.models.base import ChatResponse
-from toolchat.service.settings.service_settings import Settings
-from toolchat.tool_calling.context import CONVERSATION_ID
-from toolchat.tool_calling.events import ToolCallFinished
+from toolchat import (
+    CONVERSATION_ID,
+    Advisor,
+    AdvisorChain,
+    BaseAdvisor,
+    ChatEvent,
+    ChatRequest,
+    ChatResponse,
+    Emit,
+    Notice,
+    StoreUnavailable,
+    SystemMessage,
+    ToolCallFinished,
+    ToolCallRepairAdvisor,
+    ToolResponseMessage,
+)
+from toolchat.service import Settings
 
 IS_PLANNED = "todo_planning"
 """Key of the tool context that turns planning on, even before there is a list."""
@@ -30,7 +38,6 @@ class TodoPlanning(BaseAdvisor):
     """Appends planning instructions to the system prompt."""
 
     order = 100
-    record_name = "app.tools.todo.planning.TodoPlanning"
 
     def applies(self, request: ChatRequest) -> bool:
         """See :meth:`Advisor.applies`; a turn that goes on after approval has the instructions already."""
@@ -45,8 +52,6 @@ class TodoPlanning(BaseAdvisor):
 
 class TodoRepairs(ToolCallRepairAdvisor):
     """Repairs broken tool calls while planning, unless the service repairs them for every request."""
-
-    record_name = "app.tools.todo.planning.TodoRepairs"
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()

@@ -7,11 +7,8 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from toolchat.service.api.conversation_state import ConversationState
-from toolchat.service.settings.service_settings import Settings
-from toolchat.state.base import StateStore
-from toolchat.state.versions import RECORD_VERSION, RecordVersion
-from toolchat.tool_calling.errors import ToolExecutionError
+from toolchat import RECORD_VERSION, RecordVersion, StateStore, ToolExecutionError
+from toolchat.service import ConversationState, Settings
 
 MAX_TODOS = 20
 MAX_TEXT_CHARS = 500

@@ -3,18 +3,21 @@
 from typing import Any, Literal
 
 from dishka.integrations.fastapi import DishkaRoute, FromDishka
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from app.tools.todo.advisors import IS_PLANNED
 from app.tools.todo.lists import TodoLists, completed, rendered
-from toolchat.errors import NotConfigured, StoreUnavailable, ValidationFailed
-from toolchat.service.api.fast_router import question_routes
-from toolchat.service.api.parameters import refuse_parameters
-from toolchat.service.api.problems import problems
-from toolchat.service.api.schemas import SESSION_RESPONSES
-from toolchat.service.api.service import Service
-from toolchat.service.api.sessions import SessionParameters, SessionPath, answer_in_session, conversation_of
+from toolchat import NotConfigured, StoreUnavailable, ValidationFailed
+from toolchat.service import (
+    Service,
+    SessionParameters,
+    SessionPath,
+    answer_in_session,
+    conversation_of,
+    problems,
+    question_routes,
+)
 
 _DEFAULT = "帮我计划：查北京时间，再查东京时间"
 _PARAMETERS = SessionParameters(
@@ -62,9 +65,7 @@ class TodoList(BaseModel):
     text: str = Field(description="The list as the model receives it")
 
 
-@question_routes(
-    router, "/chat", _PARAMETERS, responses=SESSION_RESPONSES, summary="Ask in a session, with a todo list"
-)
+@question_routes(router, "/chat", _PARAMETERS, summary="Ask in a session, with a todo list")
 async def chat(request: Request, service: Service) -> Response:
     """Answer the next question of a conversation whose model plans with a todo list and has every tool of the service.
 
@@ -80,7 +81,6 @@ async def chat(request: Request, service: Service) -> Response:
 @router.get(
     "/{sessionId}",
     response_model=TodoList,
-    dependencies=[Depends(refuse_parameters)],
     responses=problems(ValidationFailed, NotConfigured, StoreUnavailable),
     summary="Show a conversation's todo list",
 )

@@ -6,11 +6,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from app.tools.todo.lists import MAX_TODOS, TodoEntry, TodoLists, rendered, todo_items
-from toolchat.errors import StoreUnavailable
-from toolchat.messages import AssistantMessage
-from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
-from toolchat.tool_calling.errors import ToolExecutionError
-from toolchat.tool_calling.function_callback import tool
+from toolchat import CONVERSATION_ID, AssistantMessage, StoreUnavailable, ToolContext, ToolExecutionError, tool
 
 TODO_UPDATE = "todoUpdate"
 

@@ -9,11 +9,10 @@ from pydantic import Field
 
 from app.tools.weather.forecast import Weather
 from app.tools.weather.places import MAX_NAME, PlaceQuery, is_chinese, place_query
+from app.upstreams import ErrorRule, JsonReply
 from toolchat import BaseUrl, OutboundHttp, Secret, ToolSettings, UpstreamTimeout
 from toolchat.service.gazetteer import pinyin
 from toolchat.service.gazetteer.gazetteer import find_place
-from toolchat.service.tool_modules.error_rule import ErrorRule
-from toolchat.service.tool_modules.json_reply import JsonReply
 
 CACHE_SECONDS = 600
 """Ten minutes: the present weather may be that old, and a busy place is asked for six times an hour at most."""

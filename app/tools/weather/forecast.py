@@ -10,7 +10,7 @@ from typing import Annotated, Any, NotRequired, cast
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic reads the one of typing only from Python 3.12 on
 
-from toolchat.errors import UpstreamInvalid
+from toolchat import UpstreamInvalid
 
 _MAX_TEXT = 100
 _BEYOND_WEATHER = 100_000

@@ -11,11 +11,9 @@ from typing import Any
 from app.tools.weather.client import ADVICE, BUSY, FAILED, NO_SUCH_PLACE, TIMEOUT, WeatherClient, WeatherSettings
 from app.tools.weather.forecast import Weather, child_object, select, weather
 from app.tools.weather.places import PlaceQuery
-from toolchat import OutboundHttp
-from toolchat.errors import ProviderQuota
+from app.upstreams import ErrorRule, JsonReply
+from toolchat import OutboundHttp, ProviderQuota
 from toolchat.service.gazetteer.gazetteer import find_place
-from toolchat.service.tool_modules.error_rule import ErrorRule
-from toolchat.service.tool_modules.json_reply import JsonReply
 from toolchat.tool_calling.text_normalization import normalize_name
 
 _log = logging.getLogger(__name__)

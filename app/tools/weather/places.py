@@ -8,10 +8,10 @@ import re
 import unicodedata
 from dataclasses import dataclass, field
 
+from toolchat import ToolExecutionError
 from toolchat.service.gazetteer.gazetteer import Place, find_place, mentions
 from toolchat.service.gazetteer.pinyin import find_chinese_place, romanize
 from toolchat.service.gazetteer.regions import chinese_countries, provinces
-from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.text_normalization import simplify
 
 MAX_NAME = 80

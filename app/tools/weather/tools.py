@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.tools.weather.client import CACHE_SECONDS, WeatherClient
 from app.tools.weather.forecast import Weather
-from toolchat.tool_calling.function_callback import tool
+from toolchat import tool
 
 _DESCRIPTION = "Use api.weather to get weather information."
 _DAYS = "Number of days of weather forecast. Value ranges from 1 to 14"

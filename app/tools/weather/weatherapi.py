@@ -7,10 +7,8 @@ from typing import Any
 from app.tools.weather.client import ADVICE, BUSY, FAILED, NO_SUCH_PLACE, TIMEOUT, WeatherClient, WeatherSettings
 from app.tools.weather.forecast import Weather, slim
 from app.tools.weather.places import PlaceQuery
-from toolchat import OutboundHttp
-from toolchat.errors import ProviderAuth, ProviderQuota
-from toolchat.service.tool_modules.error_rule import ErrorRule
-from toolchat.service.tool_modules.json_reply import JsonReply
+from app.upstreams import ErrorRule, JsonReply
+from toolchat import OutboundHttp, ProviderAuth, ProviderQuota
 
 _log = logging.getLogger(__name__)
 

@@ -4,8 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tests.models.openai.playing import STREAMED, play, played, tool_delta, turn
 from tests.models.responding import begun

@@ -8,7 +8,7 @@ import pytest
 from tests.players.openai_player import body, delta, sse, whole
 from tests.protocols.ai_sdk.asking import CHAT, ended, parts_of, said, says, sent, text, user
 from tests.protocols.openai.asking import played
-from toolchat.service.protocols.ai_sdk import AI_SDK
+from toolchat.service.protocols.ai_sdk.routes import AI_SDK
 
 FILE = {"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,AA=="}
 

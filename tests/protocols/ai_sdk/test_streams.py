@@ -9,7 +9,7 @@ from tests.players.openai_player import delta, finish, sse
 from tests.protocols.ai_sdk.asking import CHAT, asks, parts_of, says, sent, user
 from tests.protocols.openai.asking import call, played
 from tests.waiting import PATIENCE
-from toolchat.service.settings.tuning import Tuning
+from toolchat.service.settings.service_settings import Tuning
 
 TIME = call("getCityTimeFunction", '{"timeZoneId":"Asia/Shanghai"}')
 HANGS = sse(delta(content="Hel"), done=False, ending="hang")

@@ -9,7 +9,7 @@ from pydantic_core import from_json
 
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
 from tests.serving import service
-from toolchat.service.settings.tuning import Tuning
+from toolchat.service.settings.service_settings import Tuning
 
 __all__ = [
     "COMPLETIONS",

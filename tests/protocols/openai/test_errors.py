@@ -9,7 +9,7 @@ import pytest
 from tests.players.openai_player import body, delta, sse, whole
 from tests.protocols.openai.asking import COMPLETIONS, ROLL, call, error_of, played, result, streamed, user
 from toolchat.service.api import body_limits as bodies
-from toolchat.service.protocols.openai import OPENAI
+from toolchat.service.protocols.openai.routes import OPENAI
 
 AS_JSON = {"Content-Type": "application/json"}
 ROLLED = {"role": "assistant", "content": None, "tool_calls": [call("roll")]}

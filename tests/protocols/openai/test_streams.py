@@ -8,7 +8,7 @@ import pytest
 from tests.players.openai_player import Answer, chunk, delta, finish, sse
 from tests.protocols.openai.asking import COMPLETIONS, call, chunks_of, played, streamed, user
 from tests.waiting import PATIENCE
-from toolchat.service.settings.tuning import Tuning
+from toolchat.service.settings.service_settings import Tuning
 
 TIME = call("getCityTimeFunction", '{"timeZoneId":"Asia/Shanghai"}')
 USAGE = chunk(usage={"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10})

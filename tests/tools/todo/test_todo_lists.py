@@ -8,12 +8,12 @@ from pydantic_core import from_json
 
 from app.tools.todo.advisors import REMINDER
 from app.tools.todo.lists import TodoLists
+from tests.application import read_configuration
 from tests.chat.played import JSON, asks, clock, says, turns, update
 from tests.players.openai_player import OpenAIPlayer
 from tests.players.redis_server import RedisServer
 from tests.serving import service
 from tests.tools.todo.caller import Caller
-from toolchat.service.composition.configuration import read_configuration
 from toolchat.service.composition.lifespan import open_service
 from toolchat.service.settings.service_settings import Settings
 from toolchat.state.sqlite import SqliteStateStore

@@ -15,8 +15,6 @@ from toolchat.tool_calling.callback import ToolResult
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.manager import AroundToolCall, ProceedToolCall
 
-__all__ = ["Advisor", "AdvisorChain", "BaseAdvisor"]
-
 
 class Advisor(ABC):
     """Wraps a chat request; one method serves whole answers and streams."""
@@ -26,7 +24,7 @@ class Advisor(ABC):
     record_name: str = ""
     """Names the class in the record of a paused turn; by default its module and qualified name.
 
-    Other processes read the record, also those of another version: a class that moves keeps the name that it had.
+    Other processes read the record. Set it to the old name when you move a class, so that waiting turns can resume.
     """
 
     def __init_subclass__(cls) -> None:
@@ -124,7 +122,6 @@ class BaseAdvisor(Advisor):
         return response
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
-        """See :meth:`Advisor.advise`."""
         response = await chain.proceed(self.before(request), emit)
         changed = self.after(response)
         text, before = changed.message.text, response.message.text

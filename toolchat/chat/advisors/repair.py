@@ -12,8 +12,6 @@ from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
 from toolchat.tool_calling.results import truncate
 from toolchat.tool_calling.schema import input_of_function
 
-__all__ = ["ToolCallRepairAdvisor"]
-
 _RULES = (
     "write the call again with strict JSON (RFC 8259): one object, keys and texts in double quotes, line breaks, tabs "
     "and other control characters in texts escaped, no comma behind the last entry, no comments"
@@ -44,14 +42,12 @@ class ToolCallRepairAdvisor(Advisor):
     """
 
     order = 400
-    record_name = "app.chat.repair_advisor.ToolCallRepairAdvisor"
 
     def __init__(self, max_repairs: int = 3) -> None:
         self._max_repairs = max_repairs
         """Per model call; after that many the calls pass as they are, and each broken one fails."""
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
-        """See :meth:`Advisor.advise`."""
         response = await chain.proceed(request, emit)
         usage, rounds = response.usage, response.rounds
         # Without tools the loop accepts no call, broken or not, so a repair would be in vain.

@@ -17,15 +17,12 @@ from toolchat.messages import (
     split_answered,
 )
 from toolchat.models.base import CUT, ChatModel, ChatResponse, EmitModelEvent, Prompt, TextDelta
-from toolchat.tool_calling.approval import needs_approval
-from toolchat.tool_calling.callback import ToolSet
+from toolchat.tool_calling.callback import ToolSet, needs_approval
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.events import ToolCallFinished, discard_event
 from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
 from toolchat.tool_calling.manager import ToolCallingManager, is_direct
-
-__all__ = ["APPROVAL_REQUIRED", "ToolCallingAdvisor", "ToolExecutionEligibility", "is_eligible"]
 
 APPROVAL_REQUIRED = "approval_required"
 """The finish reason of a turn that waits for the user's approval."""
@@ -54,7 +51,6 @@ class ToolCallingAdvisor(Advisor):
     """
 
     order = 300
-    record_name = "app.chat.tool_calling_advisor.ToolCallingAdvisor"
 
     def __init__(
         self,
@@ -89,7 +85,8 @@ class ToolCallingAdvisor(Advisor):
             finished = await self._execute(run, response.message, state, chain, emit)
             state.executions += finished
             if run.is_whole_message and is_direct(finished):  # the results are the answer as they are
-                answer = state.finish(_direct_answer(response, finished))
+                text = AssistantMessage("\n\n".join(each.whole_result for each in finished))
+                answer = state.finish(ChatResponse(text, "return_direct", response.usage, response.model))
                 await emit(TextDelta(answer.message.text))
                 return answer
             state.apply_results(response.message, finished, self._max_rounds)
@@ -200,18 +197,7 @@ class Run:
 def decide(
     response: ChatResponse, state: LoopState, is_eligible: ToolExecutionEligibility, guarded: Collection[str] = ()
 ) -> Run | None:
-    """Decide which calls of a response run; ``None``: the response is the turn's answer. Changes nothing.
-
-    Args:
-        response: the response of the model.
-        state: the state of the loop.
-        is_eligible: decides whether the service runs calls.
-        guarded: the ids of the calls that need approval.
-
-    Raises:
-        UpstreamInvalid, ContentFiltered: the response has neither text nor a call.
-        ToolLoop: the model called tools although it was offered none.
-    """
+    """Decide which calls of a response run; ``None``: the response is the turn's answer. Changes nothing."""
     calls = response.message.tool_calls
     if not calls:
         _check_not_empty(response)
@@ -324,11 +310,6 @@ def _needs_approval() -> ToolExecutionError:
 
 def _is_refused(execution: ToolCallFinished) -> bool:
     return execution.error_kind in ("limit", "repeated-call")
-
-
-def _direct_answer(response: ChatResponse, finished: Sequence[ToolCallFinished]) -> ChatResponse:
-    text = "\n\n".join(each.whole_result for each in finished)
-    return ChatResponse(AssistantMessage(text), "return_direct", response.usage, response.model)
 
 
 def _check_not_empty(response: ChatResponse) -> None:

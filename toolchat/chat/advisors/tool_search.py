@@ -20,9 +20,6 @@ from toolchat.tool_calling.definition import ToolDefinition
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 from toolchat.tool_calling.text_normalization import fold, normalize_name
 
-__all__ = ["MOST_FOUND", "SEARCH_TOOL", "ToolIndex", "ToolSearchAdvisor"]
-
-
 # The usual values of BM25: how soon a repeated term stops to count, and how much a long text is held back.
 _SATURATION, _LENGTH_WEIGHT = 1.2, 0.75
 _NAME_WEIGHT = 3
@@ -170,7 +167,6 @@ class ToolSearchAdvisor(Advisor):
     """
 
     order = 310
-    record_name = "app.chat.tool_search.ToolSearchAdvisor"
 
     def __init__(self, above: int = 30) -> None:
         """Offer up to ``above`` tools of the service as they are; 0 switches the search off."""
@@ -178,13 +174,11 @@ class ToolSearchAdvisor(Advisor):
         self._cache: OrderedDict[tuple[object, ...], _SearchableTools] = OrderedDict()
 
     def applies(self, request: ChatRequest) -> bool:
-        """See :meth:`Advisor.applies`."""
         if not 0 < self._above < len(request.tools):
             return False
         return len(request.tool_set.service_tools) > self._above and request.options.internal_tool_execution_enabled
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
-        """See :meth:`Advisor.advise`."""
         if self.applies(request):
             tools = request.tool_set
             searchable = self._searchable(tools.service_tools, _free_name(tools.by_name))

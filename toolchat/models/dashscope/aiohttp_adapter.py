@@ -17,8 +17,6 @@ from toolchat.errors import UpstreamInvalid
 from toolchat.http.client import OutboundHttp
 from toolchat.http.response_parser import Response
 
-__all__ = ["Answer", "ClientSession"]
-
 _MAX_LINE_BYTES = 2 * 1024 * 1024
 """The size limit of a line; a complete answer in one event is far shorter."""
 
@@ -41,11 +39,7 @@ class ClientSession:
         headers: Mapping[str, str],
         timeout: object,  # noqa: ARG002 - the SDK's; our timeouts cancel the call
     ) -> "Answer":
-        """Send one request; see :meth:`OutboundHttp.request`.
-
-        Raises:
-            UpstreamInvalid: the answer is a page: nothing at this address speaks DashScope's protocol.
-        """
+        """Send one request; see :meth:`OutboundHttp.request`."""
         exchange = self._http.request(method, url, upstream="DashScope", headers=headers, data=data)
         answer = Answer(await exchange.__aenter__())
         if answer.status < 400 and answer.content_type == "text/html":

@@ -19,11 +19,10 @@ from toolchat.messages import (
     turn_start,
 )
 from toolchat.models.base import CUT, ChatOptions
-from toolchat.models.merging import TextMerger, ToolCallMerger, is_json_object, usage_from
+from toolchat.models.merging import TextMerger, usage_from
 from toolchat.models.provider_errors import provider_error, retry_after_from
+from toolchat.models.tool_call_merging import ToolCallMerger, is_json_object
 from toolchat.tool_calling.definition import ToolDefinition
-
-__all__ = ["DashScopeAnswer", "map_messages", "map_tool_options"]
 
 MAX_ANSWER_BYTES = 32 * 2**20
 """The size limit of all JSON of one model call; 64k tokens in as many events take about half of it."""
@@ -91,11 +90,7 @@ class DashScopeAnswer:
     _size: int = 0
 
     def add(self, reply: Any) -> str:
-        """Add one reply of the SDK and return the text that it adds, possibly empty.
-
-        Raises:
-            ToolchatError: the reply is an error, see :func:`provider_error`, or invalid.
-        """
+        """Add one reply of the SDK and return the text that it adds, possibly empty."""
         self.new_reasoning = ""
         if reply.status_code != 200:
             return self._reject(reply)
@@ -109,11 +104,7 @@ class DashScopeAnswer:
         return ""
 
     def close(self) -> str:
-        """Return the text that was held back, once the answer is complete.
-
-        Raises:
-            UpstreamInvalid: the answer is incomplete.
-        """
+        """Return the text that was held back, once the answer is complete."""
         if not self._began or (self.stream and not self._finish_reason):
             raise UpstreamInvalid("DashScope's answer was cut short", retryable=True)
         return self._text.finish()

@@ -29,8 +29,6 @@ from toolchat.models.dashscope.aiohttp_adapter import ClientSession
 from toolchat.models.dashscope.mapping import DashScopeAnswer, map_messages, map_tool_options
 from toolchat.models.openai.mapping import map_tool_definition  # DashScope has the same format
 
-__all__ = ["DashScopeChatModel", "warm_up"]
-
 _DEFAULT_BASE_URL = "https://dashscope.aliyuncs.com/api/v1"
 _MULTIMODAL_MODEL = re.compile(r"^qwen3\.[5-9]|-vl\b|omni", re.IGNORECASE)
 

@@ -16,21 +16,9 @@ from toolchat.messages import (
     turn_start,
 )
 from toolchat.models.base import ChatOptions, Prompt, SerializedTools
-from toolchat.models.merging import is_json_object
 from toolchat.models.openai.turn import OpenAITurn
+from toolchat.models.tool_call_merging import is_json_object
 from toolchat.tool_calling.definition import ToolDefinition
-
-__all__ = [
-    "OUTPUT",
-    "ChatCompletionsWire",
-    "map_message",
-    "map_options",
-    "map_tool_call",
-    "map_tool_definition",
-    "map_tool_options",
-    "valid_name",
-    "write_messages",
-]
 
 OUTPUT = "response_output"
 """The key of an assistant message's ``extra`` for the Responses API: its reasoning items, in place."""

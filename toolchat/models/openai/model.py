@@ -21,8 +21,6 @@ from toolchat.models.openai.sse import ServerSentEvent, SseDecoder
 from toolchat.models.openai.turn import Fault, OpenAITurn, fault_in
 from toolchat.models.provider_errors import provider_error, retry_after_from
 
-__all__ = ["OpenAICompatibleChatModel"]
-
 _UPSTREAM = "the chat provider"
 _log = logging.getLogger(__name__)
 _OPENAI = "api.openai.com"
@@ -147,9 +145,6 @@ class OpenAICompatibleChatModel(ChatModel):
         """Read the events of the stream up to ``[DONE]``, the last event of a response, or the end.
 
         A lost connection ends the stream as well: the answer may be complete.
-
-        Raises:
-            UpstreamInvalid: the stream ended without a finish reason.
         """
         reader, stream = _EventReader(response), prompt.stream
         while not (turn.ended or reader.ended):
@@ -216,11 +211,7 @@ class _EventReader:
         return asyncio.sleep(0, self._rest) if self._rest else self._response.readany()
 
     def decode(self, piece: bytes) -> list[ServerSentEvent]:
-        """Decode the piece that was read, or its first slice, and return the events that it completes.
-
-        Raises:
-            UpstreamInvalid: the stream or an event is too long.
-        """
+        """Decode the piece that was read, or its first slice, and return the events that it completes."""
         if not self._rest:
             self._size += len(piece)
             if self._size > _MAX_STREAM_BYTES:

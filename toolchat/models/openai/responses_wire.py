@@ -19,11 +19,10 @@ from toolchat.messages import (
     turn_start,
 )
 from toolchat.models.base import ChatOptions, ChatResponse, Prompt, SerializedTools
-from toolchat.models.merging import TextMerger, ToolCallMerger, is_json_object, usage_from
+from toolchat.models.merging import TextMerger, usage_from
 from toolchat.models.openai.mapping import OUTPUT, valid_name
+from toolchat.models.tool_call_merging import ToolCallMerger, is_json_object
 from toolchat.tool_calling.definition import ToolDefinition
-
-__all__ = ["ResponsesTurn", "ResponsesWire"]
 
 _ENCRYPTED: Final = "reasoning.encrypted_content"
 _TEXT_DELTAS: Final = ("response.output_text.delta", "response.refusal.delta")
@@ -51,11 +50,7 @@ class ResponsesWire:
         return adapted
 
     def body(self, model: str, prompt: Prompt, options: ChatOptions) -> dict[str, Any]:
-        """The request without what :meth:`written` gives.
-
-        Raises:
-            InvalidRequest: an option is set that the API does not have.
-        """
+        """The request without what :meth:`written` gives."""
         _refuse_missing(options)
         text = _map_format(options.response_format) if options.response_format else None
         values = {
@@ -72,7 +67,6 @@ class ResponsesWire:
         return body | {name: value for name, value in values.items() if value is not None}
 
     def written(self, prompt: Prompt) -> dict[bytes, bytes]:
-        """See :meth:`ChatCompletionsWire.written`."""
         return {b"tools": self.definitions.serialize(prompt.tools)} if prompt.tools else {}
 
 
@@ -159,11 +153,7 @@ class ResponsesTurn:
         self._response: Mapping[str, Any] = {}
 
     def add(self, event: Mapping[str, Any]) -> str:
-        """Add one event or a whole response and return its text.
-
-        Raises:
-            UpstreamUnavailable: the response has failed.
-        """
+        """Add one event or a whole response and return its text."""
         kind, self.new_reasoning = event.get("type"), ""
         if kind in _TEXT_DELTAS:
             self._by_deltas = True
@@ -183,12 +173,7 @@ class ResponsesTurn:
         return self._text.finish()
 
     def response(self) -> ChatResponse:
-        """Return the finished response; call :meth:`close` first.
-
-        Raises:
-            UpstreamInvalid: there was no answer.
-            ContentFiltered: the provider's moderation removed the whole answer.
-        """
+        """Return the finished response; call :meth:`close` first."""
         if not self._response:
             raise UpstreamInvalid("the chat provider sent no answer", retryable=True)
         message = self._message()

@@ -2,8 +2,6 @@
 
 from toolchat.errors import UpstreamInvalid
 
-__all__ = ["MAX_EVENT_BYTES", "ServerSentEvent", "SseDecoder"]
-
 MAX_EVENT_BYTES = 2 * 1024 * 1024
 """The size limit of an event; a complete answer in one event is far shorter."""
 
@@ -36,11 +34,7 @@ class SseDecoder:
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Decode the next bytes and return the events that they complete.
-
-        Raises:
-            UpstreamInvalid: an event exceeds the size limit.
-        """
+        """Decode the next bytes and return the events that they complete."""
         if self._after_cr or _CR in chunk:
             chunk = self._convert_line_ends(chunk)
         has_begun = self._at_start or self._line or self._data or self._event

@@ -6,9 +6,8 @@ from typing import Any, TypeGuard
 from toolchat.errors import ContentFiltered, UpstreamInvalid, UpstreamUnavailable
 from toolchat.messages import AssistantMessage, Usage, immutable
 from toolchat.models.base import ChatResponse
-from toolchat.models.merging import SnapshotMerger, TextMerger, ToolCallMerger, usage_from
-
-__all__ = ["Fault", "OpenAITurn", "fault_in"]
+from toolchat.models.merging import SnapshotMerger, TextMerger, usage_from
+from toolchat.models.tool_call_merging import ToolCallMerger
 
 _FINISH_REASONS = {
     "length": "length",
@@ -47,11 +46,7 @@ class OpenAITurn:
         self._by_deltas = False
 
     def add(self, chunk: Mapping[str, Any]) -> str:
-        """Add one chunk or a complete body and return its text.
-
-        Raises:
-            UpstreamUnavailable: the finish reason is a failure of the provider.
-        """
+        """Add one chunk or a complete body and return its text."""
         self.new_reasoning = ""
         if (model := chunk.get("model")) != self._model and _is_name(model):
             self._model = model
@@ -72,12 +67,7 @@ class OpenAITurn:
         return self._text.finish()
 
     def response(self) -> ChatResponse:
-        """Return the finished response; call :meth:`close` first.
-
-        Raises:
-            UpstreamInvalid: there was no answer.
-            ContentFiltered: the provider's moderation removed the whole answer.
-        """
+        """Return the finished response; call :meth:`close` first."""
         if not self._answered:
             raise UpstreamInvalid("the chat provider sent no answer", retryable=True)
         # Unless the message was cut, the calls decide: some servers end a message with calls by "stop".

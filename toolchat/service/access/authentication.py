@@ -48,11 +48,9 @@ class Authenticator:
     """Authenticates requests.
 
     Args:
-        keys: the valid keys.
         anonymous: whether requests without a key are accepted; ``None``: only from this machine.
         open_paths: paths that need no key, with everything below them; ``*`` stands for any one segment.
         hosts: allowed values of ``Host`` for requests without a key.
-        proxies: the trusted proxies.
     """
 
     def __init__(
@@ -80,15 +78,7 @@ class Authenticator:
         return self._proxies.client(scope)
 
     async def authenticate(self, scope: Scope, path: str, address: str) -> RequestCaller:
-        """Find the caller of a request.
-
-        Raises:
-            Unauthorized: a required key is missing, or the key is not valid.
-            Forbidden: the key lacks the role for the path.
-            NotFound: the token of an approval link is not for this approval, or has expired.
-            StoreUnavailable: such a token cannot be checked.
-            MisdirectedRequest: the request has no key, and its ``Host`` is not allowed.
-        """
+        """Find the caller of a request."""
         if path in _PUBLIC:  # with any Host
             return RequestCaller.from_request(ANONYMOUS, address, scope["headers"])
         key = ""
@@ -166,9 +156,6 @@ def _credential(scope: Scope) -> str:
     """The key of a request, from either header; empty without one.
 
     ``Authorization`` with another scheme than Bearer is ignored: it is for a proxy in between.
-
-    Raises:
-        Unauthorized: it has several different keys.
     """
     found = ""
     for name, value in scope["headers"]:

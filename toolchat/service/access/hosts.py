@@ -43,9 +43,6 @@ def check_host(host: str, allowed: frozenset[str]) -> None:
     Args:
         host: the header, with a port or without.
         allowed: further names, in lower case, without a port.
-
-    Raises:
-        MisdirectedRequest: it is another name.
     """
     name = _name(host)
     if not (name in allowed or _is_localhost(name) or is_address(name)):

@@ -97,27 +97,19 @@ class KeyRegistry:
 
 
 def read_keys(text: str) -> KeyRegistry:
-    """Read ``name=sha256`` pairs, separated by commas; their principals have all rights.
-
-    Raises:
-        ConfigurationError: a pair is malformed; the message contains no value.
-    """
+    """Read ``name=sha256`` pairs, separated by commas; their principals have all rights. Errors name no value."""
     principals: dict[str, Principal] = {}
     for number, pair in enumerate(filter(None, (part.strip() for part in text.split(","))), 1):
         name, _, digest = (part.strip() for part in pair.partition("="))
         if not re.fullmatch(NAME_PATTERN, name) or not re.fullmatch(_DIGEST, digest):
             detail = "is not NAME=SHA256, the digest of a key in 64 lower-case hexadecimal digits"
-            raise ConfigurationError(f"API_KEYS: entry {number} {detail} (python -m app keys new NAME creates one)")
+            raise ConfigurationError(f"API_KEYS: entry {number} {detail} (toolchat keys new NAME creates one)")
         principals[digest] = Principal(name)
     return KeyRegistry(principals)
 
 
 def read_key_file(path: Path) -> KeyRegistry:
-    """Read a key file: TOML with one ``[[keys]]`` table for each key.
-
-    Raises:
-        ConfigurationError: it cannot be read; one line for each error, without digests.
-    """
+    """Read a key file: TOML with one ``[[keys]]`` table for each key. Errors name no digest."""
     import tomllib  # only services with a key file need it
 
     try:
@@ -162,7 +154,6 @@ class KeyFile:
     """Reloads a key file when it changes.
 
     Args:
-        path: the file.
         on_change: receives the new keys; it is not called if the file cannot be read, so that the old keys stay valid.
     """
 

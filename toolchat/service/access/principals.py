@@ -79,9 +79,6 @@ class RequestCaller(Caller):
 
         Clients without a key count as one client per address. The header ``X-Tenant-ID`` names the tenant only where
         the principal has none of its own.
-
-        Raises:
-            ValidationFailed: the header is malformed, or sent more than once.
         """
         requested = tenant_from(headers)
         client_key, tenant = principal.owner or address, principal.tenant or principal.name or requested
@@ -96,11 +93,7 @@ TENANT_PATTERN = "[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
 
 
 def tenant_from(headers: Sequence[tuple[bytes, bytes]]) -> str:
-    """The tenant that ``X-Tenant-ID`` names; empty without the header.
-
-    Raises:
-        ValidationFailed: the header is malformed, or sent more than once.
-    """
+    """The tenant that ``X-Tenant-ID`` names; empty without the header."""
     values = [value for name, value in headers if name == b"x-tenant-id"]
     if not values:
         return ""

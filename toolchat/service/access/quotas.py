@@ -37,12 +37,7 @@ class QuotaStore(Protocol):
     """Counts usage."""
 
     async def reserve(self, limits: Sequence[Limits], question: int) -> Decision:
-        """Count a question under every name, or under none if any limit refuses it.
-
-        Args:
-            limits: the limits to check.
-            question: a number that is unique within this process.
-        """
+        """Count a question under every name, or under none if any limit refuses it."""
         ...
 
     async def settle(self, limits: Sequence[Limits], question: int, tokens: int) -> None:
@@ -64,11 +59,9 @@ class LocalQuotas:
         self._today = today
 
     async def reserve(self, limits: Sequence[Limits], question: int) -> Decision:
-        """See :meth:`QuotaStore.reserve`."""
         return reserve(self._used(limits), limits, str(question), now=self._clock(), longest=math.inf)
 
     async def settle(self, limits: Sequence[Limits], question: int, tokens: int) -> None:
-        """See :meth:`QuotaStore.settle`."""
         name = str(question)
         for used, each in zip(self._used(limits), limits, strict=True):
             used.settle(each, name, tokens)
@@ -102,12 +95,7 @@ class QuotaReservation:
 
 
 class Quotas:
-    """Accepts or refuses questions, and charges their usage to the principal and to the total.
-
-    Args:
-        store: counts usage.
-        total: the limits of all principals together.
-    """
+    """Accepts or refuses questions, and charges their usage to the principal and to the total."""
 
     def __init__(self, store: QuotaStore, total: Limits) -> None:
         self._store = store
@@ -119,11 +107,7 @@ class Quotas:
         """Whether the last question was counted in this process because the shared store was unavailable."""
 
     async def reserve(self, principal: Principal) -> QuotaReservation:
-        """Accept a question of a principal.
-
-        Raises:
-            QuotaExceeded: a limit refuses it; nothing was counted.
-        """
+        """Accept a question of a principal."""
         bounds = principal.requests_per_minute, principal.concurrent, principal.tokens_per_day
         limits = self._limits(principal.name, *bounds)
         if not limits:
@@ -246,7 +230,6 @@ class RedisQuotas:
     All keys have one hash tag: a script needs its keys on one node of a cluster.
 
     Args:
-        store: the state store, in Redis.
         longest: seconds after which a question counts as ended even if its process died.
     """
 
@@ -256,7 +239,6 @@ class RedisQuotas:
         self._process = secrets.token_hex(8)
 
     async def reserve(self, limits: Sequence[Limits], question: int) -> Decision:
-        """See :meth:`QuotaStore.reserve`."""
         keys = [f"quota:{{q}}:{each.name}:{part}" for each in limits for part in ("pace", "running", "tokens:")]
         request = {
             "question": self._name(question),
@@ -272,7 +254,6 @@ class RedisQuotas:
         return limits[0], usage[0], None
 
     async def settle(self, limits: Sequence[Limits], question: int, tokens: int) -> None:
-        """See :meth:`QuotaStore.settle`."""
         keys = [f"quota:{{q}}:{each.name}:{part}" for each in limits for part in ("running", "tokens:")]
         await self._settle(keys, [self._name(question), tokens])
 
@@ -290,13 +271,7 @@ def _usage_of(limits: Limits, found: Mapping[Kind, tuple[int, float]]) -> list[Q
 
 
 def open_quotas(store: StateStore, total: Limits, longest: float) -> Quotas:
-    """Count usage in the state store if processes share it, else in this process.
-
-    Args:
-        store: the state store.
-        total: the limits of all principals together.
-        longest: seconds that a question may take.
-    """
+    """Count usage in the state store if processes share it, else in this process."""
     if store.kind == "redis":
         return Quotas(RedisQuotas(store, longest=longest + MINUTE), total)
     if store.kind == "sqlite" and isinstance(store, SqliteStateStore):

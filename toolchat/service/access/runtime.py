@@ -1,19 +1,99 @@
 """Access control at run time: the configuration read from the environment, and the objects made of it."""
 
+import ipaddress
+import re
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
 
 from toolchat.http.client import OutboundHttp
 from toolchat.service.access.authentication import Authenticator
 from toolchat.service.access.hosts import Proxies, is_loopback
 from toolchat.service.access.keys import KeyFile, KeyRegistry, digest_of, new_key, read_key_file, read_keys
 from toolchat.service.access.principals import Principal
-from toolchat.service.access.settings import AccessSettings
 from toolchat.service.access.tokens import Tokens, TokenSettings
-from toolchat.service.settings.base import read_settings
+from toolchat.service.settings.base import EnvironmentSettings, Texts, read_settings
+from toolchat.tool_calling.setting_types import Secret
+
+
+def _networks(values: tuple[str, ...]) -> tuple[str, ...]:
+    for each in values:
+        try:
+            ipaddress.ip_network(each, strict=False)
+        except ValueError:
+            raise ValueError(f"{each[:64]} is no IP address or network") from None
+    return values
+
+
+def _origins(values: tuple[str, ...]) -> tuple[str, ...]:
+    for each in values:
+        if not re.fullmatch(r"https?://[A-Za-z0-9.\-\[\]:]+", each):
+            raise ValueError(f"{each[:64]} is no origin such as https://chat.example.org")
+    return tuple(each.lower() for each in values)
+
+
+def _hosts(values: tuple[str, ...]) -> tuple[str, ...]:
+    for each in values:
+        if not re.fullmatch(r"[A-Za-z0-9._-]+", each):
+            raise ValueError(f"{each[:64]} is no host name (without scheme and port)")
+    return tuple(each.lower().removesuffix(".") for each in values)
+
+
+def _paths(values: tuple[str, ...]) -> tuple[str, ...]:
+    for each in values:
+        if not re.fullmatch(r"(/(\*|[^*/]+))+", each):
+            raise ValueError(f"{each[:64]} is no path such as /docs or /time/*, in which * stands for a whole segment")
+    return values
+
+
+class AccessSettings(EnvironmentSettings):
+    """Access and limits."""
+
+    api_keys: Secret | None = Field(
+        None,
+        description=(
+            "API keys by their digests, NAME=SHA256 separated by commas; `toolchat keys new NAME` creates one"
+        ),
+    )
+    api_keys_file: str = Field(
+        "", description="TOML file with a [[keys]] table for each API key: its tools, roles and limits"
+    )
+    allow_anonymous: bool | None = Field(
+        None,
+        description=(
+            "Answer requests without an API key; by default only if no key is set and only this machine can connect"
+        ),
+    )
+    open_paths: Annotated[Texts, AfterValidator(_paths)] = Field(
+        ("/docs", "/openapi.json"),
+        description=(
+            "Paths that need no API key, with everything below them; * stands for any one segment. The probes and the "
+            "playground never need one"
+        ),
+    )
+    allowed_hosts: Annotated[Texts, AfterValidator(_hosts)] = Field(
+        (), description="Host names accepted without an API key, in addition to IP addresses and localhost"
+    )
+    cors_origins: Annotated[Texts, AfterValidator(_origins)] = Field(
+        (), description="Origins allowed by CORS, such as https://chat.example.org"
+    )
+    trusted_proxies: Annotated[Texts, AfterValidator(_networks)] = Field(
+        (), description="IP addresses or networks of proxies that are trusted to name the client's address"
+    )
+    forwarded_header: str = Field(
+        "X-Forwarded-For",
+        pattern="^[A-Za-z0-9-]+$",
+        description="The only header in which TRUSTED_PROXIES name the client, such as Forwarded or X-Real-IP",
+    )
+    requests_per_minute: int = Field(
+        0, ge=0, description="Chat requests and tool runs per minute of all clients together; 0: no limit"
+    )
+    tokens_per_day: int = Field(0, ge=0, description="Tokens per day (UTC) of all clients together; 0: no limit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +113,7 @@ class AccessConfiguration:
 
     @classmethod
     def read(cls, host: str) -> "AccessConfiguration":
-        """Read the settings of a service that listens on ``host``.
-
-        Raises:
-            ConfigurationError: a key, the file or another setting cannot be used.
-        """
+        """Read the settings of a service that listens on ``host``."""
         settings, tokens = read_settings(AccessSettings), read_settings(TokenSettings)
         keys = read_keys(settings.api_keys.get_secret_value() if settings.api_keys else "")
         file = Path(settings.api_keys_file) if settings.api_keys_file else None

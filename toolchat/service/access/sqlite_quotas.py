@@ -80,7 +80,6 @@ class SqliteQuotas:
     is exact. Every operation raises ``StoreUnavailable``.
 
     Args:
-        store: the state store, in SQLite.
         longest: seconds after which a question counts as ended even if its process died.
     """
 
@@ -93,7 +92,6 @@ class SqliteQuotas:
         self._writing: asyncio.Task[None] | None = None
 
     async def reserve(self, limits: Sequence[Limits], question: int) -> Decision:
-        """See :meth:`QuotaStore.reserve`."""
         name, longest = f"{self._process}:{question}", self._longest
         if views := self._with_room(limits):
             # No limit can refuse the question: with room, less than a hundredth of what was left has been counted.
@@ -109,7 +107,6 @@ class SqliteQuotas:
             return await self._update(limits, counted)
 
     async def settle(self, limits: Sequence[Limits], question: int, tokens: int) -> None:
-        """See :meth:`QuotaStore.settle`."""
         name = f"{self._process}:{question}"
         if views := self._with_room(limits):
             for view in views:

@@ -84,12 +84,7 @@ class TokenSettings(EnvironmentSettings):
 
 
 class Tokens:
-    """Validates the tokens of one identity provider.
-
-    Args:
-        settings: the requirements of a token.
-        http: fetches the provider's keys.
-    """
+    """Validates the tokens of one identity provider."""
 
     def __init__(self, settings: TokenSettings, http: OutboundHttp) -> None:
         self._settings = settings
@@ -99,11 +94,7 @@ class Tokens:
         self._seen: OrderedDict[bytes, tuple[Principal, float]] = OrderedDict()
 
     async def principal(self, token: str) -> Principal:
-        """The principal of a token.
-
-        Raises:
-            Unauthorized: the token is not valid, or the provider's keys cannot be fetched; the detail has the reason.
-        """
+        """The principal of a token."""
         if len(token) > _LONGEST:
             raise Unauthorized(f"the token is longer than {_LONGEST} characters")
         digest = hashlib.sha256(token.encode()).digest()
@@ -170,11 +161,7 @@ class Tokens:
         return self._keys.get(identifier)
 
     async def published_keys(self) -> "Mapping[str, jwt.PyJWK]":
-        """Fetch the provider's keys, by id.
-
-        Raises:
-            UpstreamError: the provider cannot be reached, or the URL has no keys.
-        """
+        """Fetch the provider's keys, by id."""
         import jwt
 
         reply = await self._http.fetch("GET", str(self._settings.jwt_jwks_url), upstream="JWKS", timeout=5)

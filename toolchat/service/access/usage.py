@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from toolchat import instruments
+import toolchat.instruments as instruments
 from toolchat.messages import immutable
 
 DAY = 86_400

@@ -7,8 +7,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from toolchat.errors import NotFound
 from toolchat.service.access.principals import Principal, current_request_caller
-from toolchat.state.base import StateStore
-from toolchat.state.versions import RECORD_VERSION, RecordVersion
+from toolchat.state.base import RECORD_VERSION, RecordVersion, StateStore
 
 _RECORD = TypeAdapter(tuple[str, Principal, RecordVersion])
 

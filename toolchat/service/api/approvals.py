@@ -25,8 +25,7 @@ from toolchat.service.api.approval_tokens import AlreadyDecided, ApprovalTokens,
 from toolchat.service.api.conversation_state import ConversationState
 from toolchat.service.api.dependencies import scoped_key
 from toolchat.service.observability import metrics
-from toolchat.state.base import StateStore
-from toolchat.state.versions import RECORD_VERSION, check_version
+from toolchat.state.base import RECORD_VERSION, StateStore, check_version
 from toolchat.tool_calling.callback import ToolCallback, ToolCallbackResolver, ToolSet
 from toolchat.tool_calling.caller import Caller
 from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
@@ -101,7 +100,7 @@ class PausedTurnCodec:
         """
         try:
             record = from_json(value)
-            check_version(record.get("version", 1))
+            check_version(record["version"])
             response = _response(record)
             tools = {name: self._resolver.resolve(name) for name in record["tools"]}
             advisors = {name: self._advisors.get(name) for name in record["advisors"]}
@@ -137,17 +136,16 @@ def _response(record: Mapping[str, Any]) -> ChatResponse:
     *history, message = from_records(record["messages"])
     if not isinstance(message, AssistantMessage):
         raise TypeError(message)
-    context = ToolContext(record["context"], caller=_caller(record.get("tenant", "")))
+    context = ToolContext(record["context"], caller=_caller(record["tenant"]))
     options = ChatOptions(**record["options"])
-    # Missing in records of earlier versions.
-    so_far = record.get("so_far", {})
+    so_far = record["so_far"]
     return ChatResponse(
         message,
         APPROVAL_REQUIRED,
-        Usage(**so_far.get("usage", {})),
+        Usage(**so_far["usage"]),
         "",
-        so_far.get("rounds", 1),
-        _EXECUTIONS.validate_python(so_far.get("executions", ())),
+        so_far["rounds"],
+        _EXECUTIONS.validate_python(so_far["executions"]),
         tuple(history),
         context,
         options,

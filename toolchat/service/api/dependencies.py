@@ -23,14 +23,17 @@ def session_of(conversation: str) -> str:
     return conversation.rpartition("/")[2]
 
 
-TENANT_HEADER: Any = Header(
-    alias="x-tenant-id",
-    pattern=f"^{TENANT_PATTERN}$",
-    description="The tenant of tool calls, hidden from the model. With a key, the key's own tenant is used instead",
-)
-"""The header as a parameter of a route; the guard has read it into the caller."""
+Tenant = Annotated[
+    str,
+    Header(
+        alias="x-tenant-id",
+        pattern=f"^{TENANT_PATTERN}$",
+        description="The tenant of tool calls, hidden from the model. With a key, the key's own tenant is used instead",
+    ),
+]
+"""The header ``X-Tenant-ID`` as a parameter of a route, for the documentation: ``current_caller`` has the value."""
 _NO_TENANT = "zh"
-"""The tenant in the names of stored data if the client sends none; stored names depend on it."""
+"""The tenant if the client sends none, as in the documents whose examples the service has."""
 
 
 def tenant_of(_: Request) -> str:
@@ -38,7 +41,7 @@ def tenant_of(_: Request) -> str:
     return current_request_caller().tenant or _NO_TENANT
 
 
-async def _owner(request: Request, _: Annotated[str, TENANT_HEADER] = "") -> str:
+async def _owner(request: Request, _: Tenant = "") -> str:
     return scoped_key(tenant_of(request))
 
 
@@ -46,12 +49,16 @@ Owner = Annotated[str, Depends(_owner)]
 """The tenant's prefix for stored data; a client without a key cannot claim a principal's tenant."""
 
 
-KEY: Any = Header(
-    alias="Idempotency-Key",
-    pattern="^[ -~]{1,255}$",
-    description="Repeating a request with the same key returns the first response. 1 to 255 printable ASCII characters",
-)
-"""The header as a parameter of a route: ``Annotated[str, KEY]``."""
+IdempotencyKey = Annotated[
+    str,
+    Header(
+        alias="Idempotency-Key",
+        pattern="^[ -~]{1,255}$",
+        description="Repeating a request with the same key returns the first response. 1 to 255 printable ASCII "
+        "characters",
+    ),
+]
+"""The header as a parameter of a route."""
 
 REPLAYED: dict[str, Any] = {
     "Idempotency-Replayed": {

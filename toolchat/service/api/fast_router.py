@@ -4,13 +4,14 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from toolchat.errors import UnsupportedMediaType
+from toolchat.errors import CrossSite, IdempotencyConflict, UnsupportedMediaType
+from toolchat.service.api.dependencies import REPLAYED, refuse_several_keys, require_same_site
 from toolchat.service.api.guard import path_below_root
 from toolchat.service.api.parameters import (
     LONGER_BY_POST,
@@ -41,6 +42,9 @@ _Endpoint = TypeVar("_Endpoint", bound=Callable[..., Awaitable[Response]])
 class Documented(Protocol):
     """Parameters of a question that document themselves."""
 
+    responses: dict[int | str, dict[str, Any]]
+    """The responses to the question, for OpenAPI."""
+
     def documented(self, method: str) -> dict[str, Any]:
         """Their part of an OpenAPI operation, for a route's ``openapi_extra``."""
         ...
@@ -65,7 +69,7 @@ class QuestionParameter:
         query = Parameter(
             "query", schema, f"The question. {NOT_BLANK_DESCRIPTION}. Missing or empty: the default.", self.examples
         )
-        self._parameters = Parameters(query, url_of_post=url_of_post)
+        self._parameters, self.responses = Parameters(query, url_of_post=url_of_post), ANSWER_RESPONSES
         self.documented = self._parameters.documented
 
     async def read(self, request: Request) -> str:
@@ -83,7 +87,7 @@ class QuestionRoute(APIRoute):
 
 
 def question_routes(
-    router: APIRouter, path: str, parameters: Documented, **documentation: Any
+    router: APIRouter, path: str, parameters: Documented, *, once: bool = False, **documentation: Any
 ) -> Callable[[_Endpoint], _Endpoint]:
     """Add an endpoint that answers a question: by GET with its parameters in the URL, by POST in a JSON body.
 
@@ -91,16 +95,20 @@ def question_routes(
         router: the application's router, or one that is included there.
         path: the path.
         parameters: the parameters that the endpoint reads, for the documentation.
+        once: whether the question has effects: only by POST, from no page of another site, and answered once for each
+            ``Idempotency-Key``; the endpoint takes an :data:`IdempotencyKey` and calls :func:`answer_once`.
         **documentation: arguments of ``add_api_route``, such as ``summary``.
     """
-    responses, given = documentation.pop("responses", ANSWER_RESPONSES), documentation.pop("description", None)
+    responses, given = documentation.pop("responses", parameters.responses), documentation.pop("description", None)
 
     def add(endpoint: _Endpoint) -> _Endpoint:
         text = given or inspect.getdoc(endpoint) or ""
-        for method, description, more in (
-            ("GET", text, {}),
-            ("POST", f"{text}\n\n{_BY_POST}", problems(UnsupportedMediaType)),
-        ):
+        by_post = ("POST", text if once else f"{text}\n\n{_BY_POST}", problems(UnsupportedMediaType))
+        if once:
+            by_post[2].update(problems(CrossSite, IdempotencyConflict))
+            by_post[2][200] = responses[200] | {"headers": responses[200]["headers"] | REPLAYED}
+            documentation["dependencies"] = [Depends(require_same_site), Depends(refuse_several_keys)]
+        for method, description, more in (by_post,) if once else (("GET", text, {}), by_post):
             router.add_api_route(
                 path,
                 endpoint,

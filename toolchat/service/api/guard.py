@@ -32,13 +32,12 @@ from toolchat.service.api.parameters import decoded_query
 from toolchat.service.api.problems import ERROR_RESPONSE, FAILURE, as_toolchat_error, record_failure, refusal
 from toolchat.service.api.responses.active_request import BACKGROUND
 from toolchat.service.observability import tracing
-from toolchat.service.observability.logs import hashed, log_event
-from toolchat.service.observability.logs import request_id as current_request_id
+from toolchat.service.observability.logs import hashed, log_event, request_id as current_request_id
 from toolchat.service.observability.metrics import OTHER
 from toolchat.service.observability.request import Request, current_request
 from toolchat.tool_calling.caller import current_caller
 
-_log = logging.getLogger("app.request")
+_log = logging.getLogger("toolchat.request")
 MAX_URL_BYTES = 60_000
 _SUSPICIOUS = re.compile(rb"%(?:[89A-Fa-f]|00)|[^\x00-\x7f]")
 """Bytes that may not be UTF-8, and an encoded NUL; a query string without them needs no further check."""

@@ -12,9 +12,8 @@ from toolchat.chat.request import ChatEvent, ChatRequest, Emit
 from toolchat.errors import IdempotencyConflict, SessionBusy, StoreUnavailable, ToolchatError
 from toolchat.messages import AssistantMessage, Usage
 from toolchat.models.base import ChatResponse, TextDelta
-from toolchat.state.base import Lock, LockLost, StateStore, decoding
+from toolchat.state.base import RECORD_VERSION, Lock, LockLost, RecordVersion, StateStore, decoding
 from toolchat.state.locks import Locks
-from toolchat.state.versions import RECORD_VERSION, RecordVersion
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
 
 _Answer = tuple[AssistantMessage, str, Usage, str, int, tuple[ToolCallFinished, ...]]

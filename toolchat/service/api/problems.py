@@ -24,7 +24,7 @@ from toolchat.errors import (
     ValidationFailed,
 )
 
-_log = logging.getLogger("app.request")
+_log = logging.getLogger("toolchat.request")
 
 ERROR_RESPONSE = "error_response"
 """The key of a request's state for the :func:`error_response` of its protocol or format, if it has its own."""

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from toolchat.errors import CrossSite, QuotaExceeded, SessionBusy
 from toolchat.service.api.problems import problems
-from toolchat.service.api.responses import EVENTS
+from toolchat.service.api.responses.event_stream import EVENTS
 
 
 class ModelUsed(BaseModel):
@@ -138,10 +138,7 @@ class ToolResult(BaseModel):
 
 
 class ConversationMessage(BaseModel):
-    """One message of a conversation.
-
-    The last message of a turn also carries the turn's summary, unless an older version stored it.
-    """
+    """One message of a conversation; the last message of a turn also carries the turn's summary."""
 
     role: Literal["user", "assistant", "tool"]
     text: str = ""

@@ -23,8 +23,8 @@ from toolchat.service.api.dependencies import scoped_key, session_of
 from toolchat.service.api.fast_router import MAX_QUERY_CHARS, QuestionRoute, question_routes
 from toolchat.service.api.parameters import NOT_BLANK, NOT_BLANK_DESCRIPTION, Parameter, Parameters, refuse_parameters
 from toolchat.service.api.problems import problems
-from toolchat.service.api.responses import EVENTS
 from toolchat.service.api.responses.answers import answer_prompt
+from toolchat.service.api.responses.event_stream import EVENTS
 from toolchat.service.api.responses.formats import AnswerFormat
 from toolchat.service.api.schemas import SESSION_RESPONSES, STREAM_RESPONSES, Conversation, SessionEntry
 from toolchat.service.api.service import Service, ServiceState, service_state
@@ -158,7 +158,7 @@ class SessionParameters:
         needed = {} if default else {"anyOf": given}
         rules = {"not": {"allOf": given}, **needed}
         self._parameters = Parameters(first, alias, _SESSION, _REPLACED, *([_TOOLS] if choosing else []), rules=rules)
-        self.documented = self._parameters.documented
+        self.documented, self.responses = self._parameters.documented, SESSION_RESPONSES
 
     async def read(self, request: Request) -> SessionQuestion:
         """The question of a request; raises as :meth:`Parameters.read`, and if it is ambiguous or missing."""
@@ -316,7 +316,7 @@ def add_routes(added: APIRouter) -> None:
     asked = partial(
         question_routes, added, parameters=_PARAMETERS, tags=router.tags, route_class_override=QuestionRoute
     )
-    asked(path="/chat", responses=SESSION_RESPONSES, summary="Ask in a session")(chat)
+    asked(path="/chat", summary="Ask in a session")(chat)
     streamed = "Ask in a session, answered as server-sent events"
     asked(path="/chat/stream", responses=STREAM_RESPONSES, summary=streamed)(chat_stream)
     added.include_router(router)

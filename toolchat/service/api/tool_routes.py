@@ -27,7 +27,7 @@ from toolchat.errors import (
 )
 from toolchat.models.base import ChatResponse
 from toolchat.service.api.advisors import SessionLockAdvisor
-from toolchat.service.api.dependencies import KEY, REPLAYED, Owner, refuse_several_keys, require_same_site
+from toolchat.service.api.dependencies import REPLAYED, IdempotencyKey, Owner, refuse_several_keys, require_same_site
 from toolchat.service.api.idempotency import IdempotentRequest
 from toolchat.service.api.parameters import json_object, refuse_unknown
 from toolchat.service.api.problems import problems
@@ -152,7 +152,7 @@ async def run_tool(
             json_schema_extra={"pattern": f"^({SESSION_ID_PATTERN})?$"},
         ),
     ] = "",
-    key: Annotated[str, KEY] = "",
+    key: IdempotencyKey = "",
 ) -> Response:
     """Run one tool once, like a model's call, but without a model. The body is the tool's arguments.
 

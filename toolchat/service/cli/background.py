@@ -29,7 +29,7 @@ def leave_question(service: OpenedService, query: str, tools: Sequence[str] | No
     question = BackgroundQuestion("/chat", to_json(body).decode(), headers, ANONYMOUS, "", service.caller.tenant)
     service.run(partial(_leave, service, question))
     print_result(question.identifier)
-    print_note("the service answers it; to read the answer: python -m app ask --follow " + question.identifier)
+    print_note("the service answers it; to read the answer: toolchat ask --follow " + question.identifier)
     return ANSWERED
 
 

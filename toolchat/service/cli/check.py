@@ -17,6 +17,7 @@ from toolchat.service.access.tokens import Tokens
 from toolchat.service.api.service import model_label
 from toolchat.service.cli.dialogue import ANSWERED, FAILED
 from toolchat.service.cli.opened_service import OpenedService, opened_service
+from toolchat.service.cli.program import Program
 from toolchat.service.cli.terminal import escape_controls, print_result
 from toolchat.service.composition.models import PROVIDER_VARIABLES
 from toolchat.service.observability.tracing_settings import TracingConfiguration
@@ -53,7 +54,7 @@ class _Part:
     timeout: float
 
 
-def check() -> int:
+def check(program: Program) -> int:
     """Probe all parts concurrently and print one line for each.
 
     Returns:
@@ -62,7 +63,7 @@ def check() -> int:
     Raises:
         ConfigurationError: the configuration is invalid.
     """
-    with opened_service() as service:
+    with opened_service(program) as service:
         return service.run(partial(_check, service))
 
 

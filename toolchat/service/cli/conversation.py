@@ -14,6 +14,7 @@ from toolchat.models.base import ChatResponse
 from toolchat.service.api.responses.active_request import answer_document
 from toolchat.service.cli.dialogue import ANSWERED, FAILED, AnswerPrinter, Dialogue, exit_code
 from toolchat.service.cli.opened_service import OpenedService, opened_service
+from toolchat.service.cli.program import Program
 from toolchat.service.cli.terminal import is_interactive, print_error, print_note, print_result, read_line
 from toolchat.service.settings.typos import suggest
 
@@ -24,25 +25,25 @@ _LONGEST_RESULT = 200
 
 
 def ask(
+    program: Program,
     *,
     query: str | None,
     tool: Sequence[str] | None,
     approve: Collection[str],
     tenant: str,
     json: bool,
-    demo: bool,
     background: bool = False,
     follow: str = "",
 ) -> int:
     """Send one question and print the answer as it arrives; tool calls are printed to standard error.
 
     Args:
+        program: the application, with its tools.
         query: the question; ``-``, or ``None`` with a pipe attached, reads it from standard input.
         tool: names of the function tools to offer; ``None`` offers all.
         approve: names of tools that run without asking for approval.
         tenant: the tenant for which tools run.
         json: print the answer's JSON document instead.
-        demo: use the sandbox as the tools' upstreams.
         background: leave the question to the running service.
         follow: the id of a question that was left to it, to print its answer instead of asking.
 
@@ -55,13 +56,13 @@ def ask(
     if follow:
         from toolchat.service.cli.background import follow_question
 
-        with opened_service() as service:
+        with opened_service(program) as service:
             return follow_question(service, follow)
     if query == "-" or (query is None and not sys.stdin.isatty()):
         query = _read_standard_input()
     if query is None:
-        raise ConfigurationError('the question is missing: python -m app ask "…", or - to read it from standard input')
-    with opened_service(demo=demo, tenant=tenant) as service:
+        raise ConfigurationError('the question is missing: toolchat ask "…", or - to read it from standard input')
+    with opened_service(program, tenant=tenant) as service:
         if not _has_valid_length(query, service):
             return FAILED
         if background:
@@ -94,14 +95,14 @@ def _has_valid_length(query: str, service: OpenedService) -> bool:
     return False
 
 
-def chat(*, tool: Sequence[str] | None, approve: Collection[str], tenant: str, demo: bool) -> int:
+def chat(program: Program, *, tool: Sequence[str] | None, approve: Collection[str], tenant: str) -> int:
     """Hold a conversation until ``/quit`` or the end of the input; each line of a pipe is a question.
 
     Args:
+        program: the application, with its tools.
         tool: names of the function tools to offer; ``None`` offers all.
         approve: names of tools that run without asking for approval.
         tenant: the tenant for which tools run.
-        demo: use the sandbox as the tools' upstreams.
 
     Returns:
         0 at a terminal; with a pipe, the highest exit code that :func:`ask` would have for one of the questions.
@@ -109,7 +110,7 @@ def chat(*, tool: Sequence[str] | None, approve: Collection[str], tenant: str, d
     Raises:
         ConfigurationError: the configuration is invalid, or a tool does not exist.
     """
-    with opened_service(demo=demo, tenant=tenant) as service:
+    with opened_service(program, tenant=tenant) as service:
         conversation = _Conversation(service, tool, approve)
         if is_interactive():
             print_note(f"toolchat, chat model {service.state.model_label}. {_HELP}")

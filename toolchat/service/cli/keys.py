@@ -5,9 +5,10 @@ import sys
 
 from toolchat.errors import ConfigurationError
 from toolchat.service.access.keys import NAME_PATTERN, digest_of, new_key
+from toolchat.service.cli.program import Program
 
 
-def create_key(*, name: str) -> int:
+def create_key(_: Program, *, name: str) -> int:
     """Print a new API key on standard error, and its entry for ``API_KEYS_FILE`` on standard output.
 
     Raises:

@@ -26,7 +26,7 @@ def local_model_hint(address: str = _ADDRESS, seconds: float = _SECONDS) -> str:
     if name is None:
         return ""
     return (
-        f"\n  a model server answers on this machine; to use it: OPENAI_BASE_URL={address} OPENAI_MODEL={name} make run"
+        f"\n  a model server answers on this machine; to use it, set OPENAI_BASE_URL={address} and OPENAI_MODEL={name}"
     )
 
 

@@ -16,23 +16,23 @@ from mcp_types import INTERNAL_ERROR
 from pydantic import ValidationError
 
 from toolchat.service.api.problems import as_toolchat_error, problem
+from toolchat.service.cli.program import Program
 from toolchat.service.composition.configuration import read_configuration
 from toolchat.service.composition.lifespan import open_service
-from toolchat.service.observability.logs import configure_logging, log_event
-from toolchat.service.observability.logs import request_id as current_request_id
+from toolchat.service.observability.logs import configure_logging, log_event, request_id as current_request_id
 from toolchat.service.protocols.mcp_server.calls import Context, Origin
 from toolchat.service.protocols.mcp_server.server import SERVER
 
-_log = logging.getLogger("app.request")
+_log = logging.getLogger("toolchat.request")
 
 
-def serve_stdio() -> int:
+def serve_stdio(program: Program) -> int:
     """Serve until standard input ends.
 
     Raises:
         ConfigurationError: the configuration is invalid.
     """
-    configuration = read_configuration(serving=False)
+    configuration = read_configuration(tools=program.tools, serving=False)
     configure_logging(configuration.settings.log_level)
     configuration.log_warnings()
     SERVER.middleware.append(_as_request)

@@ -3,10 +3,12 @@
 import keyword
 import shlex
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 from toolchat.errors import ConfigurationError
+from toolchat.service.cli.program import Program
 from toolchat.service.cli.terminal import print_result
 from toolchat.service.settings.base import read_settings
 from toolchat.service.tool_modules.definition_checks import shown_path
@@ -42,19 +44,20 @@ def test_the_result_names_the_city() -> None:
 '''
 
 
-def create_tool(*, name: str, path: Path | None) -> int:
+def create_tool(program: Program, *, name: str, path: Path | None) -> int:
     """Write the package ``name`` and, beside it, ``test_name.py``; print the commands that test and run it.
 
     Args:
+        program: the application, with its tools.
         name: name of the package and of its tool.
         path: folder to write to; default: the first of ``TOOLS_PATH``, else ``tools``.
 
     Raises:
         ConfigurationError: the name cannot be used, or a file exists already; then nothing is written.
     """
-    _check_name(name)
-    loaded = read_settings(ToolsPathSettings).path
-    folder = path or next(iter(loaded), Path("tools"))
+    _check_name(name, program.tools)
+    loaded = read_settings(ToolsPathSettings).path or ("tools",)
+    folder = path or Path(loaded[0])
     files = {folder / name / "__init__.py": _PACKAGE, folder / f"test_{name}.py": _TEST}
     for file in (folder / name, *files):
         if file.exists():
@@ -63,25 +66,30 @@ def create_tool(*, name: str, path: Path | None) -> int:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(template.format(name=name), encoding="utf-8")
         print_result(f"wrote {file}")
-    print_result("\n".join(["", "next:", *(f"  {line}" for line in _next_commands(name, folder, folder in loaded))]))
+    print_result(
+        "\n".join(
+            ["", "next:", *(f"  {line}" for line in _next_commands(program, name, folder, str(folder) in loaded))]
+        )
+    )
     return 0
 
 
-def _check_name(name: str) -> None:
+def _check_name(name: str, packages: Sequence[str]) -> None:
     if not (name.isidentifier() and name.isascii() and name == name.lower()) or keyword.iskeyword(name):
         raise ConfigurationError(f"{name[:64]}: must be a Python name in lower case, such as air_quality")
     # The test imports the package by its bare name, so it must not hide an installed one.
-    if name in ("module", "tool") or find_spec(name) or find_spec(f"app.tools.{name}"):
+    if name in ("module", "tool") or any(map(find_spec, (name, *(f"{each}.{name}" for each in packages)))):
         raise ConfigurationError(f"{name}: is a name that Python or the service uses already; choose another")
 
 
-def _next_commands(name: str, folder: Path, is_loaded: bool) -> list[str]:
+def _next_commands(program: Program, name: str, folder: Path, is_loaded: bool) -> list[str]:
     python = shlex.quote(shown_path(Path(sys.executable)))
-    app = f"{'' if is_loaded else f'TOOLS_PATH={shlex.quote(str(folder))} '}{python} -m app"
-    # An installation without the development packages cannot run the test.
-    tested = [f"{python} -m pytest {shlex.quote(str(folder / f'test_{name}.py'))}"] if find_spec("pytest") else []
+    script = Path(sys.executable).with_name(program.command)
+    command = shlex.quote(shown_path(script)) if script.exists() else program.command.replace("python", python)
+    started = f"{'' if is_loaded else f'TOOLS_PATH={shlex.quote(str(folder))} '}{command}"
     return [
-        *tested,
-        f"{app} tools run {name} city=Paris",
-        f"{app} serve",
+        *([] if find_spec("pytest") else [f"{python} -m pip install pytest"]),
+        f"{python} -m pytest {shlex.quote(str(folder / f'test_{name}.py'))}",
+        f"{started} tools run {name} city=Paris",
+        f"{started} serve",
     ]

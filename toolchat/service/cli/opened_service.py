@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import os
 import threading
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from toolchat.service.access.principals import RequestCaller
 from toolchat.service.api.service import ServiceState
 from toolchat.service.api.tool_registry import ToolRegistry
+from toolchat.service.cli.program import Program
 from toolchat.service.cli.terminal import show_warnings
 from toolchat.service.composition.configuration import Configuration, read_configuration
 from toolchat.service.composition.lifespan import open_service
@@ -59,26 +59,18 @@ class OpenedService:
 
 
 @contextmanager
-def opened_service(*, demo: bool = False, tenant: str = "") -> Generator[OpenedService, None, None]:
+def opened_service(program: Program, *, tenant: str = "") -> Generator[OpenedService, None, None]:
     """Open the service as configured.
 
     Args:
-        demo: replace the tools' upstreams by the sandbox.
+        program: the application, with its tools.
         tenant: the tenant for which tools run.
 
     Raises:
         ConfigurationError: the configuration is invalid.
     """
-    if demo:
-        from app.sandbox import running_sandbox
-
-        with running_sandbox() as url:
-            os.environ["SANDBOX_URL"] = url
-            with opened_service(tenant=tenant) as opened:
-                yield opened
-        return
     show_warnings()
-    configuration = read_configuration(serving=False)
+    configuration = read_configuration(tools=program.tools, serving=False)
     configuration.log_warnings()
     with (
         start_blocking_portal() as portal,

@@ -2,80 +2,81 @@
 
 import argparse
 import re
-import sys
 from collections.abc import Collection, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 from toolchat import __version__
+from toolchat.service.cli.program import Program
 
 _EXAMPLES = {
     "": """
-  python -m app serve                            serve over HTTP, configured by .env and the environment
-  python -m app ask "What time is it in Tokyo?"  answer one question in the terminal
-  python -m app COMMAND --help                   options and examples of a command
+  toolchat new-tool order_status           write a tool and its test
+  toolchat serve                           serve over HTTP, configured by .env and the environment
+  toolchat ask "Where is order A-1042?"    answer one question in the terminal
+  toolchat COMMAND --help                  options and examples of a command
 
 exit codes: 0 success; 1 a failure; 2 invalid configuration or command line; 3 a tool call needs approval""",
     "serve": """
-  python -m app serve
-  python -m app serve --host 0.0.0.0 --port 9000
-  python -m app serve --workers 4
-  LOG_LEVEL=debug python -m app serve""",
+  toolchat serve
+  toolchat serve --host 0.0.0.0 --port 9000
+  toolchat serve --workers 4
+  toolchat serve --reload
+  LOG_LEVEL=debug toolchat serve""",
     "demo": """
-  python -m app demo
-  python -m app demo --port 9000""",
+  toolchat demo
+  toolchat demo --port 9000""",
     "ask": """
-  python -m app ask "What time is it in Tokyo?"
-  python -m app ask --json "东京现在几点？" 2>/dev/null
-  echo "Translate into French: good morning" | python -m app ask -
-  python -m app ask --demo "What is the weather in Paris tomorrow?"
-  python -m app ask --background "What time is it in Tokyo?"
-  python -m app ask --follow ID
-  python -m app ask --tool switchLight --approve switchLight "Light on"
+  toolchat ask "Where is order A-1042?"
+  toolchat ask --json "Where is order A-1042?" 2>/dev/null
+  echo "Where is order A-1042?" | toolchat ask -
+  toolchat ask --background "Where is order A-1042?"
+  toolchat ask --follow ID
+  toolchat ask --tool refund --approve refund "Refund order A-1042"
 
 The answer goes to standard output, tool calls go to standard error. If a tool requires approval, the terminal asks
 first: y, n, n REASON, or edit. Without a terminal the call does not run, and the exit code is 3.""",
     "chat": """
-  python -m app chat
-  python -m app chat --demo --tool getCityTimeFunction
+  toolchat chat
+  toolchat chat --tool order_status
 
 Commands: /tools, /new, /save FILE, /help, /quit. The arrow keys recall earlier questions; Ctrl-C stops an answer.""",
     "tools": """
-  python -m app tools list
-  python -m app tools run getCityTimeFunction timeZoneId=Asia/Tokyo
-  python -m app tools run --demo getWeatherFunction city=Paris days=2""",
+  toolchat tools list
+  toolchat tools run order_status number=A-1042""",
     "tools run": """
-  python -m app tools run getCityTimeFunction timeZoneId=Asia/Tokyo
-  python -m app tools run --demo getWeatherFunction '{"city": "Paris", "days": 2}'
-  python -m app tools run rollDice sides=20 labels:='["a", "b"]'
+  toolchat tools run order_status number=A-1042
+  toolchat tools run order_status '{"number": "A-1042"}'
+  toolchat tools run rollDice sides=20 labels:='["a", "b"]'
 
 key=value is converted to the type in the tool's schema: days=2 becomes a number if the schema asks for one. key:=JSON
 is always parsed as JSON. The result goes to standard output, progress goes to standard error; the exit code is 1 if the
 tool fails. A tool that requires approval runs at once: running it here counts as approval.""",
     "new-tool": """
-  python -m app new-tool air_quality
-  python -m app new-tool air_quality --path ../our-tools
+  toolchat new-tool air_quality
+  toolchat new-tool air_quality --path ../our-tools
 
 Nothing is overwritten. docs/tools.md explains what a package can declare.""",
     "check": """
-  python -m app check
-  python -m app check && python -m app serve
+  toolchat check
+  toolchat check && toolchat serve
 
 The exit code is 1 if one of them does not work.""",
     "mcp": """
-  python -m app mcp
-  WEATHER_API_KEY=... python -m app mcp
+  toolchat mcp
+  TOOLS_PATH=/srv/shop/tools toolchat mcp
 
 For MCP hosts that start a process; docs/mcp.md shows their configuration. Logs go to standard error.""",
     "keys": """
-  python -m app keys new alice >> keys.toml
+  toolchat keys new alice >> keys.toml
 
 The key is shown only once, on standard error; its entry for API_KEYS_FILE goes to standard output.""",
     "state": """
-  python -m app state export > state.jsonl
-  STATE_URL=redis://localhost:6379/0 python -m app state import < state.jsonl
-  python -m app state stats
-  python -m app state vacuum
+  toolchat state export > state.jsonl
+  STATE_URL=redis://localhost:6379/0 toolchat state import < state.jsonl
+  toolchat state stats
+  toolchat state vacuum
 
 The commands work on the store that STATE_URL names, also while the service runs. An export contains conversations. An
 import adds missing records and overwrites none.""",
@@ -83,11 +84,11 @@ import adds missing records and overwrites none.""",
 """Epilogs of the help texts, by command."""
 
 _SERVE = "toolchat.service.cli.serve:serve"
-_DEMO = "toolchat.service.cli.serve:demo"
 _SERVER_OPTIONS = {
-    "host": ("address to listen on (SERVER_HOST)", (_SERVE, _DEMO)),
-    "port": ("port to listen on; 0 picks a free one (SERVER_PORT)", (_SERVE, _DEMO)),
-    "workers": ("number of worker processes (SERVER_WORKERS)", (_SERVE,)),
+    "host": ("address to listen on (SERVER_HOST)", ("serve", "demo")),
+    "port": ("port to listen on; 0 picks a free one (SERVER_PORT)", ("serve", "demo")),
+    "workers": ("number of worker processes (SERVER_WORKERS)", ("serve",)),
+    "reload": ("restart when a file of the tools changes", ("serve",)),
 }
 """Options that take precedence over a variable, each with its help and the commands that have it."""
 _SUBCOMMANDS = {"tools": ("list", "run"), "keys": ("new",), "state": ("export", "import", "stats", "vacuum")}
@@ -96,7 +97,7 @@ _GUESSES = {"start": "serve", "run": "serve or tools run", "-p": "--port"}
 _OPTION = re.compile(r"(?<![\w-])--[a-z]+")
 
 
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse(program: Program, typed: Sequence[str]) -> argparse.Namespace:
     """Parse the command line.
 
     Exits with 0 after ``--help`` and ``--version``, and with 2 if an argument is not valid.
@@ -105,8 +106,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         The options of a command, which are the keyword arguments of its function, and ``run``: that function as
         ``module:name``, so that only the module of the chosen command is imported.
     """
-    typed = sys.argv[1:] if arguments is None else arguments
-    parser, commands = _parser()
+    parser, commands = _parser(program)
     # argparse would report a mistake as an invalid choice or as unrecognized arguments, without a suggestion.
     words = [
         word for before, word in zip(["", *typed], typed, strict=False)
@@ -118,7 +118,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     nested = [f"{name} {each}" for name, below in _SUBCOMMANDS.items() for each in below]
     _refuse_unknown(parser, "command", words[:1], commands, [*commands, *nested, "--help", "--version"])
     command = commands[words[0]] if words else parser
-    _refuse_server_options(parser, typed, command.get_default("run"))
+    _refuse_server_options(parser, typed, words[0] if words else "serve")
     if words[:1] and words[0] in _SUBCOMMANDS:
         _refuse_unknown(parser, "command", words[1:2], _SUBCOMMANDS[words[0]])
     parsed, rest = parser.parse_known_args(typed)
@@ -132,11 +132,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parsed
 
 
-def _refuse_server_options(parser: argparse.ArgumentParser, typed: Sequence[str], run: str) -> None:
-    for name, (_, runs) in _SERVER_OPTIONS.items():
-        if run not in runs and any(each.partition("=")[0] == f"--{name}" for each in typed):
-            commands = " and ".join(each.partition(":")[2] for each in runs)
-            parser.error(f"--{name} is an option of {commands} only")
+def _refuse_server_options(parser: argparse.ArgumentParser, typed: Sequence[str], command: str) -> None:
+    for name, (_, commands) in _SERVER_OPTIONS.items():
+        if command not in commands and any(each.partition("=")[0] == f"--{name}" for each in typed):
+            parser.error(f"--{name} is an option of {' and '.join(commands)} only")
 
 
 def _refuse_unknown(
@@ -157,32 +156,42 @@ def _refuse_unknown(
             parser.error(f"there is no {kind} {word}; {f'did you mean {similar}?' if similar else others}")
 
 
-def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
+def _parser(program: Program) -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
     """Return the parser, and the parsers of its commands by name."""
-    parser = argparse.ArgumentParser(prog="python -m app")
+    parser = argparse.ArgumentParser(prog=program.command)
     parser.add_argument("--version", action="version", version=f"toolchat {__version__}")
     _describe(parser, "", "Chat questions answered with live tools.", _SERVE)
-    _add_server_options(parser, _SERVE, default=None)
+    _add_server_options(parser, "serve", default=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     def command(name: str, run: str, summary: str) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=summary)
-        _describe(added, name, _sentence(summary), run)
+        _describe(added, name, _sentence(summary), f"toolchat.service.cli.{run}")
         return added
 
-    _add_server_options(command("serve", _SERVE, "serve over HTTP (the default)"), _SERVE)
-    demo = command("demo", _DEMO, "serve with invented data, so that every tool works without a key")
-    _add_server_options(demo, _DEMO)
-    _add_ask(
-        command("ask", "toolchat.service.cli.conversation:ask", "ask one question and print the answer as it arrives")
-    )
-    _add_dialogue(command("chat", "toolchat.service.cli.conversation:chat", "hold a conversation in the terminal"))
-    _add_tools(command("tools", "toolchat.service.cli.tools:list_tools", "list the tools, or run one without a model"))
-    _add_new_tool(command("new-tool", "toolchat.service.cli.new_tool:create_tool", "write a tool package and its test"))
-    command("check", "toolchat.service.cli.check:check", "send one request to each configured upstream")
-    command("mcp", "toolchat.service.cli.mcp_stdio:serve_stdio", "serve MCP over standard input and output")
-    _add_keys(command("keys", "toolchat.service.cli.keys:create_key", "create an API key"))
-    _add_state(command("state", "toolchat.service.cli.state:stats", "export, import, count or compact the stored data"))
+    _add_server_options(command("serve", "serve:serve", "serve over HTTP (the default)"), "serve")
+    if program.sandbox is not None:
+        demo = command("demo", "serve:serve", "serve with invented data, so that every tool works without a key")
+        _add_server_options(demo, "demo")
+        demo.set_defaults(demo=True)
+    ask = command("ask", "conversation:ask", "ask one question and print the answer as it arrives")
+    _add_ask(ask)
+    chat = command("chat", "conversation:chat", "hold a conversation in the terminal")
+    _add_dialogue(chat)
+    tools = command("tools", "tools:list_tools", "list the tools, or run one without a model")
+    below = _add_tools(tools)
+    _add_new_tool(command("new-tool", "new_tool:create_tool", "write a tool package and its test"))
+    command("check", "check:check", "send one request to each configured upstream")
+    command("mcp", "mcp_stdio:serve_stdio", "serve MCP over standard input and output")
+    _add_keys(command("keys", "keys:create_key", "create an API key"))
+    _add_state(command("state", "state:stats", "export, import, count or compact the stored data"))
+    if program.sandbox is not None:
+        for each in (ask, chat, tools):
+            _add_demo(each)
+        for each in below:
+            _add_demo(each, default=argparse.SUPPRESS)  # keeps a --demo that was typed before the word run
+    for each in (parser, *commands.choices.values(), *below):
+        each.epilog = each.epilog and each.epilog.replace("toolchat ", f"{program.command} ")
     return parser, commands.choices
 
 
@@ -193,11 +202,12 @@ def _describe(parser: argparse.ArgumentParser, name: str, description: str, run:
     parser.set_defaults(run=run)
 
 
-def _add_server_options(parser: argparse.ArgumentParser, run: str, default: object = argparse.SUPPRESS) -> None:
+def _add_server_options(parser: argparse.ArgumentParser, command: str, default: object = argparse.SUPPRESS) -> None:
     # SUPPRESS keeps an option that was typed before the command.
-    for name, (text, runs) in _SERVER_OPTIONS.items():
-        if run in runs:
-            parser.add_argument(f"--{name}", metavar=name.upper(), default=default, help=text)
+    for name, (text, commands) in _SERVER_OPTIONS.items():
+        if command in commands:
+            kind: dict[str, Any] = {"action": "store_true"} if name == "reload" else {"metavar": name.upper()}
+            parser.add_argument(f"--{name}", default=default, help=text, **kind)
 
 
 def _add_ask(parser: argparse.ArgumentParser) -> None:
@@ -215,14 +225,12 @@ def _add_dialogue(parser: argparse.ArgumentParser) -> None:
         "--approve", action="append", default=[], metavar="NAME", help="approve all calls of this tool; may be repeated"
     )
     _add_tenant(parser)
-    _add_demo(parser)
 
 
-def _add_tools(parser: argparse.ArgumentParser) -> None:
-    _add_demo(parser)
+def _add_tools(parser: argparse.ArgumentParser) -> Sequence[argparse.ArgumentParser]:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     text = "list the tools (the default)"
-    _add_demo(commands.add_parser("list", help=text, description=_sentence(text)), default=argparse.SUPPRESS)
+    listing = commands.add_parser("list", help=text, description=_sentence(text))
     run = commands.add_parser("run", help="run one tool without a model")
     _describe(
         run,
@@ -230,7 +238,7 @@ def _add_tools(parser: argparse.ArgumentParser) -> None:
         "Run one tool like a model's call, but without a model.",
         "toolchat.service.cli.tools:run_tool",
     )
-    run.add_argument("name", help="name of the tool, as listed by python -m app tools")
+    run.add_argument("name", help="name of the tool, as listed by toolchat tools list")
     run.add_argument(
         "arguments",
         nargs="*",
@@ -239,7 +247,7 @@ def _add_tools(parser: argparse.ArgumentParser) -> None:
     )
     run.add_argument("--json", action="store_true", help="print the call with its outcome and duration as JSON")
     _add_tenant(run)
-    _add_demo(run, default=argparse.SUPPRESS)  # keeps a --demo that was typed before the word run
+    return listing, run
 
 
 def _add_new_tool(parser: argparse.ArgumentParser) -> None:
@@ -248,7 +256,7 @@ def _add_new_tool(parser: argparse.ArgumentParser) -> None:
         "--path",
         type=Path,
         metavar="DIR",
-        help="folder to write to; default: the first of TOOLS_PATH, else ./tools",
+        help="folder to write to; default: the first folder of TOOLS_PATH, else ./tools",
     )
 
 

@@ -1,15 +1,19 @@
-"""The commands ``serve`` and ``demo``, and SIGTERM while they start.
+"""The command ``serve``, and SIGTERM while it starts.
 
 The functions import the server themselves, because a SIGTERM that arrives during these imports must be handled.
 """
 
 import gc
 import os
+import shlex
 import signal
+import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
+from pathlib import Path
 
 from toolchat.errors import ConfigurationError
+from toolchat.service.cli.program import Program
 from toolchat.service.cli.terminal import is_interactive
 
 
@@ -26,23 +30,32 @@ def _raise_stopped_early(*_: object) -> None:
     raise StoppedEarly
 
 
-def serve(**options: str | None) -> int:
-    """Serve over HTTP; ``host``, ``port`` and ``workers`` take precedence over their variables."""
+def serve(program: Program, *, reload: bool = False, **options: str | None) -> int:
+    """Serve over HTTP; ``host``, ``port`` and ``workers`` take precedence over their variables.
+
+    With ``reload``, a child process serves, and is replaced when a file of the tools changes.
+
+    Raises:
+        ConfigurationError: the configuration is invalid, or the address is in use.
+    """
     handle_startup_sigterm()
     _set_variables(options)
-    return _serve()
+    return _serve_with_reload(program) if reload else _serve(program)
 
 
-def demo(**options: str | None) -> int:
-    """Serve over HTTP with the sandbox in place of the tools' upstreams."""
-    handle_startup_sigterm()
-    _set_variables(options)
-    from app.sandbox import running_sandbox
+def _serve_with_reload(program: Program) -> int:
+    try:
+        from watchfiles import PythonFilter, run_process
+    except ModuleNotFoundError:
+        raise ConfigurationError("--reload: needs the package watchfiles: pip install 'toolchat[reload]'") from None
+    from toolchat.service.settings.base import read_settings
+    from toolchat.service.tool_modules.discovery import ToolsPathSettings, folders_of
 
-    with running_sandbox() as url:
-        os.environ["SANDBOX_URL"] = url
-        os.environ["SERVER_WORKERS"] = "1"  # the sandbox is a thread of this process
-        return _serve(f"sandbox on {url}: weather and translations are invented and marked as such\n")
+    sources = (*program.tools, *read_settings(ToolsPathSettings).sources)
+    folders = [folder for each in sources for folder in folders_of(each)] or [Path.cwd()]
+    command = shlex.join([sys.executable, *(each for each in sys.orig_argv[1:] if each != "--reload")])
+    run_process(*folders, target=command, target_type="command", watch_filter=PythonFilter())
+    return 0
 
 
 def _set_variables(options: Mapping[str, str | None]) -> None:
@@ -50,18 +63,14 @@ def _set_variables(options: Mapping[str, str | None]) -> None:
     os.environ.update({f"SERVER_{name.upper()}": value for name, value in options.items() if value is not None})
 
 
-def _serve(notice: str = "") -> int:
-    """Read the configuration, create the application and run the server.
-
-    Raises:
-        ConfigurationError: the configuration is invalid, or the address is in use.
-    """
+def _serve(program: Program) -> int:
     from toolchat.service.composition.configuration import read_configuration
     from toolchat.service.observability.multiprocess import metrics_directory
 
-    hint = ""
+    hint, sandbox = "", os.environ.get("SANDBOX_URL")
+    notice = f"sandbox on {sandbox}: the tools' answers are invented and marked as such\n" if sandbox else ""
     with metrics_directory() if _has_workers() else nullcontext():
-        configuration = read_configuration()
+        configuration = read_configuration(tools=program.tools)
         # These import the metrics, which must not happen before their directory exists.
         from toolchat.service.main import create_app
         from toolchat.service.observability.logs import configure_logging

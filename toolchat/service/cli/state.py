@@ -17,21 +17,21 @@ from pydantic_core import from_json
 
 from toolchat.errors import ConfigurationError, StoreUnavailable, ToolchatError
 from toolchat.service.cli.dialogue import ANSWERED, FAILED
+from toolchat.service.cli.program import Program
 from toolchat.service.cli.terminal import print_error, print_note, print_result, show_warnings
 from toolchat.service.composition.state import state_store
 from toolchat.service.settings.base import read_settings
 from toolchat.service.settings.env_file import check_env_file
 from toolchat.service.settings.service_settings import Settings
-from toolchat.state.base import StateStore, StoredRecord
+from toolchat.state.base import StateStore, StoredRecord, check_version
 from toolchat.state.sqlite import SqliteStateStore
-from toolchat.state.versions import check_version
 from toolchat.tool_calling.caller import Caller, current_caller
 
 _FORMAT: Final = 1
 _LOCK_SECONDS: Final = 5.0
 
 
-def export() -> int:
+def export(_: Program) -> int:
     """Write all records to standard output, except for quotas, which are counted anew.
 
     Raises:
@@ -51,7 +51,7 @@ def export() -> int:
     return _with_store(write)
 
 
-def import_() -> int:
+def import_(_: Program) -> int:
     """Store the records of standard input whose key has none yet.
 
     Raises:
@@ -93,7 +93,7 @@ async def _store_new(store: StateStore, record: StoredRecord) -> str:
     return "new"
 
 
-def stats() -> int:
+def stats(_: Program) -> int:
     """Print how many records of each kind are stored.
 
     Raises:
@@ -116,7 +116,7 @@ def stats() -> int:
     return _with_store(count)
 
 
-def vacuum() -> int:
+def vacuum(_: Program) -> int:
     """Give the unused space of the file back to the disk.
 
     Raises:

@@ -10,6 +10,7 @@ from toolchat.chat.manual_execution import run_tool_call
 from toolchat.errors import ConfigurationError, NotConfigured, NotFound, ToolchatError, ValidationFailed
 from toolchat.service.cli.dialogue import ANSWERED, FAILED
 from toolchat.service.cli.opened_service import OpenedService, opened_service
+from toolchat.service.cli.program import Program
 from toolchat.service.cli.terminal import print_error, print_note, print_result, status
 from toolchat.service.settings.typos import suggest
 from toolchat.tool_calling.argument_repair import repair_arguments
@@ -18,9 +19,9 @@ from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import ToolCallEvent, ToolCallFinished, ToolCallProgress
 
 
-def list_tools(*, demo: bool) -> int:
+def list_tools(program: Program) -> int:
     """Print every tool module with its tools, or the reason why it is not registered."""
-    with opened_service(demo=demo) as service:
+    with opened_service(program) as service:
         for entry in service.registry.entries.values():
             print_result(f"{entry.module.title} ({entry.module.path}): {entry.fault or 'registered'}")
             for kind, tools in (("function", entry.functions), ("method", entry.methods)):
@@ -29,15 +30,15 @@ def list_tools(*, demo: bool) -> int:
     return ANSWERED
 
 
-def run_tool(*, name: str, arguments: Sequence[str], tenant: str, json: bool, demo: bool) -> int:
+def run_tool(program: Program, *, name: str, arguments: Sequence[str], tenant: str, json: bool) -> int:
     """Run one tool and print its result; its progress goes to standard error.
 
     Args:
+        program: the application, with its tools.
         name: the tool's name.
         arguments: ``key=value``, ``key:=json``, or one JSON object.
         tenant: the tenant for which the tool runs.
         json: print the whole call as JSON instead.
-        demo: use the sandbox as the tools' upstreams.
 
     Returns:
         0, or 1 if the tool failed.
@@ -45,7 +46,7 @@ def run_tool(*, name: str, arguments: Sequence[str], tenant: str, json: bool, de
     Raises:
         ConfigurationError: the configuration or the arguments are invalid, or the tool does not exist.
     """
-    with opened_service(demo=demo, tenant=tenant) as service:
+    with opened_service(program, tenant=tenant) as service:
         tool = _find_tool(service, name)
         # A typed value is a text: the repair turns it into the number, list or object that the schema asks for.
         repaired = repair_arguments(_parse_arguments(arguments), tool.definition.input_schema)

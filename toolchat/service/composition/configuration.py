@@ -12,14 +12,12 @@ from toolchat.service.access.runtime import AccessConfiguration
 from toolchat.service.composition.models import PROVIDER_VARIABLES, ChosenModel, choose_chat_model, outbound_http
 from toolchat.service.composition.state import state_store
 from toolchat.service.composition.wiring import wired
-from toolchat.service.mcp_client.modules import McpServers, read_mcp_servers
+from toolchat.service.mcp_client.file import McpServers, read_mcp_servers
 from toolchat.service.observability.tracing_settings import TracingConfiguration, other_variables
 from toolchat.service.settings.base import read_settings
 from toolchat.service.settings.env_file import check_env_file, known_variables, unread_variables
-from toolchat.service.settings.service_settings import Settings
-from toolchat.service.settings.time_limits import inverted_time_limits
-from toolchat.service.settings.tuning import Tuning
-from toolchat.service.tool_modules.discovery import ConfiguredModule, ToolsPathSettings, discover
+from toolchat.service.settings.service_settings import Settings, Tuning, inverted_time_limits
+from toolchat.service.tool_modules.discovery import ConfiguredModule, ToolsPathSettings, discover, ignored_files
 from toolchat.state.locks import LOCK_SECONDS
 
 _DEFAULT = Tuning()
@@ -50,10 +48,11 @@ class Configuration:
             _log.warning("%s", warning)
 
 
-def read_configuration(*, serving: bool = True, tuning: Tuning = _DEFAULT) -> Configuration:
+def read_configuration(*, tools: Sequence[str] = (), serving: bool = True, tuning: Tuning = _DEFAULT) -> Configuration:
     """Read the settings of the service, of every tool module and of the chosen provider.
 
     Args:
+        tools: the application's own tools, in addition to those of ``TOOLS_PATH``.
         serving: whether clients will be answered; then the offline model must be chosen on purpose, unless this
             machine is the only client.
         tuning: values that are no variables.
@@ -77,7 +76,9 @@ def read_configuration(*, serving: bool = True, tuning: Tuning = _DEFAULT) -> Co
     chat_model = collect_faults(lambda: choose_chat_model(settings, tuning)) if settings else None
     if serving and chat_model and chat_model.is_last_resort and access and not access.is_local:
         faults.append(_NO_MODEL)
-    found = collect_faults(lambda: discover(paths=read_settings(ToolsPathSettings).path))
+    own = collect_faults(lambda: read_settings(ToolsPathSettings).sources) or ()
+    sources = tuple(dict.fromkeys((*own, *tools)))
+    found = collect_faults(lambda: discover(sources))
     modules = [collect_faults(partial(ConfiguredModule.read, module)) for module in found or ()]
     servers = collect_faults(lambda: read_mcp_servers(tuning)) or McpServers()
     store = collect_faults(lambda: state_store(settings)) if settings else None
@@ -89,7 +90,9 @@ def read_configuration(*, serving: bool = True, tuning: Tuning = _DEFAULT) -> Co
     all_modules = (*(each for each in modules if each), *map(ConfiguredModule, servers.modules))
     registered = [each.settings for each in all_modules if each.fault is None]
     warnings += inverted_time_limits(settings, registered, LOCK_SECONDS)
-    warnings += (*chat_model.warnings, *tracing.warnings)
+    warnings += (*chat_model.warnings, *tracing.warnings, *ignored_files(sources))
+    if not all_modules:
+        warnings.append("there are no tools: toolchat new-tool NAME writes one into the folder tools")
     configuration = Configuration(settings, access, chat_model, all_modules, tracing, tuning, tuple(warnings))
     # This container is discarded: building it reports wiring errors at start, in one line, instead of while serving.
     wired(settings, configuration.modules, outbound_http(settings, tuning), store)

@@ -12,8 +12,9 @@ from toolchat.chat.client import ChatClient
 from toolchat.chat.memory import ChatMemory, MemoryAdvisor, MemoryWindow
 from toolchat.instruments import set_observer
 from toolchat.models.base import ChatModel
-from toolchat.service.access.quotas import Limits, open_quotas
-from toolchat.service.access.settings import AccessSettings
+from toolchat.service.access.quotas import open_quotas
+from toolchat.service.access.runtime import AccessSettings
+from toolchat.service.access.usage import Limits
 from toolchat.service.api.advisors import SandboxNoticeAdvisor
 from toolchat.service.api.approvals import ApprovalStore, PausedTurnCodec
 from toolchat.service.api.call_limit import ConversationCallLimit

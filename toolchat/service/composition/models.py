@@ -19,8 +19,7 @@ from toolchat.models.fallbacks import FallbackChatModel
 from toolchat.models.resilience import ResilientChatModel, RetryPolicy
 from toolchat.service.settings.base import EnvironmentSettings, describe_faults, read_settings
 from toolchat.service.settings.providers import DashScopeSettings, ModelOptions, OpenAISettings
-from toolchat.service.settings.service_settings import Settings
-from toolchat.service.settings.tuning import Tuning
+from toolchat.service.settings.service_settings import Settings, Tuning
 from toolchat.tool_calling.exception_processor import ToolExecutionExceptionProcessor, check_processor
 from toolchat.tool_calling.limits import ToolCallLimits
 from toolchat.tool_calling.manager import ToolCallingManager

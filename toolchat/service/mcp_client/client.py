@@ -56,8 +56,6 @@ class Connection:
     """An open connection.
 
     Args:
-        server: the server's name, for traces.
-        client: the SDK's client, already initialized.
         on_change: is called when the server reports that its tools have changed.
         diagnostics: says why the connection has ended, if that is known.
     """
@@ -109,12 +107,7 @@ class Connection:
                 self._on_change()
 
     async def call(self, tool: str, arguments: Mapping[str, object], context: ToolContext) -> RemoteResult:
-        """Call a tool and return its result; cancelling this coroutine cancels the call at the server.
-
-        Raises:
-            ConnectionLost: the connection ended.
-            ToolExecutionError: the tool failed, the server rejected the call, or its response is invalid.
-        """
+        """Call a tool and return its result; cancelling this coroutine cancels the call at the server."""
         if tracing.observer is None:
             return await self._call(tool, arguments, context)
         attributes = mcp_attributes(_CALL, self.revision, tool) | {"toolchat.upstream": self._server}
@@ -159,7 +152,7 @@ async def connect(
     forwarded: Mapping[str, str] | None = None,
     mode: str = "auto",
 ) -> AsyncGenerator[Connection, None]:
-    """Open a connection in the newest revision that the server supports.
+    """Open a connection in the newest revision that the server supports; ``ServerUnavailable`` if it is lost.
 
     Args:
         server: the server's name, for the log.
@@ -168,10 +161,6 @@ async def connect(
         on_end: is called when no more messages can arrive, such as after the exit of the process.
         forwarded: headers of the current caller to send along.
         mode: the revision if it is already known; see :attr:`Connection.mode`.
-
-    Raises:
-        ServerUnavailable: the connection could not be opened, or was lost. An exception raised in the body of the
-            ``async with`` is replaced by this one, too.
     """
     diagnostics = Diagnostics()
     transport = open_transport(server, entry, forwarded=forwarded or {}, diagnostics=diagnostics, on_end=on_end)

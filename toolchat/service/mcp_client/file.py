@@ -1,13 +1,15 @@
-"""The ``MCP_SERVERS_FILE``: read and validated once at start, with one line for every fault."""
+"""The file of MCP servers, ``MCP_SERVERS_FILE``, and the tool modules made of it, one for each server."""
 
 import codecs
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
@@ -26,8 +28,10 @@ from pydantic import (
 from pydantic_core import from_json
 from pydantic_settings import SettingsConfigDict
 
-from toolchat.errors import ConfigurationError
-from toolchat.service.settings.base import EnvironmentSettings, describe_faults
+from toolchat.chat.tool_module import Components, ToolModule
+from toolchat.errors import ConfigurationError, UpstreamUnavailable
+from toolchat.service.settings.base import EnvironmentSettings, describe_faults, read_settings
+from toolchat.service.settings.service_settings import Tuning
 from toolchat.service.settings.typos import suggest
 
 MAX_FILE_BYTES = 1024 * 1024
@@ -203,9 +207,7 @@ def read_file(path: Path) -> tuple[dict[str, ServerEntry], frozenset[str]]:
     """Read the enabled servers, in the order of the file, and the names of the variables that it refers to.
 
     ``${VAR}`` and ``${VAR:-default}`` in its strings are replaced from the environment or ``.env``.
-
-    Raises:
-        ConfigurationError: the file is invalid; one line per fault, with the key but never the value: it may be secret.
+    The error of an invalid file has a line per fault, with the key but never the value: it may be secret.
     """
     environment = _Environment()
     try:
@@ -274,3 +276,63 @@ class McpServersSettings(EnvironmentSettings):
     file: Path | None = Field(
         None, description="JSON file with mcpServers, in the format of MCP hosts; without it no server is connected"
     )
+
+
+if TYPE_CHECKING:
+    from toolchat.service.mcp_client.server import RemoteServer
+
+_QUERY = "你的工具能做什么？What can your tools do?"
+
+
+@dataclass(frozen=True, slots=True)
+class McpServers:
+    """The configured servers as tool modules."""
+
+    modules: tuple[ToolModule, ...] = ()
+    variables: frozenset[str] = frozenset()
+    """The variables that the file refers to, so that the start does not warn of them as unknown."""
+
+
+def read_mcp_servers(tuning: Tuning) -> McpServers:
+    """Read the configured servers, without connecting to any and without importing the SDK.
+
+    Args:
+        tuning: how long the start waits for a server, and how often its tools are listed again.
+    """
+    settings = read_settings(McpServersSettings)
+    if settings.file is None:
+        return McpServers()
+    servers, variables = read_file(settings.file)
+    return McpServers(tuple(_module(name, entry, tuning) for name, entry in servers.items()), variables)
+
+
+def _module(name: str, entry: ServerEntry, tuning: Tuning) -> ToolModule:
+    server = _ServerModule(name, entry, tuning)
+    return ToolModule(
+        name=f"mcp-{name}",
+        title=f"MCP {name}",
+        path=f"/mcp/{name}",
+        default_query=_QUERY,
+        tool_source=server.open,
+        check=server.check,
+    )
+
+
+class _ServerModule:
+    """The resources of a server's tool module; the server itself exists only while the service runs."""
+
+    def __init__(self, name: str, entry: ServerEntry, tuning: Tuning) -> None:
+        self._name, self._entry, self._tuning = name, entry, tuning
+        self._server: RemoteServer | None = None
+
+    @asynccontextmanager
+    async def open(self, _: Components) -> AsyncGenerator[Sequence[object], None]:
+        from toolchat.service.mcp_client.server import RemoteServer  # imported late, because it imports the SDK
+
+        async with RemoteServer(self._name, self._entry, self._tuning).running() as self._server:
+            yield (self._server,)
+
+    async def check(self, _: Components) -> str:
+        if self._server is None:
+            raise UpstreamUnavailable(f"the server {self._name} is not running")
+        return await self._server.check()

@@ -38,12 +38,6 @@ def remote_tools(server: str, entry: ServerEntry, listed: Sequence[Tool], call: 
 
     The entry decides which tools are offered and which require approval. Annotations from the server can only make a
     tool stricter.
-
-    Args:
-        server: the server's name, for the log.
-        entry: the server's entry in the file.
-        listed: the listing.
-        call: executes a call.
     """
     _warn_of_unmatched_patterns(server, entry, [tool.name for tool in listed])
     usable: dict[str, ToolCallback] = {}

@@ -26,9 +26,6 @@ def read_result(result: "CallToolResult") -> RemoteResult:
 
     What is more than text goes on to the client as it came. The length is not limited here: the tool calling manager
     shortens every tool's result for the model.
-
-    Raises:
-        ToolExecutionError: the tool reports a failure; the message is the tool's own.
     """
     texts = [text for block in result.content for text in _block_texts(block)]
     if result.is_error:

@@ -36,9 +36,6 @@ def sanitize_schema(schema: Schema) -> dict[str, Any]:
 
     Descriptions in it are treated like those of tools. Regular expressions that need backtracking are dropped, so only
     the server checks them: a hostile one would block the event loop for ever.
-
-    Raises:
-        ToolDefinitionError: it is too long or too deep, or does not describe an object.
     """
     if not _is_within_limits(schema):
         limits = f"longer than {MAX_SCHEMA_BYTES} bytes or nested deeper than {MAX_SCHEMA_DEPTH} levels"
@@ -109,10 +106,6 @@ def expand_references(schema: Schema) -> dict[str, Any]:
 
     ``{"properties": {"kids": {"items": {"$ref": "#"}}}}``, a tree, is expanded once: the items of ``kids`` are objects
     with ``kids``, whose items are not checked any more. So a hostile schema cannot make a validation endless.
-
-    Raises:
-        LookupError: a reference has no target.
-        ToolDefinitionError: references lead in a circle, such as ``{"x": {"$ref": "#/$defs/x"}}`` in ``$defs``.
     """
     left = MAX_EXPANDED_SCHEMAS
 

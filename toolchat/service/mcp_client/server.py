@@ -14,7 +14,7 @@ from toolchat.service.mcp_client.file import ServerEntry
 from toolchat.service.mcp_client.foreign_tools import remote_tools, with_prefix
 from toolchat.service.mcp_client.results import RemoteResult
 from toolchat.service.observability.observer import record_mcp_server_state
-from toolchat.service.settings.tuning import Tuning
+from toolchat.service.settings.service_settings import Tuning
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
@@ -38,8 +38,6 @@ class RemoteServer:
     """Offers the tools of one MCP server; implements :class:`toolchat.service.api.dynamic_tools.DynamicTools`.
 
     Args:
-        name: the server's name in the file.
-        entry: its entry in the file.
         tuning: how long the start waits for the server, and how often its tools are listed again.
     """
 
@@ -69,7 +67,6 @@ class RemoteServer:
         return with_prefix(tool, self._name)
 
     async def wait_ready(self) -> None:
-        """See :meth:`DynamicTools.wait_ready`."""
         try:
             async with asyncio.timeout(self._tuning.tool_server_wait):
                 await self._attempted.wait()
@@ -77,11 +74,7 @@ class RemoteServer:
             _log.warning("the service starts without the MCP server %s", self._name)
 
     async def check(self) -> str:
-        """Describe in a few words what the server offers.
-
-        Raises:
-            UpstreamUnavailable: it is unavailable, or has not answered yet.
-        """
+        """Describe in a few words what the server offers."""
         if not self._attempted.is_set() or self.fault is not None:
             raise UpstreamUnavailable(self.fault or "it has not answered yet")
         return f"offers {len(self._tools)} tools"
@@ -97,7 +90,6 @@ class RemoteServer:
             await asyncio.wait({self._task})
 
     def stop(self) -> None:
-        """See :meth:`DynamicTools.stop`."""
         # Cancelled once only: a second cancellation would break through the SDK's shield around the end of a process.
         if not self._is_stopping and self._task is not None:
             self._is_stopping = True
@@ -121,11 +113,7 @@ class RemoteServer:
             backoff = min(2 * backoff, MAX_BACKOFF)
 
     async def _follow_connection(self) -> str:
-        """Open one connection and keep the list of tools up to date until it ends; returns why it has ended.
-
-        Raises:
-            ServerUnavailable: it could not be opened, or was lost.
-        """
+        """Open one connection and keep the list of tools up to date until it ends; returns why it has ended."""
         self._has_ended = False
         on_change = self._changed.set
         async with connect(self._name, self._entry, on_change=on_change, on_end=self._end_connection) as connection:

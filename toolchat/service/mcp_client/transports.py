@@ -72,9 +72,6 @@ async def open_transport(
         forwarded: headers of the current caller, sent in addition to those of the entry.
         diagnostics: is filled in while the connection lasts.
         on_end: is called when no more messages can arrive.
-
-    Raises:
-        OSError: the command cannot be started.
     """
     streams = _http_streams(entry, forwarded, diagnostics) if entry.url else _stdio_streams(server, entry)
     async with streams as (read, write):

@@ -55,13 +55,7 @@ class DirectHandler(logging.Handler):
     """
 
     def __init__(self, stream: TextIO, most: int = 5_000, *, thread: bool = True) -> None:
-        """Start the thread.
-
-        Args:
-            stream: the destination, which is not closed.
-            most: limit on queued lines.
-            thread: without a thread, a line is written at once, or lost if that would block.
-        """
+        """Start the thread; without one, a line is written at once, or lost if that would block."""
         super().__init__()
         self._descriptor, self.is_terminal = stream.fileno(), stream.isatty()
         self._most = most

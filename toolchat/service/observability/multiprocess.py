@@ -31,9 +31,6 @@ def metrics_directory() -> Generator[None, None, None]:
 
     The parent of the workers must enter the block before it imports ``prometheus_client``, because that reads the
     environment when it is imported. Workers may be forked or spawned.
-
-    Raises:
-        ConfigurationError: no directory for temporary files is writable.
     """
     parent = os.getpid()
     try:

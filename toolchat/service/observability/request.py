@@ -78,14 +78,7 @@ class Request:
         return line
 
     def end(self, route: str, outcome: str, state: Mapping[str, Any], now: float) -> None:
-        """Count the request, and its question if it asked one: its state then has ``form``, and maybe ``variant``.
-
-        Args:
-            route: the route's template.
-            outcome: ``ok``, the code of a problem, or ``client_gone``.
-            state: that of the request's scope.
-            now: when its answer ended.
-        """
+        """Count the request, and its question if it asked one: its state then has ``form``, and maybe ``variant``."""
         outcome = _outcomes.of(outcome)
         labelled(metrics.REQUESTS, route, outcome).inc()
         form = state.get("form")

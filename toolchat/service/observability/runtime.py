@@ -56,7 +56,6 @@ class MemoryWatch:
     The calls per second of a tool that leaks correlate with the growth per second, so the line has the correlation.
 
     Args:
-        resident: returns the memory in bytes.
         calls: the calls of each tool so far; it is updated by others.
     """
 

@@ -31,15 +31,7 @@ _QUERY = re.compile(r"\?[^\s)]+")
 
 @asynccontextmanager
 async def exporting(configuration: TracingConfiguration, flush_timeout: float) -> AsyncGenerator[Tracer, None]:
-    """Within the block, export the spans that the yielded tracer and tools start.
-
-    Args:
-        configuration: a configuration that is on.
-        flush_timeout: seconds that the last export may take.
-
-    Raises:
-        ConfigurationError: the SDK rejects a variable.
-    """
+    """Within the block, export the spans that the yielded tracer and tools start."""
     with _propagators(configuration.settings.propagators):
         losses = _Losses()
         processor = _processor(configuration, losses)
@@ -56,12 +48,7 @@ async def exporting(configuration: TracingConfiguration, flush_timeout: float) -
 
 
 async def try_export(configuration: TracingConfiguration, seconds: float) -> str:
-    """Send the collector an empty request; returns why that failed, or nothing.
-
-    Args:
-        configuration: a configuration that is on.
-        seconds: how long it may take.
-    """
+    """Send the collector an empty request; returns why that failed, or nothing."""
     with closing(_Losses()) as losses:
         exporter = _otlp_exporter(configuration, seconds)
         result = await asyncio.to_thread(exporter.export, ())
@@ -171,7 +158,6 @@ class _Provider(TracerProvider):
     """
 
     def get_tracer(self, instrumenting_module_name: str, *args: Any, **kwargs: Any) -> Tracer:
-        """See :meth:`TracerProvider.get_tracer`."""
         if instrumenting_module_name == "mcp-python-sdk":
             return NoOpTracer()
         return super().get_tracer(instrumenting_module_name, *args, **kwargs)

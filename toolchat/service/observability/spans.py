@@ -6,8 +6,7 @@ children. A request whose trace is not sampled has one span, which is not record
 
 from collections.abc import Coroutine, Generator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
-from contextvars import Context as Variables
-from contextvars import ContextVar
+from contextvars import Context as Variables, ContextVar
 from time import time_ns
 from types import TracebackType
 from typing import Any, Self
@@ -33,9 +32,15 @@ from toolchat.instruments import ModelCall, ToolRun, UpstreamRequest
 from toolchat.messages import Message, ToolCall
 from toolchat.models.base import ChatResponse, Prompt
 from toolchat.service.observability import semantic_conventions as conventions
-from toolchat.service.observability.message_content import short
 from toolchat.service.observability.observer import ServiceModelCall, ServiceObserver, outcome_of
-from toolchat.service.observability.semantic_conventions import AGENT, ERROR_TYPE, FIRST_CHUNK, STATUS, Attributes
+from toolchat.service.observability.semantic_conventions import (
+    AGENT,
+    ERROR_TYPE,
+    FIRST_CHUNK,
+    STATUS,
+    Attributes,
+    short,
+)
 from toolchat.tool_calling.events import ToolCallFinished
 
 _MIN_WAIT = 0.001
@@ -51,7 +56,6 @@ class TracingObserver(ServiceObserver):
     """Counts what the engine reports, and records it as spans.
 
     Args:
-        tracer: starts the spans.
         captures: spans contain questions, answers, arguments and results as well.
     """
 
@@ -266,16 +270,7 @@ class CurrentSpan:
     def end_request(
         self, scope: Mapping[str, Any], path: str, route: str, status: int, outcome: str, failure: ToolchatError | None
     ) -> None:
-        """End the span of an HTTP request. A response that breaks off has failed; a refusal is the client's fault.
-
-        Args:
-            scope: that of the request.
-            path: its path without ids.
-            route: the route's template.
-            status: the status of the response.
-            outcome: ``ok``, the code of a problem, or ``client_gone``.
-            failure: the error that it was answered with.
-        """
+        """End the span of an HTTP request. A response that breaks off has failed; a refusal is the client's fault."""
         request = conventions.request_attributes(scope, path)
         self.span.update_name(f"{scope['method']} {route}")
         self.span.set_attributes(request | conventions.response_attributes(route, status, outcome))

@@ -23,15 +23,7 @@ def current_ids() -> dict[str, str]:
 
 @asynccontextmanager
 async def traced(configuration: TracingConfiguration, shutdown_timeout: float) -> AsyncGenerator[None, None]:
-    """Trace requests within the block if traces are configured; export the remaining spans at its end.
-
-    Args:
-        configuration: the configuration of traces.
-        shutdown_timeout: seconds that shutdown may take; the export takes at most three of them.
-
-    Raises:
-        ConfigurationError: the SDK rejects a variable.
-    """
+    """Trace requests within the block if traces are configured; export the remaining spans at its end."""
     global observer
     if not configuration.is_on:
         yield

@@ -139,11 +139,7 @@ class TracingConfiguration:
 
     @classmethod
     def read(cls) -> "TracingConfiguration":
-        """Read it.
-
-        Raises:
-            ConfigurationError: a value is invalid, or the package that sends traces is not installed.
-        """
+        """Read it."""
         settings = read_settings(TracingSettings)
         if not cls(settings).is_on:
             return cls(settings)

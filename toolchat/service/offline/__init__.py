@@ -1,3 +1,1 @@
 """The offline chat model: a rule-based model without a key, which answers from the results of the offered tools."""
-
-from toolchat.service.offline.model import OfflineChatModel

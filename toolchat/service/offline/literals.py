@@ -10,7 +10,7 @@ from typing import Any
 
 from toolchat.service.gazetteer.gazetteer import zones_in_lower_case
 from toolchat.service.gazetteer.languages import languages
-from toolchat.service.gazetteer.qualifiers import places_in
+from toolchat.service.gazetteer.regions import places_in
 from toolchat.service.offline.text import Text
 from toolchat.service.offline.vocabulary import FUNCTION_WORDS, SYNONYMS, concepts_of
 

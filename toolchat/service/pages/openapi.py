@@ -42,7 +42,9 @@ def show_tools(document: dict[str, Any], folders: Sequence[Mapping[str, Any]]) -
     general = paths[_PATH]["post"]
     shown = {_place(tool): {"post": _operation(general, tool)} for tool in tools}
     document["paths"] = {
-        place: operations for path, item in paths.items() for place, operations in _in_place(path, item, shown).items()
+        place: operations
+        for path, item in paths.items()
+        for place, operations in (shown if path == _PATH else {path: item}).items()
     }
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     for tool in tools:
@@ -52,10 +54,6 @@ def show_tools(document: dict[str, Any], folders: Sequence[Mapping[str, Any]]) -
 def _place(tool: Mapping[str, Any]) -> str:
     """The path of the operation that runs a tool."""
     return f"/tools/{quote(tool['name'], safe='')}"
-
-
-def _in_place(path: str, item: Any, shown: Mapping[str, Any]) -> Mapping[str, Any]:
-    return shown if path == _PATH else {path: item}
 
 
 def _operation(general: Mapping[str, Any], tool: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,8 +20,7 @@ from toolchat.service.api.guard import MAX_URL_BYTES
 from toolchat.service.api.headers import SECURITY_HEADERS
 from toolchat.service.api.problems import PROBLEM_MEDIA_TYPE, problem
 from toolchat.service.observability.logs import log_event
-from toolchat.service.server.connection_limit import ConnectionLimit
-from toolchat.service.server.slow_clients import SlowClientWatch, limit_send_buffer
+from toolchat.service.server.client_limits import ConnectionLimit, SlowClientWatch, limit_send_buffer
 
 MAX_HEADER_BYTES = 64 * 1024
 _MAX_BYTES_DISCARDED = 16 * 1024 * 1024
@@ -66,11 +65,7 @@ class ProblemProtocol(HttpToolsProtocol):
     - If the response is complete before the request body, the rest is discarded, up to a limit of size and time.
 
     Args:
-        *args: arguments of uvicorn's protocol.
-        limit: decides which connections are refused.
-        watch: ends connections of slow clients.
         is_stopping: returns whether the server stops: each response is then the last one of its connection.
-        **kwargs: arguments of uvicorn's protocol.
     """
 
     # With uvicorn's, these are more than 30 attributes, and each connection would have a dictionary of its own, 1.2 KB.
@@ -305,7 +300,7 @@ def _without_mapping(address: _Address) -> _Address:
     return (address[0].removeprefix("::ffff:"), address[1]) if address else None
 
 
-_log = logging.getLogger("app.request")
+_log = logging.getLogger("toolchat.request")
 _URL_ENDED = "Expected HTTP/"
 """Start of the parser's error for a URL that contains a space."""
 _SECURITY_LINES = "".join(f"{name.decode()}: {value.decode()}\r\n" for name, value in SECURITY_HEADERS)

@@ -1,4 +1,4 @@
-"""Serving over HTTP: the listening socket, signals, draining, memory, and uvicorn's settings."""
+"""Serving over HTTP: the listening socket, signals, draining, memory, uvicorn's settings, and reports to systemd."""
 
 import ctypes
 import errno
@@ -23,10 +23,8 @@ from toolchat.errors import ConfigurationError
 from toolchat.service.access.runtime import Access, generated_key_notice
 from toolchat.service.api.service import Admission, ServiceState
 from toolchat.service.observability.logs import configure_logging, write_text
-from toolchat.service.server.connection_limit import ConnectionLimit, check_open_files
+from toolchat.service.server.client_limits import ConnectionLimit, SlowClientWatch, check_open_files
 from toolchat.service.server.http_protocol import ProblemProtocol
-from toolchat.service.server.slow_clients import SlowClientWatch
-from toolchat.service.server.systemd import systemd_notifier
 from toolchat.service.settings.service_settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -61,18 +59,7 @@ def server_config(app: object, settings: Settings) -> uvicorn.Config:
 
 
 def serve(app: FastAPI, settings: Settings, *, provider: str, notice: str = "", hint: str = "") -> int:
-    """Serve until a signal stops the server; return the exit code.
-
-    Args:
-        app: the application.
-        settings: those of the service.
-        provider: the chat model's provider, which the banner names.
-        notice: lines to print before the address of the service.
-        hint: a line to print below it.
-
-    Raises:
-        ConfigurationError: the address cannot be listened on, or the system allows too few open files.
-    """
+    """Serve until a signal stops the server; return the exit code."""
     check_open_files()
     notify = systemd_notifier()
     on_stop = partial(notify, "STOPPING=1")
@@ -257,3 +244,22 @@ def trim_heap(generation: int) -> None:
     malloc_trim = None if sys.platform == "win32" else getattr(ctypes.CDLL(None), "malloc_trim", None)
     if malloc_trim is not None:
         malloc_trim(0)
+
+
+def systemd_notifier() -> Callable[[str], None]:
+    """Return a function that sends a state such as ``READY=1``; it does nothing without systemd.
+
+    The variable is removed: gunicorn would otherwise report that it is ready before a worker serves.
+    """
+    address = os.environ.pop("NOTIFY_SOCKET", "")
+
+    def notify(state: str) -> None:
+        if not address:
+            return
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+                sender.sendto(state.encode(), "\0" + address[1:] if address.startswith("@") else address)
+        except OSError as error:
+            _log.warning("systemd could not be notified", extra={"state": state, "reason": str(error)})
+
+    return notify

@@ -96,7 +96,6 @@ class Supervisor(Arbiter):  # type: ignore[misc]
     Args:
         listener: the socket of the first worker; the others listen on the same address.
         settings: the number of workers and their time limits.
-        serve: serves in a worker.
         announce: called once all workers are started and the first one serves.
         on_stop: called before the workers are stopped.
     """

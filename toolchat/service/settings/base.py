@@ -9,7 +9,6 @@ from pydantic import BaseModel, BeforeValidator, ValidationError, model_validato
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from toolchat.errors import ConfigurationError
-from toolchat.tool_calling.setting_types import BaseUrl, Secret, Url, strip_text
 
 
 def _split_at_commas(value: Any) -> Any:
@@ -39,12 +38,7 @@ _SettingsT = TypeVar("_SettingsT", bound=EnvironmentSettings)
 
 @cache
 def environment_class(declared: type[BaseModel], prefix: str) -> type[EnvironmentSettings]:
-    """Return a subclass of a plain model whose fields are read from the environment.
-
-    Args:
-        declared: the model, which knows nothing of the environment.
-        prefix: the beginning of every variable.
-    """
+    """Return a subclass of a plain model whose fields are read from variables with a prefix."""
     described = {"__module__": declared.__module__, "__doc__": declared.__doc__}
     config = SettingsConfigDict(env_prefix=prefix)
     return type(declared.__name__, (declared, EnvironmentSettings), {"model_config": config, **described})
@@ -57,11 +51,7 @@ def environment_name(settings: type[BaseModel], field: str) -> str:
 
 
 def read_settings(settings: type[_SettingsT]) -> _SettingsT:
-    """Read a settings class from the environment and ``.env``.
-
-    Raises:
-        ConfigurationError: a value is invalid; one line for each variable, which never shows the value.
-    """
+    """Read a settings class from the environment and ``.env``; errors name no value."""
     try:
         return settings()
     except ValidationError as error:

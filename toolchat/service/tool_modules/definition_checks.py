@@ -35,7 +35,12 @@ def _file_of(declared: DeclaredTool) -> str:
     except TypeError:
         file = declared.folder
     is_inside = file.is_relative_to(declared.folder) and file.suffix
-    return shown_path(file if is_inside else declared.folder / "__init__.py")
+    return shown_path(file if is_inside else source_file(declared.folder))
+
+
+def source_file(folder: Path) -> Path:
+    """The file in which a tool module is declared: the module itself, or the ``__init__.py`` of its folder."""
+    return folder if folder.suffix == ".py" else folder / "__init__.py"
 
 
 def shown_path(file: Path) -> str:

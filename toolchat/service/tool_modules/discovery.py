@@ -1,11 +1,11 @@
-"""Tool discovery: finds the built-in tool modules and those of ``TOOLS_PATH``, imports, configures and checks them."""
+"""Tool discovery: finds the tool modules of an application and of ``TOOLS_PATH``, and imports and checks them."""
 
 import inspect
 import os
 import pkgutil
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
@@ -21,7 +21,12 @@ from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.tool_module import ToolModule, ToolSettings
 from toolchat.errors import ConfigurationError
 from toolchat.service.settings.base import EnvironmentSettings, environment_class, environment_name, read_settings
-from toolchat.service.tool_modules.definition_checks import definition_faults, duplicate_names, shown_path
+from toolchat.service.tool_modules.definition_checks import (
+    definition_faults,
+    duplicate_names,
+    shown_path,
+    source_file,
+)
 from toolchat.tool_calling.function_callback import marked_methods
 
 
@@ -30,13 +35,20 @@ def _split_at_colons(value: Any) -> Any:
 
 
 class ToolsPathSettings(EnvironmentSettings):
-    """Tools beside the built-in ones."""
+    """The user's own tools."""
 
     model_config = SettingsConfigDict(env_prefix="TOOLS_")
 
-    path: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split_at_colons)] = Field(
-        (), description="Folders whose packages are loaded as tools beside the built-in ones, separated by :"
+    path: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_split_at_colons)] = Field(
+        None,
+        description="Folders, or names of installed packages, whose packages and files are loaded as tools, separated "
+        "by :; by default the folder tools, if there is one",
     )
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The folders and packages."""
+        return self.path or (("tools",) if Path("tools").is_dir() else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,47 +91,96 @@ class ConfiguredModule:
         return environment_name(environment_class(self.module.settings, self.module.env_prefix), field)
 
 
-def discover(package: str = "app.tools", paths: Sequence[Path] = ()) -> tuple[ToolModule, ...]:
-    """Find every tool module of a package and of further folders, these last, sorted by the paths of their routes.
+def discover(sources: Sequence[str]) -> tuple[ToolModule, ...]:
+    """Find the tool modules of folders and installed packages, source by source, sorted by the paths of their routes.
+
+    A module is a package, or a file that mentions ``ToolModule``. Names that begin with ``_`` are shared code: the
+    modules of a folder can import them by name.
 
     Raises:
-        ConfigurationError: a package cannot be imported or has no ``module``, or two modules or tools have one name;
-            one line for each, with the file.
+        ConfigurationError: a source does not exist, a module cannot be imported or has no ``module``, or two modules or
+            tools have one name; one line for each, with the file.
     """
-    faults = [f"TOOLS_PATH: there is no folder {each}" for each in paths if not each.is_dir()]
-    # A folder of packages may be one itself.
-    packages = [each for each in paths if (each / "__init__.py").is_file() and not list(each.glob("*/__init__.py"))]
-    faults += [f"TOOLS_PATH: {shown_path(each)} is a package; name the folder that it is in" for each in packages]
+    faults: list[str] = []
     found: dict[str, ToolModule] = {}
-    own = set()
-    for parent, folder in _folders(package, paths):
+    for source in sources:
         try:
-            if taken := found.get(folder.name):
-                raise ConfigurationError(f"{shown_path(folder)}: {shown_path(taken.folder)} has this name already")
-            found[folder.name] = _load(parent, folder)
-            own |= {folder.name} if parent != package else set()
+            package, files = _files_of(source)
         except ConfigurationError as error:
             faults.append(str(error))
-    # A stable order: it is the order of the tools for the model, and of the routes in the documentation.
-    modules = sorted(found.values(), key=lambda module: (module.name in own, module.path))
-    faults += duplicate_names(tool for module in modules for tool in module.declared())
+            continue
+        of_source = []
+        for file in files:
+            try:
+                if taken := found.get(file.stem):
+                    raise ConfigurationError(f"{shown_path(file)}: {shown_path(taken.folder)} has this name already")
+                if file.is_dir() or _mentions_tool_module(file):
+                    of_source.append(_load(package, file))
+            except ConfigurationError as error:
+                faults.append(str(error))
+        # A stable order: it is the order of the tools for the model, and of the routes in the documentation.
+        found |= {each.name: each for each in sorted(of_source, key=lambda module: module.path)}
+    faults += duplicate_names(tool for module in found.values() for tool in module.declared())
     if faults:
         raise ConfigurationError("\n".join(faults))
-    return tuple(modules)
+    return tuple(found.values())
 
 
-def _folders(package: str, paths: Sequence[Path]) -> Iterator[tuple[str, Path]]:
-    """The packages of a package and of folders, each with the package that it is part of."""
-    roots = [(package, Path(root)) for root in import_module(package).__path__]
-    for parent, root in (*roots, *(("", path) for path in paths)):
-        yield from ((parent, root / info.name) for info in pkgutil.iter_modules([str(root)]) if info.ispkg)
+def ignored_files(sources: Sequence[str]) -> list[str]:
+    """One line for each file beside the modules that is neither a module nor named as shared code or a test."""
+    files = [file for source in sources for file in _files_of(source)[1] if file.is_file()]
+    return [
+        f"{shown_path(file)}: is not loaded, since it has no ToolModule; begin the name of shared code with _"
+        for file in files
+        if not _mentions_tool_module(file)
+    ]
+
+
+def _files_of(source: str) -> tuple[str, list[Path]]:
+    """The package of a source, empty for a folder, and the folders and files in it that may be modules.
+
+    Raises:
+        ConfigurationError: there is no such folder or package.
+    """
+    package, roots = "" if Path(source).is_dir() else source, folders_of(source)
+    if not package and str(roots[0]) not in sys.path:
+        sys.path.append(str(roots[0]))  # at the end: the folder's shared code must not hide an installed package
+    entries = [(root, each) for root in roots for each in pkgutil.iter_modules([str(root)])]
+    names = [(root, each) for root, each in entries if not each.name.startswith(("_", "test_", "conftest"))]
+    return package, [root / (each.name if each.ispkg else f"{each.name}.py") for root, each in names]
+
+
+def folders_of(source: str) -> list[Path]:
+    """The folder of a source, or those of an installed package.
+
+    Raises:
+        ConfigurationError: there is no such folder or package.
+    """
+    folder = Path(source).absolute()
+    if folder.is_dir():
+        # A folder of packages may be one itself.
+        if (folder / "__init__.py").is_file() and not list(folder.glob("*/__init__.py")):
+            raise ConfigurationError(f"TOOLS_PATH: {shown_path(folder)} is a package; name the folder that it is in")
+        return [folder]
+    try:
+        spec = find_spec(source) if all(map(str.isidentifier, source.split("."))) else None
+    except ModuleNotFoundError:  # of a parent
+        spec = None
+    if spec is None or spec.submodule_search_locations is None:
+        raise ConfigurationError(f"TOOLS_PATH: there is neither a folder nor an installed package {source}")
+    return [Path(each) for each in spec.submodule_search_locations]
+
+
+def _mentions_tool_module(file: Path) -> bool:
+    """Whether a file may be a tool module; a script beside the modules must not be run to find that out."""
+    return b"ToolModule" in file.read_bytes()
 
 
 def _load(parent: str, folder: Path) -> ToolModule:
-    if not folder.name.isidentifier():
-        raise ConfigurationError(f"{shown_path(folder)}: the folder's name must be a Python identifier")
+    if not folder.stem.isidentifier():
+        raise ConfigurationError(f"{shown_path(folder)}: the name must be a Python identifier")
     package, routes = import_package(folder, parent)
-    module, file = getattr(package, "module", None), shown_path(folder / "__init__.py")
+    module, file = getattr(package, "module", None), shown_path(source_file(folder))
     if not isinstance(module, ToolModule):
         raise ConfigurationError(f"{file}: there is no 'module = ToolModule(...)'")
     for name in ("functions", "methods", "advisors", "provides"):
@@ -127,7 +188,7 @@ def _load(parent: str, folder: Path) -> ToolModule:
             raise ConfigurationError(f"{file}: {name} must be a tuple: write (one,) for a single one")
     if routes is not None:
         module = replace(module, router=_router(routes, folder))
-    return module.in_folder(folder.name, folder)
+    return module.in_folder(folder.stem, folder)
 
 
 def _router(routes: object, folder: Path) -> object:
@@ -138,7 +199,7 @@ def _router(routes: object, folder: Path) -> object:
 
 
 def _tool_faults(module: ToolModule) -> list[str]:
-    file = shown_path(module.folder / "__init__.py")
+    file = shown_path(source_file(module.folder))
     methods: Sequence[object] = module.methods
     return [
         *(f"{file}: {_describe(each)} has no method that @tool marks" for each in methods if not _has_tools(each)),
@@ -155,7 +216,7 @@ def _describe(part: object) -> str:
 
 
 def _advisor_faults(module: ToolModule) -> list[str]:
-    file = shown_path(module.folder / "__init__.py")
+    file = shown_path(source_file(module.folder))
     faults: list[str] = []
     advisors: Sequence[object] = module.advisors
     for each in advisors:
@@ -179,25 +240,25 @@ def import_package(folder: Path, parent: str = "") -> tuple[ModuleType, ModuleTy
         ConfigurationError: an import failed; one line with file and line.
     """
     try:
-        package = import_module(f"{parent}.{folder.name}") if parent else _import_folder(folder)
+        package = import_module(f"{parent}.{folder.stem}") if parent else _import_folder(folder)
         return package, import_module(f"{package.__name__}.routes") if (folder / "routes.py").is_file() else None
     except (Exception, SystemExit) as error:
         raise ConfigurationError(_import_fault(error, folder)) from error
 
 
 def _import_folder(folder: Path) -> ModuleType:
-    """Import a package from its folder; ``sys.path`` stays as it is.
+    """Import a package or a file under its own name, by which it can import its modules (``from air import client``).
 
-    It gets the folder's name, by which it can import its own modules as well (``from air.client import ...``). If there
-    is another module of that name, such as ``redis``, the package gets a name from its path and hides nothing.
+    If there is another module of that name, such as ``redis``, it gets a name from its path and hides nothing.
     """
-    file = folder.absolute() / "__init__.py"
-    known = find_spec(folder.name)
+    file = source_file(folder)
+    known = find_spec(folder.stem)
     is_free = known is None or known.origin == str(file)
-    name = folder.name if is_free else f"toolchat_tools_{crc32(str(file).encode()):08x}_{folder.name}"
+    name = folder.stem if is_free else f"toolchat_tools_{crc32(str(file).encode()):08x}_{folder.stem}"
     if name in sys.modules:
         return sys.modules[name]
-    spec = spec_from_file_location(name, file, submodule_search_locations=[str(file.parent)])
+    places = [str(file.parent)] if folder.is_dir() else None
+    spec = spec_from_file_location(name, file, submodule_search_locations=places)
     if spec is None or spec.loader is None:
         raise ImportError("this is no package")
     module = sys.modules[name] = module_from_spec(spec)
@@ -217,6 +278,6 @@ def _import_fault(error: BaseException, folder: Path) -> str:
         places.append((Path(error.filename), error.lineno))
         message = error.msg
     inside = [(file, line) for file, line in places if file.is_relative_to(folder)]
-    file, line = inside[-1] if inside else (folder / "__init__.py", None)
+    file, line = inside[-1] if inside else (source_file(folder), None)
     fault = f"{type(error).__name__}: {(message.splitlines() or [''])[0][:200]}".rstrip(": ")
     return f"{shown_path(file)}: cannot be imported: {fault}" + (f" (line {line})" if line else "")

@@ -10,14 +10,14 @@ from toolchat.chat.tool_module import ToolModule
 from toolchat.errors import ConfigurationError
 from toolchat.service.api.dynamic_tools import DynamicTools
 from toolchat.service.api.tool_registry import Entry, ToolRegistry
-from toolchat.service.tool_modules.definition_checks import shown_path
+from toolchat.service.tool_modules.definition_checks import shown_path, source_file
 from toolchat.service.tool_modules.discovery import ConfiguredModule
 from toolchat.tool_calling.callback import ToolCallback, ToolSet
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, to_callbacks
 from toolchat.tool_calling.results import ToolCallResultConverter
 
-_log = logging.getLogger("app.tools")
+_log = logging.getLogger("toolchat.tools")
 _RESERVED = frozenset({"ask"})
 """The tools that the service itself offers to MCP hosts."""
 
@@ -92,5 +92,5 @@ async def _opened(container: AsyncContainer, module: ToolModule, stack: AsyncExi
         return await stack.enter_async_context(module.tool_source(container))
     except Exception as error:
         _log.error("tools cannot be opened", extra={"folder": module.name}, exc_info=error)
-        file, which = shown_path(module.folder / "__init__.py"), "offered" if module.offered else "tool_source"
-        raise ConfigurationError(f"{file}: {which}: {type(error).__name__}; the log has more") from error
+        file = shown_path(source_file(module.folder))
+        raise ConfigurationError(f"{file}: tool_source: {type(error).__name__}; the log has more") from error

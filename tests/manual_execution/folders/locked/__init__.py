@@ -5,7 +5,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from toolchat import ToolModule, ToolSettings
-from toolchat.tool_calling.function_callback import tool
+from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.setting_types import Secret
 
 __all__ = ["module"]

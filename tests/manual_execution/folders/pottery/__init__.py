@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field
 
 from toolchat import ToolModule
 from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
+from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.errors import ToolExecutionError
-from toolchat.tool_calling.function_callback import tool
 
 __all__ = ["YARD", "module"]
 

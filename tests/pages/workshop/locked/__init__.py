@@ -5,7 +5,7 @@ from typing import ClassVar
 from pydantic import Field, SecretStr
 
 from toolchat import ToolModule, ToolSettings
-from toolchat.tool_calling.function_callback import tool
+from toolchat.tool_calling.definition import tool
 
 
 class LockedSettings(ToolSettings):

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from toolchat import ToolModule
 from toolchat.tool_calling.context import ToolContext
-from toolchat.tool_calling.function_callback import tool
+from toolchat.tool_calling.definition import tool
 
 PRINTED: list[str] = []
 """What was printed, so that a test sees that it happened once."""

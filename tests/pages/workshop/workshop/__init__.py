@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field
 
 from toolchat import ToolModule
+from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.errors import ToolExecutionError
-from toolchat.tool_calling.function_callback import tool
 
 
 class Guest(BaseModel):

@@ -13,7 +13,8 @@ from toolchat.models.base import ChatOptions, ChatResponse
 from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.service import Service
 from toolchat.tool_calling.context import ToolContext
-from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.definition import tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 __all__ = ["module"]
 
@@ -28,7 +29,7 @@ class Signed(BaseAdvisor):
     """Signs every answer whose question has a context value that says so."""
 
     order = 150
-    record_name = "app.tools.light.Signed"  # where a tool folder was in 0.1.0
+    record_name = "light.Signed"  # independent of the module
 
     def applies(self, request: ChatRequest) -> bool:
         return bool(request.context.get("signed"))

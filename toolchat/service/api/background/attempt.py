@@ -31,11 +31,7 @@ class Attempt:
     """One try of a question, under its lock.
 
     Args:
-        app: answers the request.
-        records: stores the log.
         rights: see ``BackgroundRunner``.
-        question: the question as it is stored.
-        lock: its lock.
     """
 
     def __init__(
@@ -59,10 +55,6 @@ class Attempt:
 
         Returns:
             The question to be stored; not finished if it is to be tried again.
-
-        Raises:
-            LockLost: another process has taken it over.
-            StoreUnavailable: the store cannot be reached.
         """
         question = self._question
         earlier = await self._records.journal(question)

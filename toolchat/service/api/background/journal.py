@@ -33,7 +33,6 @@ class JournalAdvisor(Advisor):
     run twice.
 
     Args:
-        turn: the id of the turn.
         earlier: the entries of earlier tries, in order.
         begin: called once, when nothing is waited for any more: the turn has its session.
         record: stores an entry, with the earlier ones, and waits for that unless ``waits`` is false; raises
@@ -58,7 +57,6 @@ class JournalAdvisor(Advisor):
         self._repeatable: set[str] = set()
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
-        """See :meth:`Advisor.advise`."""
         if not self._has_begun:
             self._has_begun = True
             await self._begin()
@@ -76,7 +74,6 @@ class JournalAdvisor(Advisor):
         return response
 
     async def around_tool_call(self, call: ToolCall, context: ToolContext, proceed: ProceedToolCall) -> ToolResult:
-        """See :meth:`Advisor.around_tool_call`."""
         key = self._key(call)
         if (stored := self._results.get(key)) is not None:
             return _replayed(*stored)

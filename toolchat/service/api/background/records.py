@@ -11,9 +11,8 @@ from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
 
 from toolchat.service.access.principals import Principal, RequestCaller
-from toolchat.state.base import Lock, StateStore, decoding
+from toolchat.state.base import RECORD_VERSION, Lock, RecordVersion, StateStore, decoding
 from toolchat.state.locks import Hold, Locks
-from toolchat.state.versions import RECORD_VERSION, RecordVersion
 
 MAX_AGE = 3600
 """Seconds in which a question is answered, counted from its acceptance; then it has failed."""
@@ -164,10 +163,7 @@ class BackgroundRecords:
         """The events of a question, as they come, to its end: each with its try and its number.
 
         If a process dies, the next one begins anew: the events of its try follow, from number 0.
-
-        Args:
-            question: the question.
-            after: the try and the number of the last event that is not wanted.
+        ``after`` is the try and the number of the last event that is not wanted.
         """
         attempt, last = max(after[0], 1), after[1] if after[0] else -1
         piece = number = 0

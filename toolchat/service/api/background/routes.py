@@ -14,8 +14,7 @@ from toolchat.service.api.background.runner import BackgroundRunner
 from toolchat.service.api.dependencies import reject_prefetch, require_same_site
 from toolchat.service.api.parameters import refuse_parameters
 from toolchat.service.api.problems import problem, problems
-from toolchat.service.api.responses import EVENTS
-from toolchat.service.api.responses.event_stream import EventStream
+from toolchat.service.api.responses.event_stream import EVENTS, EventStream
 from toolchat.service.api.responses.formats import JsonDocument, negotiate
 from toolchat.service.api.service import ServiceState, service_state
 
@@ -32,19 +31,7 @@ _Identifier = Annotated[str, Path(description="The id of the question")]
 
 
 async def accept(request: Request, path: str, body: Mapping[str, Any], **more: Any) -> BackgroundQuestion:
-    """Accept a question, which is answered by a ``POST`` of a body to a path.
-
-    Args:
-        request: the request.
-        path: the path.
-        body: the JSON body.
-        **more: further fields of the question, such as ``identifier``.
-
-    Raises:
-        CrossSite: a page of another site sent the request.
-        Overloaded: too many questions are unfinished.
-        StoreUnavailable: it may not have been stored.
-    """
+    """Accept a question, which is answered by a ``POST`` of a body to a path."""
     reject_prefetch(request)
     caller = current_request_caller()
     given = tuple((name, request.headers[name]) for name in _FORWARDED if name in request.headers)
@@ -71,14 +58,7 @@ def accepted(request: Request, question: BackgroundQuestion) -> Response:
 def stream(
     request: Request, question: BackgroundQuestion, after: tuple[int, int] = (0, -1), *, is_plain: bool = False
 ) -> Response:
-    """The events of a question.
-
-    Args:
-        request: the request that reads them.
-        question: the question.
-        after: the try and the number of the last event that is not wanted.
-        is_plain: whether the events are sent as they are, in a protocol with numbers of its own.
-    """
+    """The events of a question; plain ones are sent as they are, in a protocol with numbers of its own."""
     events = _StoredEvents(service_state(request), background(request).records, question, after, is_plain)
     if not is_plain:
         events.headers["Location"] = _location(request, question)
@@ -86,12 +66,7 @@ def stream(
 
 
 async def resume(request: Request, identifier: str = "") -> Response | None:
-    """The events behind ``Last-Event-ID``; ``None`` if that is not an event of a background question.
-
-    Args:
-        request: the request.
-        identifier: the question whose event it must be; any one if it is empty.
-    """
+    """The events behind ``Last-Event-ID``; ``None`` if that is not an event of a background question."""
     match = _EVENT_ID.fullmatch(request.headers.get("last-event-id", ""))
     if match is None or identifier not in ("", match[1]):
         return None
@@ -156,7 +131,6 @@ class _StoredEvents(EventStream):
         self._records, self._question, self._after, self._is_plain = records, question, after, is_plain
 
     async def produce(self) -> bytes:
-        """See :meth:`EventStream.produce`."""
         begun, identifier = max(self._after[0], 1), self._question.identifier
         async for attempt, number, (name, data) in self._records.events(self._question, self._after):
             if self._is_plain:
@@ -171,7 +145,6 @@ class _StoredEvents(EventStream):
         return b""
 
     def on_error(self, error: ToolchatError) -> bytes:
-        """See :meth:`EventStream.on_error`."""
         return _encoded("error", to_json(problem(error, self._question.identifier)).decode())
 
 

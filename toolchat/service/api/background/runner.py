@@ -45,7 +45,6 @@ class BackgroundRunner:
 
     Args:
         app: answers a request as if its client were still connected.
-        store: the state store.
         rights: the current rights of the principal that asked; ``None`` if they were withdrawn.
     """
 
@@ -79,16 +78,7 @@ class BackgroundRunner:
             await self.aclose()
 
     async def accept(self, question: BackgroundQuestion, *, runs: bool = True) -> None:
-        """Store a question, and begin to answer it; once this returns, the question survives a crash.
-
-        Args:
-            question: the question.
-            runs: whether this process answers it, and leaves it to no other.
-
-        Raises:
-            Overloaded: too many questions of this client, or in all, are unfinished.
-            StoreUnavailable: the question may not have been stored.
-        """
+        """Store a question, and begin to answer it; once this returns, the question survives a crash."""
         clients = [each.client for each in chain(self._unfinished.values(), self._elsewhere.values())]
         of_client = clients.count(question.client)
         if len(clients) >= _MAX_UNFINISHED or of_client >= _MAX_OF_A_CLIENT:
@@ -161,11 +151,7 @@ class BackgroundRunner:
         self._alive_until = began + _SURELY_ALIVE_SECONDS
 
     async def _register(self, instead_of: str = "") -> None:
-        """Store the list, and this process among all that have one; ``instead_of`` one that died, with its questions.
-
-        Raises:
-            StoreUnavailable: the store cannot be reached, or other processes do the same.
-        """
+        """Store the list, and this process among all that have one; ``instead_of`` one that died."""
         try:
             async with self._locks.hold(_PROCESSES) as lock:
                 names = _names(lock.value)
@@ -198,11 +184,11 @@ class BackgroundRunner:
             raise
 
     async def _listed(self, process: str) -> dict[str, _Origin]:
-        """The unfinished questions of a process; lists of earlier builds have the clients only."""
+        """The unfinished questions of a process."""
         value = await self._store.get(_list(process))
         with decoding("a list of background questions cannot be read"):
             found = from_json(value) if value else {}
-            return {each: _Origin(*of) if isinstance(of, list) else _Origin(of) for each, of in found.items()}
+            return {each: _Origin(*origin) for each, origin in found.items()}
 
     def _start(self, identifier: str) -> None:
         # In an empty context: nothing of the request that has accepted the question belongs to its answer.

@@ -23,8 +23,8 @@ from toolchat.service.api.dependencies import session_of
 from toolchat.service.api.service import ServiceState
 from toolchat.service.observability import tracing
 from toolchat.service.observability.logs import hashed
-from toolchat.service.observability.message_content import LINK_FRAGMENT
 from toolchat.service.observability.metrics import OTHER
+from toolchat.service.observability.semantic_conventions import LINK_FRAGMENT
 from toolchat.tool_calling.context import CONVERSATION_ID
 
 BACKGROUND = "background"
@@ -40,8 +40,6 @@ class ActiveRequest:
     """A question while it is being answered.
 
     Args:
-        request: the HTTP request.
-        service: the running service.
         prompt: the question, its tools and its advisors.
         taken: the paused turn that the prompt resumes, if any.
     """
@@ -81,12 +79,7 @@ class ActiveRequest:
         return self._consent.pending
 
     def complete(self) -> Coroutine[Any, Any, ChatResponse]:
-        """The complete answer.
-
-        Raises:
-            DeadlineExceeded: it took longer than ``REQUEST_TIMEOUT``.
-            ToolchatError: as ``CallSpec.response``.
-        """
+        """The complete answer."""
         return self._traced(self.prompt.call().response())
 
     def stream(self, emit: Emit) -> Coroutine[Any, Any, ChatResponse]:

@@ -16,16 +16,7 @@ from toolchat.service.api.service import ServiceState, service_state
 
 
 def answer(request: Request, query: str, tools: Sequence[object] = ()) -> Coroutine[Any, Any, Response]:
-    """Answer a question without a session.
-
-    Args:
-        request: the HTTP request.
-        query: the question.
-        tools: the tools to offer, as ``PromptSpec.tools`` takes them.
-
-    Raises:
-        ToolchatError: as :func:`answer_prompt`.
-    """
+    """Answer a question without a session."""
     service = service_state(request)
     return start_answer(request, service, service.chat.prompt(query).tools(*tools))
 
@@ -40,10 +31,6 @@ def answer_prompt(
         prompt: the question, its tools and its advisors.
         only: the format of a route that has a single one.
         taken: the paused turn that the prompt resumes, if any.
-
-    Raises:
-        CrossSite: a page of another site sent the request, or a browser prefetches it.
-        ToolchatError: the question could not be answered; in a stream that has started, the error is its last piece.
     """
     return start_answer(request, service_state(request), prompt, only, taken)
 

@@ -19,7 +19,7 @@ from toolchat.errors import CLIENT_GONE, ToolchatError
 from toolchat.models.base import ChatResponse, TextDelta
 from toolchat.service.api.problems import as_toolchat_error, problem, record_failure
 from toolchat.service.api.responses.active_request import ActiveRequest
-from toolchat.service.api.responses.formats import AnswerFormat
+from toolchat.service.api.responses.formats import AnswerFormat, JsonDocument, PlainText
 from toolchat.tool_calling.events import (
     ToolCallFinished,
     ToolCallProgress,
@@ -51,7 +51,6 @@ class StreamFormat(AnswerFormat):
     """Creates the writer of one answer; writers remember what they have written."""
 
     async def respond(self, active: ActiveRequest) -> Response:
-        """See :meth:`AnswerFormat.respond`."""
         return StreamedAnswer(active, self)
 
     def headers(self, active: ActiveRequest, response: ChatResponse | None = None) -> dict[str, str]:
@@ -108,11 +107,9 @@ class EventWriter(StreamWriter):
         self._id = b"id: %b\n" % active.request_id.encode()
 
     def keep_alive(self) -> bytes:
-        """See :meth:`StreamWriter.keep_alive`."""
         return self._with_id(super().keep_alive())
 
     def event(self, event: ChatEvent) -> bytes:
-        """See :meth:`StreamWriter.event`."""
         if isinstance(event, TextDelta):
             self.text_frame = _TEXT_FRAME
             return self._write("delta", {"text": event.text})
@@ -125,7 +122,6 @@ class EventWriter(StreamWriter):
         return self._write(event.name, event.data) if isinstance(event, Notice) else b""
 
     def done(self, response: ChatResponse) -> bytes:
-        """See :meth:`StreamWriter.done`."""
         usage = self._write("usage", response.usage.to_dict())
         return usage + self._write("done", self.active.document(response))
 
@@ -167,7 +163,6 @@ class EventStream(Response):
     silent stream open: proxies close connections that are silent for 60 s.
 
     Args:
-        media_type: the media type with its parameters.
         keep_alive: the longest silence in seconds.
     """
 
@@ -256,20 +251,16 @@ class StreamedAnswer(EventStream):
             await super().__call__(scope, receive, send)
 
     async def produce(self) -> bytes:
-        """See :meth:`EventStream.produce`."""
         response = await self._form.finish(self._active, await self._active.stream(self._emit))
         return self._writer.done(response)
 
     def on_error(self, error: ToolchatError) -> bytes:
-        """See :meth:`EventStream.on_error`."""
         return self._writer.on_error(error)
 
     def keep_alive(self) -> bytes:
-        """See :meth:`EventStream.keep_alive`."""
         return self._writer.keep_alive()
 
     def answer_headers(self) -> Mapping[str, str]:
-        """See :meth:`EventStream.answer_headers`."""
         return self._form.headers(self._active)
 
     def _emit(self, event: ChatEvent) -> Coroutine[Any, Any, None]:
@@ -279,3 +270,9 @@ class StreamedAnswer(EventStream):
             return self.write(frame[0] + to_json(event.text) + frame[1])
         piece = self._writer.event(event)
         return self.write(piece) if piece else discard_event(event)
+
+
+EVENTS = ServerSentEvents()
+
+ANSWER_FORMATS: tuple[AnswerFormat, ...] = (PlainText(), JsonDocument(), EVENTS)
+"""The response formats, in the order in which ``*/*`` prefers them."""

@@ -49,7 +49,6 @@ class BufferedFormat(AnswerFormat):
     """A format that is sent when the answer is complete."""
 
     async def respond(self, active: ActiveRequest) -> Response:
-        """See :meth:`AnswerFormat.respond`."""
         async with active.service.admission.slot() as active.reservation:
             response = await self.finish(active, await active.complete())
         headers = self.headers(active, response)
@@ -68,7 +67,6 @@ class PlainText(BufferedFormat):
     documentation: ClassVar = {"schema": {"type": "string"}, "example": "北京现在是 17:30。"}
 
     def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:  # noqa: ARG002
-        """See :meth:`BufferedFormat.render`."""
         return response.message.text.encode()
 
 
@@ -79,7 +77,6 @@ class JsonDocument(BufferedFormat):
     documentation: ClassVar = {"schema": {"$ref": "#/components/schemas/ChatAnswer"}}
 
     def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:
-        """See :meth:`BufferedFormat.render`."""
         return to_json(active.document(response), inf_nan_mode="strings")
 
 
@@ -89,9 +86,6 @@ def accepted_format(request: Request, only: AnswerFormat | None = None) -> Answe
     Args:
         request: the HTTP request; its application lists the formats in the order in which ``*/*`` prefers them.
         only: the format of a route that has a single one.
-
-    Raises:
-        NotAcceptable: ``Accept`` excludes every format.
     """
     if only is not None and not only.negotiated:
         return only
@@ -102,11 +96,7 @@ def accepted_format(request: Request, only: AnswerFormat | None = None) -> Answe
 
 @lru_cache(maxsize=256)
 def negotiate(accept: str, forms: tuple[AnswerFormat, ...]) -> AnswerFormat:
-    """Choose by quality, then by how exactly a range names the format, then by the order of the header.
-
-    Raises:
-        NotAcceptable: the header excludes every format.
-    """
+    """Choose by quality, then by how exactly a range names the format, then by the order of the header."""
     if not accept.strip():
         return forms[0]
     # Bounded, since the header is the client's and every range is compared with every format.

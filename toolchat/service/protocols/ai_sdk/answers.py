@@ -27,7 +27,6 @@ class PartWriter(StreamWriter):
 
     Args:
         resumed: ids of the calls that a resumed answer continues with; the page has their inputs already.
-        active: the active request.
     """
 
     def __init__(self, resumed: frozenset[str], active: ActiveRequest) -> None:
@@ -41,7 +40,6 @@ class PartWriter(StreamWriter):
         self._part_number = 0
 
     def event(self, event: ChatEvent) -> bytes:
-        """See :meth:`StreamWriter.event`."""
         if isinstance(event, TextDelta):
             return self._delta("text", event.text)
         if isinstance(event, Progress):
@@ -53,14 +51,12 @@ class PartWriter(StreamWriter):
         return self._on_notice(event) if isinstance(event, Notice) else b""
 
     def done(self, response: ChatResponse) -> bytes:
-        """See :meth:`StreamWriter.done`."""
         pieces = [self._approval(self.active.pending) if self.active.pending else self._remaining_text(response)]
         pieces += [self._start(), self._finish_step()]
         pieces += [_part({"type": "finish", "finishReason": _REASONS.get(response.finish_reason, "stop")}), _DONE]
         return b"".join(pieces)
 
     def on_error(self, error: ToolchatError) -> bytes:
-        """See :meth:`StreamWriter.on_error`."""
         return self._close_part() + _part({"type": "error", "errorText": error.detail}) + _DONE
 
     def _on_call_started(self, event: ToolCallStarted) -> bytes:

@@ -77,11 +77,7 @@ class ChatRequest(_Wire):
 
 
 def read_request(body: bytes) -> ChatRequest:
-    """Parse the body of a request.
-
-    Raises:
-        InvalidRequest: it is not valid JSON, or a field is invalid; the detail names the first one.
-    """
+    """Parse the body of a request."""
     try:
         return ChatRequest.model_validate_json(body)
     except ValidationError as error:
@@ -97,13 +93,6 @@ def conversation(sent: Sequence[UIMessage], instructions: str = "") -> tuple[Mes
     ``system`` messages are appended to the service's own instructions. Each step of an answer becomes an assistant
     message with its calls, and a message with their results. Calls without a result are dropped, as are parts that only
     pages display. A note replaces files of earlier messages: pages send the whole conversation with every request.
-
-    Args:
-        sent: the messages of the request.
-        instructions: the service's system prompt.
-
-    Raises:
-        InvalidRequest: the last message is the user's and contains a file, or no message has text.
     """
     if sent[-1].role == "user":
         _require_text(sent[-1], len(sent) - 1)
@@ -196,9 +185,6 @@ def decisions(message: UIMessage) -> tuple[str, Mapping[str, Approval]] | None:
 
     Returns:
         The id of the pending answer, and the decisions by call id; ``None`` without any decision.
-
-    Raises:
-        InvalidRequest: a call is still undecided, or the decisions belong to several answers.
     """
     parts = message.parts if message.role == "assistant" else ()
     decided = {

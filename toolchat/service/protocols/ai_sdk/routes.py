@@ -8,12 +8,13 @@ from toolchat.chat.client import PromptSpec
 from toolchat.service.api.body_limits import body_of
 from toolchat.service.api.dependencies import refuse_cross_site
 from toolchat.service.api.fast_router import QuestionRoute
+from toolchat.service.api.guard import ProtocolAdapter
 from toolchat.service.api.parameters import require_json
 from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.responses.event_stream import EVENT_SCHEMA
 from toolchat.service.api.service import ServiceState, service_state
 from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header, conversation_prompt
-from toolchat.service.protocols.ai_sdk.answers import MessageStream
+from toolchat.service.protocols.ai_sdk.answers import MessageStream, error_response
 from toolchat.service.protocols.ai_sdk.requests import ChatRequest, conversation, decisions, read_request
 
 _EXAMPLE = {
@@ -97,3 +98,9 @@ def _prompt(service: ServiceState, sent: ChatRequest, conversation_id: str) -> P
     messages = conversation(sent.messages, service.chat.system_text)
     tools, advisors = service.tools.for_conversation(None)
     return conversation_prompt(service, messages, conversation_id, tools=tools, advisors=advisors)
+
+
+MAX_BODY_BYTES = 8 * 1024 * 1024
+"""A page sends the whole conversation with every request, including tool results."""
+
+AI_SDK = ProtocolAdapter("/ai-sdk/", add_routes, error_response, MAX_BODY_BYTES)

@@ -2,8 +2,3 @@
 
 The official SDK speaks the protocol. It is imported by the first request to ``/mcp``, because it takes 30 MiB.
 """
-
-from toolchat.service.api.guard import ProtocolAdapter
-from toolchat.service.protocols.mcp_server.routes import METADATA, add_mcp
-
-MCP = ProtocolAdapter("/mcp", add_mcp, resource_metadata=METADATA)

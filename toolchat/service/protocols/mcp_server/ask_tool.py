@@ -65,11 +65,6 @@ async def prepare_question(ctx: Context, params: CallToolRequestParams, context:
 
     Returns:
         The call, or the result that asks the host again because a decision is missing.
-
-    Raises:
-        MCPError: the host's state was not issued for this call, or was used before.
-        ToolArgumentsError: the arguments are invalid.
-        ToolchatError: a tool does not exist, the session id is invalid, or the store cannot be reached.
     """
     service = ctx.lifespan_context
     prompt = _prompt(service, params.arguments or {}, context)

@@ -50,11 +50,7 @@ class Call:
 
 
 async def run_call(ctx: Context, origin: Origin, call: Call) -> Result:
-    """Run a call within the limit of concurrent requests; report its progress if the client requests that.
-
-    Raises:
-        ToolchatError: the limit is reached, or the call could not run.
-    """
+    """Run a call within the limit of concurrent requests; report its progress if the client requests that."""
     active = ActiveRequest(origin.request, ctx.lifespan_context, call.prompt, call.taken)
     reports = "progress_token" in (ctx.meta or {})
     form = "text/event-stream" if reports else "application/json"

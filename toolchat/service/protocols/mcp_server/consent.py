@@ -38,11 +38,6 @@ async def require_consent(
 
     Returns:
         The idempotent request under which the call runs, so that consent counts once; or the result that asks the host.
-
-    Raises:
-        ToolExecutionError: the user rejected the call.
-        MCPError: the state was not issued for this call.
-        StoreUnavailable: the store cannot be reached.
     """
     digest, state, decided = call_digest(owner, params), params.request_state, decisions(params, 1)
     if state is None or decided is None:
@@ -77,12 +72,7 @@ def can_ask(ctx: Context) -> bool:
 
 
 def check_can_ask(ctx: Context, name: str) -> None:
-    """Explain how to consent to a call if the client cannot ask.
-
-    Raises:
-        MCPError: the client has no elicitation.
-        ToolExecutionError: its protocol version has none without a session.
-    """
+    """Explain how to consent to a call if the client cannot ask."""
     if can_ask(ctx):
         return
     how = f"{name} requires the user's consent: give it by POST /tools/{name} with an Idempotency-Key"

@@ -9,6 +9,7 @@ from toolchat.errors import NotFound
 from toolchat.service.access.runtime import Access
 from toolchat.service.api.dependencies import refuse_cross_site
 from toolchat.service.api.fast_router import Ask, QuestionRoute
+from toolchat.service.api.guard import ProtocolAdapter
 from toolchat.service.api.problems import PROBLEM_MEDIA_TYPE, problems
 from toolchat.service.api.responses.event_stream import EVENT_SCHEMA
 
@@ -91,3 +92,6 @@ def _import_transport() -> Ask:
     from toolchat.service.protocols.mcp_server.transport import answer
 
     return answer
+
+
+MCP = ProtocolAdapter("/mcp", add_mcp, resource_metadata=METADATA)

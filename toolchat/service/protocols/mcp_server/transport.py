@@ -40,12 +40,7 @@ _T = TypeVar("_T")
 
 
 async def answer(request: Request) -> Response:
-    """Answer one JSON-RPC message.
-
-    Raises:
-        ToolchatError: the request was rejected, or the service failed. The exception handlers answer with a problem
-            document, or with a JSON-RPC error once the request is valid.
-    """
+    """Answer one JSON-RPC message."""
     message: JSONRPCRequest | JSONRPCNotification | None = None
     try:
         message = _read(request.headers, await body_of(request))
@@ -178,11 +173,9 @@ class _Exchange(EventStream):
             await self.notify("notifications/progress", known)
 
     def answer_headers(self) -> Mapping[str, str]:
-        """See :meth:`EventStream.answer_headers`."""
         return {"Cache-Control": "no-store", "X-Accel-Buffering": "no", **self._state.pop(ANSWER_HEADERS, dict)()}
 
     def on_error(self, error: ToolchatError) -> bytes:
-        """See :meth:`EventStream.on_error`."""
         return _event(_failure(self.request_id, error, self._state["request_id"]))
 
 

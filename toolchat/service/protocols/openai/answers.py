@@ -70,7 +70,6 @@ class _ChatFormat(OpenAIFormat):
     """What both formats of chat completions share: the turn is saved if the client does not see all of it."""
 
     async def finish(self, active: ActiveRequest, response: ChatResponse) -> ChatResponse:
-        """See :meth:`AnswerFormat.finish`."""
         names = self.context.client_tools
         return await save_turn(active.service.store, response, names) if names else response
 
@@ -81,7 +80,6 @@ class Completion(_ChatFormat, BufferedFormat):
     media_type = "application/json"
 
     def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:
-        """See :meth:`BufferedFormat.render`."""
         context = self.context
         calls = _client_calls(response, context.client_tools)
         choice = {
@@ -118,7 +116,6 @@ class ChunkWriter(StreamWriter):
         self._tail = b',"usage":null}\n\n' if context.include_usage else b"}\n\n"
 
     def event(self, event: ChatEvent) -> bytes:
-        """See :meth:`StreamWriter.event`."""
         if isinstance(event, TextDelta):
             return self._text(event.text)
         if isinstance(event, Progress):
@@ -128,7 +125,6 @@ class ChunkWriter(StreamWriter):
         return self._chunk({}, more=b',"event":%b' % to_json(status)) if status else b""
 
     def done(self, response: ChatResponse) -> bytes:
-        """See :meth:`StreamWriter.done`."""
         calls = _client_calls(response, self._context.client_tools)
         pieces = [self._remaining_text(response)]
         if calls:

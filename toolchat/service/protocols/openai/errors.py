@@ -8,7 +8,7 @@ from fastapi import Response
 from pydantic_core import to_json
 
 from toolchat.errors import InvalidRequest, NotFound, QuotaExceeded, ToolchatError
-from toolchat.service.access.quotas import QuotaUsage
+from toolchat.service.access.usage import QuotaUsage
 from toolchat.service.api.problems import error_headers
 
 _KINDS = {"minute": "requests", "day": "tokens"}

@@ -42,9 +42,6 @@ def conversation(sent: Iterable[tuple[int, Message]], instructions: str, names: 
         sent: the messages, each with its index in the request; a result does not know the name of its tool.
         instructions: the instructions of the service and of the request.
         names: the names of fields in error messages.
-
-    Raises:
-        BadRequest: tool calls and results do not match.
     """
     texts, messages = [instructions], list[Message]()
     unanswered: dict[str, str] = {}
@@ -87,15 +84,7 @@ def turn_starts(messages: Sequence[Message]) -> list[int]:
 
 
 def check_question(sent: Sequence[Sent], messages: str) -> None:
-    """Check the question: the newest message, if it is the user's.
-
-    Args:
-        sent: the messages of the request.
-        messages: the name of their field.
-
-    Raises:
-        BadRequest: the question is blank, contains a NUL character, or has content other than text.
-    """
+    """Check the question: the newest message, if it is the user's."""
     index = len(sent) - 1
     while index > 0 and sent[index].role in SYSTEM_ROLES:
         index -= 1

@@ -52,10 +52,6 @@ def model_prompt(
         messages: the conversation.
         conversation_id: the id of a remembered conversation; empty if the service does not remember it.
         allowed: the names of the service's tools that the client allows; ``None``: all.
-
-    Raises:
-        ModelNotFound: there is no such model, or its tool module is unavailable; the detail says why.
-        BadRequest: ``tool_choice`` names no tool, or the client's tools are invalid.
     """
     functions, tool_choice = sent.functions_of_client(), sent.chosen_tool()
     own = client_tools(functions) if functions else ()
@@ -75,11 +71,7 @@ def model_prompt(
 
 
 def _offered(tools: ToolRegistry, model: str) -> tuple[ToolSet, Sequence[Advisor]]:
-    """The tools of a model, and the advisors that belong to them.
-
-    Raises:
-        ModelNotFound: there is no such model, or its tool module is unavailable; the detail says why.
-    """
+    """The tools of a model, and the advisors that belong to them."""
     if model == ALL_TOOLS:
         return tools.for_conversation(None)
     if model == NO_TOOLS:

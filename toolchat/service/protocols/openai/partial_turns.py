@@ -58,14 +58,8 @@ async def save_turn(
 ) -> ChatResponse:
     """Save the turn of an answer that calls the client's tools, unless the client will send all of it back.
 
-    Args:
-        store: the state store.
-        response: the answer.
-        client_tools: the names of the client's tools.
-        identifier: 24 hexadecimal digits to save the turn under, whether or not the client will send all of it.
-
-    Returns:
-        The answer; if its turn was saved, the calls of the client's tools have new ids.
+    With an identifier, 24 hexadecimal digits, it is saved in any case. In the returned answer the calls of the client's
+    tools then have new ids.
     """
     if not any(call.name in client_tools for call in response.message.tool_calls):
         return response

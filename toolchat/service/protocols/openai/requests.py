@@ -115,12 +115,10 @@ class ChatCompletionRequest(ModelRequest):
     audio: Refused = None
 
     def functions_of_client(self) -> list[ToolDescription]:
-        """See :meth:`ModelRequest.functions_of_client`."""
         functions = [each.function for each in self.tools or ()]
         return [(each.name, each.description, each.parameters) for each in functions]
 
     def chosen_tool(self) -> str | None:
-        """See :meth:`ModelRequest.chosen_tool`."""
         choice = self.tool_choice
         return choice.function.name if isinstance(choice, NamedChoice) else choice
 
@@ -130,11 +128,7 @@ class ChatCompletionRequest(ModelRequest):
         return super().options() | ({"max_tokens": limit} if limit else {})
 
     def conversation(self, instructions: str) -> tuple[Message, ...]:
-        """The conversation below the service's instructions.
-
-        Raises:
-            BadRequest: the question is blank or has content other than text, or tool calls and results do not match.
-        """
+        """The conversation below the service's instructions."""
         check_question(self.messages, "messages")
         sent = [(index, _message(each, text_of(each.content))) for index, each in enumerate(self.messages)]
         return conversation(sent, instructions, _NAMES)

@@ -6,6 +6,7 @@ from toolchat.errors import NotFound
 from toolchat.service.access.hosts import header
 from toolchat.service.api.body_limits import body_of
 from toolchat.service.api.dependencies import reject_prefetch
+from toolchat.service.api.guard import ProtocolAdapter
 from toolchat.service.api.parameters import require_json
 from toolchat.service.api.responses.active_request import IN_CHAT_PAGE
 from toolchat.service.api.responses.answers import answer_prompt
@@ -13,6 +14,7 @@ from toolchat.service.api.service import Service, service_state
 from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header
 from toolchat.service.protocols.openai.answers import OPEN_WEBUI, Chunks, Completion, ResponseContext
 from toolchat.service.protocols.openai.documentation import add_question, documents_router, json_response
+from toolchat.service.protocols.openai.errors import error_response
 from toolchat.service.protocols.openai.models import model_documents, model_not_found, model_prompt
 from toolchat.service.protocols.openai.partial_turns import restore_turns
 from toolchat.service.protocols.openai.requests import ChatCompletionRequest
@@ -111,3 +113,9 @@ def add_routes(added: APIRouter) -> None:
             added.add_api_route(path, unsupported, methods=["GET", "POST", "DELETE"], include_in_schema=False)
     path, summary = "/v1/chat/completions", "Chat completions, in OpenAI's format"
     add_question(added, path, chat_completions, summary, _REQUEST, SESSION_HEADER, _PROGRESS_HEADER)
+
+
+MAX_BODY_BYTES = 8 * 1024 * 1024
+"""Clients send the whole conversation with every request, its images and their tools included."""
+
+OPENAI = ProtocolAdapter("/v1/", add_routes, error_response, MAX_BODY_BYTES)

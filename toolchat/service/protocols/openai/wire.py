@@ -13,7 +13,7 @@ from pydantic_core import from_json, to_json
 
 from toolchat.errors import InvalidRequest
 from toolchat.models.base import ChatOptions
-from toolchat.service.observability.message_content import LINK_FRAGMENT, without_tokens
+from toolchat.service.observability.semantic_conventions import LINK_FRAGMENT, without_tokens
 from toolchat.service.protocols.openai.errors import BadRequest
 from toolchat.service.settings.base import describe_faults
 from toolchat.tool_calling.callback import ClientToolCallback
@@ -106,12 +106,7 @@ _OPTIONS = {field.name for field in fields(ChatOptions)} - {"model", "tool_choic
 
 
 def read_request(kind: type[_T], body: bytes) -> _T:
-    """Parse the body of a request.
-
-    Raises:
-        InvalidRequest: it is not valid JSON.
-        BadRequest: a field is invalid; ``param`` names the first one in OpenAI's notation.
-    """
+    """Parse the body of a request."""
     try:
         return kind.model_validate_json(without_link_tokens(body))
     except ValidationError as error:
@@ -134,9 +129,6 @@ def client_tools(sent: Sequence[ToolDescription]) -> tuple[ClientToolCallback, .
     """Create the callbacks for the client's tools; equal definitions give the same objects.
 
     Clients send their tools with every request, and the models cache the serialized form of a tool by its identity.
-
-    Raises:
-        BadRequest: a name occurs twice, or the definitions are too long.
     """
     names = [name for name, _, _ in sent]
     if repeated := next((name for name in names if names.count(name) > 1), None):

@@ -1,7 +1,7 @@
 """A tool with the name of the service's own tool."""
 
 from toolchat import ToolModule
-from toolchat.tool_calling.function_callback import tool
+from toolchat.tool_calling.definition import tool
 
 
 @tool

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from toolchat import ToolAnswer, ToolModule
 from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
+from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.errors import ToolExecutionError
-from toolchat.tool_calling.function_callback import tool
 
 
 @dataclass(frozen=True, slots=True)

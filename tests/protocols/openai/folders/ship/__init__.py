@@ -2,7 +2,7 @@
 
 from toolchat import ToolModule
 from toolchat.tool_calling.context import ToolContext
-from toolchat.tool_calling.function_callback import tool
+from toolchat.tool_calling.definition import tool
 
 
 @tool(requires_approval=True)

@@ -200,7 +200,6 @@ class ResponsesRequest(ModelRequest):
     top_logprobs: Refused = None
 
     def functions_of_client(self) -> list[ToolDescription]:
-        """See :meth:`ModelRequest.functions_of_client`."""
         return [(each.name or "", each.description, each.parameters) for each in self.tools or () if each.name]
 
     @property
@@ -209,11 +208,9 @@ class ResponsesRequest(ModelRequest):
         return next((each for each in self.tools or () if each.type == "mcp"), None)
 
     def chosen_tool(self) -> str | None:
-        """See :meth:`ModelRequest.chosen_tool`."""
         return self.tool_choice.name if isinstance(self.tool_choice, NamedFunction) else self.tool_choice
 
     def options(self) -> dict[str, Any]:
-        """See :meth:`ModelRequest.options`."""
         sent = super().options() | {"max_tokens": self.max_output_tokens}
         if self.reasoning:
             sent["reasoning_effort"] = self.reasoning.effort
@@ -233,17 +230,7 @@ def _response_format(sent: TextFormat) -> dict[str, Any] | None:
 def conversation_of_items(
     earlier: Sequence[Item], items: Sequence[Item], service_text: str, instructions: str
 ) -> tuple[Message, ...]:
-    """The conversation of earlier responses and of a request.
-
-    Args:
-        earlier: the items of earlier responses.
-        items: the items of the request.
-        service_text: the service's instructions.
-        instructions: those of the request.
-
-    Raises:
-        BadRequest: the question is blank or not text, calls and results do not match, or there is no message.
-    """
+    """The conversation of earlier responses and of a request."""
     end = len(items)
     while end and items[end - 1].type in _PASSED_OVER:
         end -= 1
@@ -295,9 +282,6 @@ def decisions(items: Sequence[Item]) -> tuple[str, Mapping[str, Approval]] | Non
 
     Returns:
         The id of the pending answer, and the decisions by call id; ``None`` without any decision.
-
-    Raises:
-        BadRequest: the decisions belong to several answers.
     """
     decided: dict[str, Approval] = {}
     pending: set[str] = set()

@@ -32,7 +32,6 @@ class ResponseStore:
     """The responses of the current principal in the state store. Every operation raises ``StoreUnavailable``.
 
     Args:
-        store: the state store.
         ttl: seconds for which a response is stored.
     """
 
@@ -48,11 +47,7 @@ class ResponseStore:
             await self._store.put(_key(identifier), without_link_tokens(record), ttl=self._ttl)
 
     async def find(self, identifier: str) -> dict[str, Any]:
-        """The record of a response: ``response``, ``input`` and ``previous``.
-
-        Raises:
-            NotFound: the id does not exist, was deleted, or has expired.
-        """
+        """The record of a response: ``response``, ``input`` and ``previous``."""
         value = await self._store.get(_key(identifier))
         if value is None:
             raise NotFound(f"no response is stored under the id {identifier[:64]!r}")
@@ -66,11 +61,7 @@ class ResponseStore:
         await self._store.delete(_key(identifier))
 
     async def complete(self, sent: ResponsesRequest) -> tuple[list[Item], list[Item], str]:
-        """The items of earlier responses, those of the request, and the id of the response that it continues.
-
-        Raises:
-            BadRequest: the request refers to a response or an item that is not stored.
-        """
+        """The items of earlier responses, those of the request, and the id of the response that it continues."""
         if not sent.previous_response_id and not [each for each in sent.input if each.type != "message"]:
             return [], sent.input, ""
         items = await self._resolved(sent.input)

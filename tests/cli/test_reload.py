@@ -1,0 +1,65 @@
+"""``serve --reload``: a changed tool is served without a restart by hand, and a broken one is named."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import httpx
+
+from tests.command_line import environment
+from tests.waiting import PATIENCE
+
+TOOL = """from toolchat import ToolModule
+
+
+async def greeting() -> str:
+    return "{word}"
+
+
+module = ToolModule(functions=(greeting,))
+"""
+
+
+@contextmanager
+def reloading(folder: Path) -> Iterator[IO[str]]:
+    """Serve a project's tools, on a new port after each change; gives the log."""
+    command = [sys.executable, "-c", "import sys; from toolchat.service.cli import run; sys.exit(run())"]
+    with subprocess.Popen(
+        [*command, "serve", "--reload", "--port", "0"], cwd=folder, env=environment({"TOOLS_PATH": "tools"}),
+        stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+    ) as process:  # fmt: skip
+        assert process.stderr is not None
+        try:
+            yield process.stderr
+        finally:
+            process.terminate()
+            process.communicate(timeout=PATIENCE)
+
+
+def logged(log: IO[str], pattern: str) -> str:
+    return next(found[1] for line in log if (found := re.search(pattern, line)))
+
+
+def greeted(log: IO[str]) -> str:
+    url = logged(log, r"toolchat on (http://[\w.:]+)")
+    return str(httpx.post(f"{url}/tools/greeting", json={}, timeout=PATIENCE, trust_env=False).json()["result"])
+
+
+def test_a_change_is_served_and_a_mistake_is_named_until_it_is_mended(tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    file = tmp_path / "tools" / "greetings.py"
+    file.write_text(TOOL.format(word="hello"), encoding="utf-8")
+    with reloading(tmp_path) as log:
+        assert greeted(log) == "hello"
+        file.write_text(TOOL.format(word="good morning"), encoding="utf-8")
+        assert greeted(log) == "good morning"
+        file.write_text("from toolchat import ToolModule\ndef greeting(:", encoding="utf-8")
+        assert logged(log, r"(tools/greetings.py.*)") == (
+            "tools/greetings.py: cannot be imported: SyntaxError: invalid syntax (line 2)"
+        )
+        file.write_text(TOOL.format(word="good evening"), encoding="utf-8")
+        assert greeted(log) == "good evening"

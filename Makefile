@@ -44,7 +44,7 @@ PACKAGES := wire_clients/npm/node_modules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run demo test test-pages test-fast test-slowest test-newest test-clients nightly lint lock wheel bench bench-quick bench-guard bench-lock site-lock lab lab-fast lab-long lab-sabotage clients-lock env-example alerts answers pictures architecture reference site audit hooks clean
+.PHONY: help run demo test test-pages test-fast test-newest test-clients nightly lint lock wheel bench bench-quick bench-guard bench-lock site-lock lab lab-fast lab-long lab-sabotage clients-lock env-example alerts answers pictures architecture reference site audit hooks clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -69,9 +69,6 @@ test-pages: $(VENV)/.dev ## Run the tests that look at the pages in a browser
 
 test-fast: $(VENV)/.dev ## Run the tests that need no browser, no other process and no second, in under a minute
 	$(SUITE) -m "not slow"
-
-test-slowest: $(VENV)/.dev ## Run every test and name the twenty slowest, with their share of the time
-	$(SUITE) -p tests.slowest
 
 test-newest: $(UV) ## Run every test with the newest versions that pyproject.toml allows, in an environment of their own
 	$(PY) -m venv --clear $(NEWEST)

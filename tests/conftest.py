@@ -23,7 +23,7 @@ settings.register_profile("default", max_examples=50, deadline=None)
 settings.register_profile("nightly", max_examples=20_000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
-pytest_plugins = ["tests.browser", "tests.grouping", "tests.measuring", "tests.skips"]
+pytest_plugins = ["tests.browser", "tests.grouping", "tests.skips"]
 
 
 # Without bytecode files each worker compiles every test again, which takes a seventh of the suite's time.

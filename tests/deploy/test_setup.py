@@ -42,7 +42,7 @@ esac
 
 
 def _make(*arguments: str, folder: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
-    own = ("MAKE", "MFLAGS", "COVERAGE")  # of the make that runs the tests
+    own = ("MAKE", "MFLAGS", "COVERAGE", "PYTHON")  # of the make that runs the tests
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     return subprocess.run(
         [require("make"), *arguments],

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import sqlite3
 import time
+import weakref
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -225,6 +226,8 @@ class SqliteStateStore(StateStore):
                 self._reader = open_reader(self.path)
                 self._thread = WritingThread(self._writer)
                 self._identity = identity(self.path)
+            else:  # a store in memory need not be closed, which Python 3.13 would warn of
+                weakref.finalize(self, self._writer.close)
         return self._writer
 
     async def _run(

@@ -9,13 +9,20 @@ FROM python:3.13-slim-trixie@sha256:9662417aace5ae7b8e2609cce472b72a8958e134ba37
 FROM ${PYTHON_IMAGE} AS build
 ARG PIP_INDEX_URL
 WORKDIR /opt/toolchat
-RUN python -m venv --without-pip /opt/venv
-COPY requirements.lock ./
+RUN python -m venv --without-pip /opt/venv && python -m venv --without-pip /opt/build
+COPY requirements.lock requirements-build.lock ./
 RUN pip --python /opt/venv/bin/python install --no-cache-dir --disable-pip-version-check \
-    --no-deps --require-hashes --only-binary=:all: -r requirements.lock
+    --no-deps --require-hashes --only-binary=:all: -r requirements.lock && \
+    pip --python /opt/build/bin/python install --no-cache-dir --disable-pip-version-check \
+    --no-deps --require-hashes --only-binary=:all: -r requirements-build.lock
+COPY pyproject.toml README.md LICENSE ./
 COPY toolchat/ toolchat/
+RUN pip --python /opt/build/bin/python wheel --no-cache-dir --disable-pip-version-check \
+    --no-deps --no-index --no-build-isolation --wheel-dir dist . && \
+    pip --python /opt/venv/bin/python install --no-cache-dir --disable-pip-version-check \
+    --no-deps --no-index dist/*.whl
 COPY app/ app/
-RUN chmod -R a+rX,go-w app toolchat && python -m compileall -q app toolchat && mkdir data
+RUN chmod -R a+rX,go-w app && python -m compileall -q app && mkdir data
 
 FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="toolchat" \
@@ -27,10 +34,11 @@ ENV PATH="/opt/venv/bin:$PATH" \
     PYTHONDONTWRITEBYTECODE=1 \
     STATE_URL=sqlite:////data/toolchat.db \
     SERVER_HOST=0.0.0.0 \
-    SERVER_PORT=8083
+    SERVER_PORT=8083 \
+    TOOLS_PATH=app.tools
+# Its tools are the example application's, found below the working directory.
 WORKDIR /opt/toolchat
 COPY --from=build /opt/venv /opt/venv
-COPY --from=build /opt/toolchat/toolchat toolchat/
 COPY --from=build /opt/toolchat/app app/
 # Conversations and other state: the only place beside /tmp that is written to.
 COPY --from=build --chown=10001:10001 /opt/toolchat/data /data/
@@ -41,4 +49,4 @@ STOPSIGNAL SIGTERM
 # Not urllib: it would ask the proxy that HTTP_PROXY names.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 CMD ["python", "-c", \
     "import http.client, os, sys; c = http.client.HTTPConnection('127.0.0.1', int(os.environ.get('SERVER_PORT') or 8083), timeout=4); c.request('GET', '/health/live'); sys.exit(c.getresponse().status != 200)"]
-CMD ["python", "-m", "app"]
+CMD ["toolchat", "serve"]

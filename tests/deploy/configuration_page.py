@@ -7,6 +7,7 @@ from tests.command_line import ROOT
 from tests.deploy.env_example import default_of, grouped_variables
 from tests.deploy.setting_groups import GROUPS, PROVIDERS, SWITCHES
 from toolchat.service.settings.base import EnvironmentSettings
+from toolchat.service.tool_modules.discovery import ToolsPathSettings
 
 PAGE = ROOT / "docs" / "configuration.md"
 ENDPOINTS = ROOT / "docs" / "endpoints.md"
@@ -32,7 +33,7 @@ With `CHAT_PROVIDER=auto`, the chat model is the first of these:
    API keys, tokens or proxies are configured. Otherwise the start fails. To let the offline model answer other clients,
    set `CHAT_PROVIDER` to `offline` or `auto_or_offline`.
 
-Some variables are described elsewhere: those of [weather and translation](endpoints.md#weather-and-translation), and
+Described elsewhere: the variables of the example's [weather and translation](endpoints.md#weather-and-translation), and
 those of [your own tool modules](tools.md#settings-clients-and-routes).
 
 <!-- Written by `make env-example` from the settings classes. -->
@@ -89,8 +90,8 @@ def _values(cls: type[EnvironmentSettings], field: str) -> str:
         return ", ".join(f"`{each}`" for each in schema["enum"])
     if "$ref" in schema:
         return "JSON object"
-    if schema.get("items", {}).get("format") == "path":
-        return "folders, separated by :"
+    if cls is ToolsPathSettings:
+        return "texts, separated by :"
     bounds = [f"{sign} {schema[word]:.10g}" for word, sign in _BOUNDS.items() if word in schema]
     return ", ".join([_KINDS[schema["type"]], *bounds])
 

@@ -220,7 +220,7 @@ def test_the_check_runs_as_the_service_and_receives_no_requests() -> None:
     labels = check["spec"]["template"]["metadata"]["labels"]
     own, its = container(check), container(service)
 
-    assert own["args"] == ["python", "-m", "app", "check"]
+    assert own["args"] == ["toolchat", "check"]
     assert not the("Service")["spec"]["selector"].items() <= labels.items()
     assert the("NetworkPolicy")["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
     for field in ("image", "envFrom", "securityContext", "volumeMounts"):

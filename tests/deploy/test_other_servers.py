@@ -2,6 +2,7 @@
 
 import importlib
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -14,14 +15,22 @@ from fastapi import FastAPI
 from tests.command_line import ROOT, environment
 from tests.waiting import PATIENCE
 
+CHAPTER = (
+    (ROOT / "docs/operations.md").read_text(encoding="utf-8").partition("## Other servers\n")[2].partition("\n## ")[0]
+)
+INSTALLED = re.findall(r"^(?:uvicorn|gunicorn) .*", CHAPTER, flags=re.M)
+"""The commands whose servers the extra ``service`` installs."""
 
-@pytest.mark.parametrize("application", [["--factory", "tests.application:create_app"], ["app.main:app"]], ids=" ".join)
-def test_a_plain_uvicorn_serves_the_whole_service(application: list[str], tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "uvicorn", *application, "--port", "0"]
-    with subprocess.Popen(command, cwd=tmp_path, env=environment({}), stderr=subprocess.PIPE, text=True) as server:
+
+@pytest.mark.parametrize("typed", [*INSTALLED, "uvicorn app.main:app --port 8083"])
+def test_another_server_serves_the_whole_service(typed: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", *shlex.split(re.sub(r"\b8083\b", "0", typed))]
+    variables = environment({"TOOLS_PATH": "app.tools", "HOME": str(tmp_path)})
+    with subprocess.Popen(command, cwd=tmp_path, env=variables, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         try:
-            url = next(found[1] for line in server.stderr if (found := re.search(r"running on (http://\S+)", line)))
+            found = (re.search(r"(?:running|listening) on (http://\S+)", line) for line in server.stderr)
+            url = next(each[1] for each in found if each)
             question = f"{url}/time/chat-tool-function?query=What time is it in Paris?"
             answer = httpx.get(question, timeout=PATIENCE, trust_env=False)
             stream = httpx.get(question, headers={"Accept": "text/event-stream"}, timeout=PATIENCE, trust_env=False)

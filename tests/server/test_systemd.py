@@ -79,14 +79,14 @@ def test_the_unit_waits_for_that_and_for_running_answers() -> None:
     unit.read(UNIT)
 
     assert (unit["Service"]["Type"], unit["Service"]["RestartPreventExitStatus"]) == ("notify", "2")
-    assert unit["Service"]["ExecStart"].endswith("/.venv/bin/python -m app")
+    assert unit["Service"]["ExecStart"].endswith("/.venv/bin/toolchat serve")
     assert int(unit["Service"]["TimeoutStopSec"]) >= Settings.model_fields["shutdown_timeout"].default + 10
 
 
 def test_systemd_itself_accepts_the_unit_and_its_sandbox(tmp_path: Path) -> None:
     analyze = require("systemd-analyze")
     here = tmp_path / UNIT.name
-    here.write_text(UNIT.read_text().replace("/opt/toolchat/.venv/bin/python", sys.executable))
+    here.write_text(UNIT.read_text().replace("/opt/toolchat/.venv/bin/toolchat", sys.executable))
     verified = subprocess.run(
         [analyze, "verify", "--man=no", here], capture_output=True, text=True, timeout=PATIENCE, check=False
     )

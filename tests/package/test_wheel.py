@@ -52,7 +52,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def environment_with(folder: Path, *packages: str) -> Path:
     """A new environment with packages from the index that pip is set up for; gives its folder of programs."""
     venv.create(folder, with_pip=True)
-    pip = [folder / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    pip: list[str | Path] = [
+        folder / "bin" / "python",
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "install",
+        "--quiet",
+    ]
     run(*pip, *packages, cwd=folder.parent)
     return folder / "bin"
 
@@ -99,13 +106,18 @@ def test_the_first_tool_passes_its_test_and_runs(author: Path, shop: Path) -> No
 
 
 def test_strict_types_of_the_first_tool_hold(author: Path, shop: Path) -> None:
-    checked = ["--strict", "--python-executable", author / "python", "tools/coins/__init__.py", "tools/test_coins.py"]
+    checked: list[str | Path] = [
+        "--strict",
+        "--python-executable",
+        author / "python",
+        "tools/coins/__init__.py",
+        "tools/test_coins.py",
+    ]
     assert "Success" in run(sys.executable, "-m", "mypy", *checked, cwd=shop, MYPYPATH="tools")
 
 
 OUTER = """
 from fastapi import FastAPI
-from fastapi.responses import PlainTextResponse
 
 from toolchat.service import create_app
 
@@ -119,8 +131,9 @@ outer.mount("/ai", ai)
 def url(request: pytest.FixtureRequest, author: Path, shop: Path) -> Iterator[str]:
     """The address of the service, started by its own command or mounted in an application of the project's own."""
     (shop / "outer.py").write_text(OUTER, encoding="utf-8")
-    mounted = [author / "python", "-m", "uvicorn", "outer:outer", "--port", "0"]
-    command = [author / "toolchat", "serve", "--port", "0"] if request.param == "command" else mounted
+    mounted: list[str | Path] = [author / "python", "-m", "uvicorn", "outer:outer", "--port", "0"]
+    own: list[str | Path] = [author / "toolchat", "serve", "--port", "0"]
+    command = own if request.param == "command" else mounted
     variables = {"PATH": os.environ["PATH"], "CHAT_PROVIDER": "offline", "STATE_URL": "memory://"}
     with subprocess.Popen(command, cwd=shop, env=variables, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
@@ -135,7 +148,7 @@ def test_a_question_is_answered_and_the_pages_are_there(url: str) -> None:
     with httpx.Client(trust_env=False, timeout=PATIENCE, follow_redirects=True) as client:
         answer = client.get(f"{url}/coins/chat-tool-function")  # by the question that the module proposes
         page = client.get(f"{url}/playground")
-        files = [page.url.join(each) for each in re.findall(r'(?:src|href)="([\w./-]+)"', page.text)]
+        files = [str(page.url.join(each)) for each in re.findall(r'(?:src|href)="([\w./-]+)"', page.text)]
         loaded = [client.get(each).status_code for each in (*files, f"{url}/docs", f"{url}/openapi.json")]
     assert (answer.status_code, "Paris" in answer.text) == (200, True)
     assert len(files) > 3

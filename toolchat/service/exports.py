@@ -26,4 +26,5 @@ from toolchat.service.api.sessions import (
     conversation_of as conversation_of,
 )
 from toolchat.service.main import create_app as create_app
+from toolchat.service.observability.logs import configure_logging as configure_logging
 from toolchat.service.settings.service_settings import Settings as Settings

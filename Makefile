@@ -20,6 +20,7 @@ PEERS := bench/.venv
 SPRING := bench/services/spring/target
 AUDIT := .venv-audit
 NEWEST := .venv-newest
+LOWEST := .venv-lowest
 SITE := docs/site/build
 HOOK = $$(git rev-parse --git-path hooks)/pre-commit
 
@@ -44,7 +45,7 @@ PACKAGES := wire_clients/npm/node_modules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run demo test test-pages test-fast test-newest test-clients nightly lint lock wheel bench bench-quick bench-guard bench-lock site-lock lab lab-fast lab-long lab-sabotage clients-lock env-example alerts answers pictures architecture reference site audit hooks clean
+.PHONY: help run demo test test-pages test-fast test-package test-newest test-lowest test-clients nightly lint lock wheel bench bench-quick bench-guard bench-lock site-lock lab lab-fast lab-long lab-sabotage clients-lock env-example alerts answers pictures architecture reference site audit hooks clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -55,10 +56,10 @@ run: $(VENV)/.runtime ## Serve on http://127.0.0.1:8083 (.env and the environmen
 demo: $(VENV)/.runtime ## Serve with invented weather and translations, so that every tool works without a key
 	@$(PY) -m app demo
 
-test: $(VENV)/.dev ## Check the code and run every test but those of the pages (COVERAGE=1: measure the coverage as well)
+test: $(VENV)/.dev ## Check the code and run every test but those of the pages and the package (COVERAGE=1: measure the coverage as well)
 	$(check_style)
 	@$(PY) -m mypy >$(TYPES_LOG) 2>&1 & types=$$!; \
-		$(SUITE) -m "not page" $(if $(COVERAGE),--cov --cov-report= --cov-fail-under=0); code=$$?; \
+		$(SUITE) -m "not page and not package" $(if $(COVERAGE),--cov --cov-report= --cov-fail-under=0); code=$$?; \
 		wait $$types || code=1; cat $(TYPES_LOG); exit $$code
 ifdef COVERAGE
 	@table=$$($(PY) -m coverage report) || { echo "$$table"; exit 1; }; echo "$$table" | grep ^TOTAL
@@ -70,10 +71,20 @@ test-pages: $(VENV)/.dev ## Run the tests that look at the pages in a browser
 test-fast: $(VENV)/.dev ## Run the tests that need no browser, no other process and no second, in under a minute
 	$(SUITE) -m "not slow"
 
+test-package: $(VENV)/.dev ## Install the wheel as users do, and build what the image holds; needs a package index
+	$(SUITE) -m package
+
 test-newest: $(UV) ## Run every test with the newest versions that pyproject.toml allows, in an environment of their own
 	$(PY) -m venv --clear $(NEWEST)
 	$(UV) pip install --quiet --python $(NEWEST)/bin/python $(INDEX) -r pyproject.toml --extra dev
 	$(NEWEST)/bin/python $(PYTEST)
+
+test-lowest: $(UV) ## Run the fast tests with the oldest versions that pyproject.toml allows, in an environment of their own
+	$(PY) -m venv --clear $(LOWEST)
+	$(UV) pip compile --quiet --python $(LOWEST)/bin/python --resolution lowest-direct $(INDEX) pyproject.toml \
+		$(addprefix --extra ,service dashscope redis jwt otel reload) --output-file $(LOWEST)/constraints.txt
+	$(UV) pip install --quiet --python $(LOWEST)/bin/python $(INDEX) -r pyproject.toml --extra dev --constraint $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python $(PYTEST) -m "not slow"
 
 test-clients: $(VENV)/.dev $(CLIENTS)/.clients $(PROXY)/.clients $(PACKAGES)/.packages ## Ask the service by the clients that speak its other wires, in an environment of their own
 	$(CLIENTS)/bin/python -m pytest --quiet -c wire_clients/pytest.ini --rootdir . wire_clients
@@ -85,7 +96,7 @@ lint: $(VENV)/.dev ## Check the code: ruff, its formatting, mypy
 	$(check_style)
 	$(PY) -m mypy
 
-lock: $(UV) ## Write both lock files after a change in pyproject.toml (LOCK=--upgrade: newest versions)
+lock: $(UV) ## Write the lock files after a change in pyproject.toml (LOCK=--upgrade: newest versions)
 	$(COMPILE) $(LOCK) --extra service --extra dashscope --extra redis --extra jwt --extra otel --output-file requirements.lock
 	$(COMPILE) $(LOCK) --extra dev --constraint requirements.lock --output-file requirements-dev.lock
 	$(RESOLVE) --group build --custom-compile-command "make lock" $(LOCK) --output-file requirements-build.lock
@@ -142,7 +153,8 @@ pictures: $(VENV)/.dev ## Take the pictures of the page and of Swagger UI in doc
 audit: $(VENV)/.runtime $(AUDIT)/.tools ## Look for known vulnerabilities and licences, and list all parts (SBOM) in dist/ (OFFLINE=1: without vulnerabilities)
 	$(PY) -m tests.deploy.audit $(if $(OFFLINE),--offline)
 
-wheel: $(VENV)/.dev ## Build the wheel of the engine (toolchat alone) in dist/
+wheel: $(VENV)/.dev ## Build the wheel in dist/
+	rm -rf build
 	$(PY) -m pip wheel --disable-pip-version-check --quiet --no-build-isolation --no-deps --wheel-dir dist .
 
 reference: $(VENV)/.dev ## Write docs/reference.md from the docstrings
@@ -163,7 +175,7 @@ hooks: $(VENV)/.dev ## Have git format and check the Python files of each commit
 	@mkdir -p "$$(dirname "$(HOOK)")" && cp .githooks/pre-commit "$(HOOK)" && echo "Installed $(HOOK)"
 
 clean: ## Remove .venv and everything else that can be made again
-	rm -rf $(VENV) $(PEERS) $(SPRING) $(CLIENTS) $(PACKAGES) $(AUDIT) $(NEWEST) $(SITE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist *.egg-info
+	rm -rf $(VENV) $(PEERS) $(SPRING) $(CLIENTS) $(PACKAGES) $(AUDIT) $(NEWEST) $(LOWEST) $(SITE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist *.egg-info
 	find app toolchat bench lab tests wire_clients -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps hold what was installed: pip runs again only when a lock file is newer.

@@ -15,7 +15,7 @@ from tests.deploy.dockerfile import ROOT, Image, environment, the
 from tests.programs import require_linux
 from tests.waiting import PATIENCE
 
-pytestmark = pytest.mark.slow(seconds=60)
+pytestmark = [pytest.mark.package, pytest.mark.slow(seconds=60)]
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ SET_UP_FILES = [
     "docker-compose.yml",
     ".ci/run",
     ".github/workflows/ci.yml",
-    ".github/workflows/newest.yml",
+    ".github/workflows/versions.yml",
 ]
 
 RECORDING_PYTHON = """#!/bin/sh

@@ -86,13 +86,13 @@ def test_a_test_can_override_the_service_of_a_route() -> None:
 
 
 def test_an_application_leaves_the_collector_of_the_process_alone() -> None:
+    frozen, before = gc.get_freeze_count(), (gc.get_threshold(), gc.isenabled())
     with TestClient(create_app()):
-        pass  # what the first application replaces may be frozen, and would be missing from the count
-    before = gc.get_freeze_count(), gc.get_threshold(), gc.isenabled()
-    with TestClient(create_app()):
-        during = gc.get_freeze_count(), gc.get_threshold(), gc.isenabled()
+        during = gc.get_threshold(), gc.isenabled()
+        # The tests froze their own objects. Some may end meanwhile; an application that froze or unfroze would add or
+        # take away hundreds of thousands.
+        assert frozen / 2 < gc.get_freeze_count() <= frozen
     assert during == before
-    assert before[0]  # the tests froze their own objects; an application that unfroze them would leave none
 
 
 def test_every_operation_is_named_by_its_method_and_path() -> None:

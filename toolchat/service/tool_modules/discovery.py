@@ -5,7 +5,7 @@ import os
 import pkgutil
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
@@ -104,26 +104,30 @@ def discover(sources: Sequence[str]) -> tuple[ToolModule, ...]:
     faults: list[str] = []
     found: dict[str, ToolModule] = {}
     for source in sources:
-        try:
-            package, files = _files_of(source)
-        except ConfigurationError as error:
-            faults.append(str(error))
-            continue
-        of_source = []
-        for file in files:
-            try:
-                if taken := found.get(file.stem):
-                    raise ConfigurationError(f"{shown_path(file)}: {shown_path(taken.folder)} has this name already")
-                if file.is_dir() or _mentions_tool_module(file):
-                    of_source.append(_load(package, file))
-            except ConfigurationError as error:
-                faults.append(str(error))
         # A stable order: it is the order of the tools for the model, and of the routes in the documentation.
-        found |= {each.name: each for each in sorted(of_source, key=lambda module: module.path)}
+        in_order = sorted(_modules_of(source, found, faults), key=lambda module: module.path)
+        found |= {each.name: each for each in in_order}
     faults += duplicate_names(tool for module in found.values() for tool in module.declared())
     if faults:
         raise ConfigurationError("\n".join(faults))
     return tuple(found.values())
+
+
+def _modules_of(source: str, found: Mapping[str, ToolModule], faults: list[str]) -> Iterator[ToolModule]:
+    """The modules of a source; those of other sources are ``found`` already, and what is wrong goes to ``faults``."""
+    try:
+        package, files = _files_of(source)
+    except ConfigurationError as error:
+        faults.append(str(error))
+        return
+    for file in files:
+        if taken := found.get(file.stem):
+            faults.append(f"{shown_path(file)}: {shown_path(taken.folder)} has this name already")
+        elif file.is_dir() or _mentions_tool_module(file):
+            try:
+                yield _load(package, file)
+            except ConfigurationError as error:
+                faults.append(str(error))
 
 
 def ignored_files(sources: Sequence[str]) -> list[str]:

@@ -79,3 +79,17 @@ def test_a_name_that_cannot_work_is_refused(name: str, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.startswith(f"toolchat: {name}: ")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_of_the_name_is_not_hidden_by_a_package(tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "one.py").write_text("", encoding="utf-8")
+    done = run("new-tool", "one", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "toolchat: tools/one.py: exists already; nothing was written\n")
+    assert [file.name for file in (tmp_path / "tools").iterdir()] == ["one.py"]
+
+
+def test_a_package_of_tools_is_no_folder_to_write_to(tmp_path: Path) -> None:
+    done = run("new-tool", "one", cwd=tmp_path, TOOLS_PATH="app.tools")
+    assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
+    assert done.stderr.endswith("app.tools is a package; name the folder to write to with --path\n")

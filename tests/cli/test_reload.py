@@ -1,6 +1,7 @@
 """``serve --reload``: a changed tool is served without a restart by hand, and a broken one is named."""
 
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import IO
 
 import httpx
+import pytest
 
 from tests.command_line import environment
 from tests.waiting import PATIENCE
@@ -25,8 +27,8 @@ module = ToolModule(functions=(greeting,))
 
 
 @contextmanager
-def reloading(folder: Path) -> Iterator[IO[str]]:
-    """Serve a project's tools, on a new port after each change; gives the log."""
+def reloading(folder: Path) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
+    """Serve a project's tools, on a new port after each change; gives the process and its log."""
     command = [sys.executable, "-c", "import sys; from toolchat.service.cli import run; sys.exit(run())"]
     with subprocess.Popen(
         [*command, "serve", "--reload", "--port", "0"], cwd=folder, env=environment({"TOOLS_PATH": "tools"}),
@@ -34,7 +36,7 @@ def reloading(folder: Path) -> Iterator[IO[str]]:
     ) as process:  # fmt: skip
         assert process.stderr is not None
         try:
-            yield process.stderr
+            yield process, process.stderr
         finally:
             process.terminate()
             process.communicate(timeout=PATIENCE)
@@ -53,7 +55,7 @@ def test_a_change_is_served_and_a_mistake_is_named_until_it_is_mended(tmp_path: 
     (tmp_path / "tools").mkdir()
     file = tmp_path / "tools" / "greetings.py"
     file.write_text(TOOL.format(word="hello"), encoding="utf-8")
-    with reloading(tmp_path) as log:
+    with reloading(tmp_path) as (_, log):
         assert greeted(log) == "hello"
         file.write_text(TOOL.format(word="good morning"), encoding="utf-8")
         assert greeted(log) == "good morning"
@@ -63,3 +65,30 @@ def test_a_change_is_served_and_a_mistake_is_named_until_it_is_mended(tmp_path: 
         )
         file.write_text(TOOL.format(word="good evening"), encoding="utf-8")
         assert greeted(log) == "good evening"
+
+
+def test_a_package_that_is_moved_in_and_a_change_of_what_tools_import_are_served(tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "shop").mkdir()
+    words = tmp_path / "shop" / "words.py"
+    words.write_text('HELLO = "hello"', encoding="utf-8")
+    package = tmp_path / "elsewhere" / "greetings"
+    package.mkdir(parents=True)
+    source = TOOL.replace('"{word}"', "HELLO")
+    (package / "__init__.py").write_text(f"from shop.words import HELLO\n{source}", encoding="utf-8")
+    with reloading(tmp_path) as (_, log):
+        logged(log, r"toolchat on (http://[\w.:]+)")
+        package.rename(tmp_path / "tools" / "greetings")
+        assert greeted(log) == "hello"
+        words.write_text('HELLO = "good day"', encoding="utf-8")
+        assert greeted(log) == "good day"
+
+
+def test_closing_the_terminal_ends_the_service_as_well(tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    with reloading(tmp_path) as (process, log):
+        url = logged(log, r"toolchat on (http://[\w.:]+)")
+        process.send_signal(signal.SIGHUP)
+        process.wait(PATIENCE)
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(f"{url}/health/live", trust_env=False)

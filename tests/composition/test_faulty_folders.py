@@ -109,8 +109,8 @@ def faults(package: str, folders: Mapping[str, str]) -> list[str]:
         ("@tool(name=' ')\ndef f(): ...\nmodule = ToolModule(functions=(f,))", "tool  : the name is blank"),
         ("@tool(description='')\ndef f(): 1\nmodule = ToolModule(functions=(f,))", "tool f: the description is blank"),
         ("def f(): 1\nmodule = ToolModule(functions=(f))", "functions must be a tuple: write (one,) for a single one"),
-        ("", "there is no 'module = ToolModule(...)'"),
-        ("module = 1", "there is no 'module = ToolModule(...)'"),
+        ("", "there is no 'module = ToolModule(...)'; begin the name of shared code with _"),
+        ("module = 1", "there is no 'module = ToolModule(...)'; begin the name of shared code with _"),
     ],
 )  # fmt: skip
 def test_a_definition_that_cannot_work_stops_the_start_with_file_tool_and_parameter(
@@ -223,7 +223,8 @@ def test_all_faults_are_reported_at_once_with_exit_code_2(tmp_path: Path) -> Non
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines() == [
         "toolchat: tools/broken/__init__.py: cannot be imported: SyntaxError: invalid syntax (line 3)",
-        "toolchat: tools/empty/__init__.py: there is no 'module = ToolModule(...)'",
+        "toolchat: tools/empty/__init__.py: there is no 'module = ToolModule(...)'; "
+        "begin the name of shared code with _",
         "toolchat: tools/two/__init__.py: tool castDice: tools/one/__init__.py already has a tool of this name",
     ]
     for folder in ("broken", "empty", "two"):

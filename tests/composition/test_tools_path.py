@@ -188,9 +188,22 @@ def test_a_tool_of_a_name_that_exists_already_stops_the_start_with_both_files(tm
             {"dice.py": "from toolchat import ToolModule\n\ndef f(:"},
             "own/dice.py: cannot be imported: SyntaxError: invalid syntax (line 3)",
         ),
-        ({"empty/__init__.py": ""}, "own/empty/__init__.py: there is no 'module = ToolModule(...)'"),
+        (
+            {"empty/__init__.py": ""},
+            "own/empty/__init__.py: there is no 'module = ToolModule(...)'; begin the name of shared code with _",
+        ),
         (
             {"dice/__init__.py": DICE, "dice/routes.py": "router = None"},
+            "own/dice/routes.py: there is no 'router = APIRouter(...)'",
+        ),
+        ({"dice/__init__.py": DICE, "dice.py": DICE}, "own/dice: own/dice.py has this name, too"),
+        (
+            {"dice.py": "from _faces import SIX\n" + DICE, "_faces.py": "\nSIX = 6 / 0"},
+            "own/_faces.py: cannot be imported: ZeroDivisionError: division by zero (line 2)",
+        ),
+        ({"_thread.py": ""}, "own/_thread: rename it, since built-in has this name, too"),
+        (
+            {"dice/__init__.py": DICE, "dice/routes.py": "router = 1"},
             "own/dice/routes.py: there is no 'router = APIRouter(...)'",
         ),
         ({"my-dice/__init__.py": DICE}, "own/my-dice: the name must be a Python identifier"),
@@ -215,7 +228,7 @@ def test_a_folder_that_is_missing_stops_the_start(tmp_path: Path) -> None:
 
 def test_a_package_in_place_of_its_folder_stops_the_start(tmp_path: Path) -> None:
     folder = write(tmp_path / "own", {"dice/__init__.py": DICE})
-    expected = "toolchat: TOOLS_PATH: own/dice is a package; name the folder that it is in"
+    expected = "toolchat: TOOLS_PATH: own/dice is a tool; name the folder that it is in"
     assert lines_of_start(tmp_path, str(folder / "dice")) == [expected]
 
 
@@ -225,49 +238,3 @@ def test_a_package_hides_no_other_module_of_its_name(tmp_path: Path) -> None:
     folder = write(tmp_path / "own", {"colorsys/__init__.py": source})
     done = run("tools", "run", "castDice", "sides=1", cwd=tmp_path, TOOLS_PATH=str(folder))
     assert (done.returncode, done.stdout) == (0, "(0.6666666666666666, 1.0, 1)\n")
-
-
-def test_a_file_is_a_module_like_a_package_with_its_settings_and_faults(tmp_path: Path) -> None:
-    folder = write(tmp_path / "own", {"dice.py": DICE})
-    run_dice = ("tools", "run", "castDice", "sides=1")
-    assert run(*run_dice, cwd=tmp_path, TOOLS_PATH=str(folder)).stdout == "cast 1\n"
-    listed = run("tools", cwd=tmp_path, TOOLS_PATH=str(folder), DICE_ENABLED="false").stdout
-    assert "Dice (/dice): switched off: set DICE_ENABLED=true" in listed
-
-
-def test_the_folder_tools_is_loaded_if_no_variable_names_another(tmp_path: Path) -> None:
-    write(tmp_path / "tools", {"dice/__init__.py": DICE})
-    assert "Dice (/dice): registered" in run("tools", cwd=tmp_path).stdout.splitlines()
-    other = write(tmp_path / "other", {"prices/__init__.py": DICE})
-    assert "Dice (/dice)" not in run("tools", cwd=tmp_path, TOOLS_PATH=str(other)).stdout
-
-
-def test_an_installed_package_is_named_instead_of_a_folder(tmp_path: Path) -> None:
-    write(tmp_path, {"shop/__init__.py": "", "shop/tools/__init__.py": "", "shop/tools/dice/__init__.py": DICE})
-    done = run("tools", "run", "castDice", "sides=1", cwd=tmp_path, TOOLS_PATH="shop.tools")
-    assert (done.returncode, done.stdout) == (0, "cast 1\n")
-    for name in ("shop.nothing", "nothing.tools"):
-        assert lines_of_start(tmp_path, name) == [
-            f"toolchat: TOOLS_PATH: there is neither a folder nor an installed package {name}"
-        ]
-
-
-SHARED = {"_money/__init__.py": "RATE = 3", "_units.py": "from _money import RATE"}
-
-
-def test_modules_share_code_whose_name_begins_with_an_underscore(tmp_path: Path) -> None:
-    dice = "from _units import RATE\n" + DICE.replace('f"cast {sides}"', "str(RATE * sides)")
-    coins = "from _money import RATE\n" + DICE.replace("castDice", "tossCoin")
-    folder = write(tmp_path / "own", {**SHARED, "dice/__init__.py": dice, "coins.py": coins})
-    done = run("tools", "run", "castDice", "sides=2", cwd=tmp_path, TOOLS_PATH=str(folder))
-    assert (done.returncode, done.stdout, "is not loaded" in done.stderr) == (0, "6\n", False)
-
-
-def test_a_script_beside_the_modules_is_named_and_not_run(tmp_path: Path) -> None:
-    files = {"dice.py": DICE, "deploy.py": "raise SystemExit(9)", "test_dice.py": "1 / 0", "conftest.py": "1 / 0"}
-    done = run("tools", cwd=tmp_path, TOOLS_PATH=str(write(tmp_path / "own", files)))
-    assert "Dice (/dice): registered" in done.stdout
-    (warning,) = [line for line in done.stderr.splitlines() if "is not loaded" in line]
-    assert warning.endswith(
-        "own/deploy.py: is not loaded, since it has no ToolModule; begin the name of shared code with _"
-    )

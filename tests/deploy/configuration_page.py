@@ -7,7 +7,7 @@ from tests.command_line import ROOT
 from tests.deploy.env_example import default_of, grouped_variables
 from tests.deploy.setting_groups import GROUPS, PROVIDERS, SWITCHES
 from toolchat.service.settings.base import EnvironmentSettings
-from toolchat.service.tool_modules.discovery import ToolsPathSettings
+from toolchat.service.tool_modules.sources import ToolsPathSettings
 
 PAGE = ROOT / "docs" / "configuration.md"
 ENDPOINTS = ROOT / "docs" / "endpoints.md"

@@ -67,7 +67,8 @@ def refuse_shadowed_routes(of_modules: Sequence[BaseRoute], of_service: Sequence
     seen: set[tuple[str, str]] = set(operations)
     for path, method in (operation for route in iter_route_contexts(of_modules) for operation in _operations(route)):
         if _first_segment(path) in taken:
-            raise ConfigurationError(f"a tool module has the path {path}: /{_first_segment(path)} is the service's")
+            fault = f"a tool module has the path {path}: /{_first_segment(path)} is the service's"
+            raise ConfigurationError(f"{fault}; rename the module, or set its path")
         if (path, method) in seen:
             raise ConfigurationError(f"a tool module has the path {path}, which exists already: rename the package")
         seen.add((path, method))

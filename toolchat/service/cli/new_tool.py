@@ -12,7 +12,7 @@ from toolchat.service.cli.program import Program
 from toolchat.service.cli.terminal import print_result
 from toolchat.service.settings.base import read_settings
 from toolchat.service.tool_modules.definition_checks import shown_path
-from toolchat.service.tool_modules.discovery import ToolsPathSettings
+from toolchat.service.tool_modules.sources import ToolsPathSettings
 
 _PACKAGE = '''\
 """The tool {name}."""
@@ -58,8 +58,10 @@ def create_tool(program: Program, *, name: str, path: Path | None) -> int:
     _check_name(name, program.tools)
     loaded = read_settings(ToolsPathSettings).path or ("tools",)
     folder = path or Path(loaded[0])
+    if path is None and "." in loaded[0] and not folder.is_dir():
+        raise ConfigurationError(f"TOOLS_PATH: {loaded[0]} is a package; name the folder to write to with --path")
     files = {folder / name / "__init__.py": _PACKAGE, folder / f"test_{name}.py": _TEST}
-    for file in (folder / name, *files):
+    for file in (folder / name, folder / f"{name}.py", *files):
         if file.exists():
             raise ConfigurationError(f"{file}: exists already; nothing was written")
     for file, template in files.items():
@@ -78,7 +80,8 @@ def _check_name(name: str, packages: Sequence[str]) -> None:
     if not (name.isidentifier() and name.isascii() and name == name.lower()) or keyword.iskeyword(name):
         raise ConfigurationError(f"{name[:64]}: must be a Python name in lower case, such as air_quality")
     # The test imports the package by its bare name, so it must not hide an installed one.
-    if name in ("module", "tool") or any(map(find_spec, (name, *(f"{each}.{name}" for each in packages)))):
+    is_known = any(map(find_spec, (name, *(f"{each}.{name}" for each in packages))))
+    if is_known or name in ("module", "tool", "conftest") or name.startswith(("_", "test")):
         raise ConfigurationError(f"{name}: is a name that Python or the service uses already; choose another")
 
 

@@ -88,7 +88,7 @@ _SERVER_OPTIONS = {
     "host": ("address to listen on (SERVER_HOST)", ("serve", "demo")),
     "port": ("port to listen on; 0 picks a free one (SERVER_PORT)", ("serve", "demo")),
     "workers": ("number of worker processes (SERVER_WORKERS)", ("serve",)),
-    "reload": ("restart when a file of the tools changes", ("serve",)),
+    "reload": ("restart when the tools or other code in the directory change", ("serve",)),
 }
 """Options that take precedence over a variable, each with its help and the commands that have it."""
 _SUBCOMMANDS = {"tools": ("list", "run"), "keys": ("new",), "state": ("export", "import", "stats", "vacuum")}

@@ -33,7 +33,7 @@ def _raise_stopped_early(*_: object) -> None:
 def serve(program: Program, *, reload: bool = False, **options: str | None) -> int:
     """Serve over HTTP; ``host``, ``port`` and ``workers`` take precedence over their variables.
 
-    With ``reload``, a child process serves, and is replaced when a file of the tools changes.
+    With ``reload``, a child process serves, and is replaced when the tools or other code in the directory change.
 
     Raises:
         ConfigurationError: the configuration is invalid, or the address is in use.
@@ -45,16 +45,25 @@ def serve(program: Program, *, reload: bool = False, **options: str | None) -> i
 
 def _serve_with_reload(program: Program) -> int:
     try:
-        from watchfiles import PythonFilter, run_process
+        from watchfiles import Change, DefaultFilter, run_process
     except ModuleNotFoundError:
         raise ConfigurationError("--reload: needs the package watchfiles: pip install 'toolchat[reload]'") from None
     from toolchat.service.settings.base import read_settings
-    from toolchat.service.tool_modules.discovery import ToolsPathSettings, folders_of
+    from toolchat.service.tool_modules.sources import ToolsPathSettings, folders_of
 
     sources = (*program.tools, *read_settings(ToolsPathSettings).sources)
-    folders = [folder for each in sources for folder in folders_of(each)] or [Path.cwd()]
+    folders = [folder for each in sources for folder in folders_of(each)]
+    is_source = DefaultFilter()
+
+    def concerns_tools(change: Change, path: str) -> bool:
+        """Whether it is Python code, or a folder of tools, which may come and go with its files."""
+        is_folder = not Path(path).suffix and any(map(Path(path).is_relative_to, folders))
+        return is_source(change, path) and (path.endswith(".py") or is_folder)
+
+    signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))  # the terminal was closed
     command = shlex.join([sys.executable, *(each for each in sys.orig_argv[1:] if each != "--reload")])
-    run_process(*folders, target=command, target_type="command", watch_filter=PythonFilter())
+    # The project's own packages as well, since its tools import them.
+    run_process(Path.cwd(), *folders, target=command, target_type="command", watch_filter=concerns_tools)
     return 0
 
 

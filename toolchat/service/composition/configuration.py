@@ -17,7 +17,8 @@ from toolchat.service.observability.tracing_settings import TracingConfiguration
 from toolchat.service.settings.base import read_settings
 from toolchat.service.settings.env_file import check_env_file, known_variables, unread_variables
 from toolchat.service.settings.service_settings import Settings, Tuning, inverted_time_limits
-from toolchat.service.tool_modules.discovery import ConfiguredModule, ToolsPathSettings, discover, ignored_files
+from toolchat.service.tool_modules.discovery import ConfiguredModule, discover
+from toolchat.service.tool_modules.sources import ToolsPathSettings, ignored_files
 from toolchat.state.locks import LOCK_SECONDS
 
 _DEFAULT = Tuning()

@@ -1,8 +1,6 @@
 """Tool discovery: finds the tool modules of an application and of ``TOOLS_PATH``, and imports and checks them."""
 
 import inspect
-import os
-import pkgutil
 import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,44 +9,23 @@ from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, cast
+from typing import cast
 from zlib import crc32
 
-from pydantic import BeforeValidator, Field
-from pydantic_settings import NoDecode, SettingsConfigDict
+from fastapi import APIRouter
 
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.tool_module import ToolModule, ToolSettings
 from toolchat.errors import ConfigurationError
-from toolchat.service.settings.base import EnvironmentSettings, environment_class, environment_name, read_settings
+from toolchat.service.settings.base import environment_class, environment_name, read_settings
 from toolchat.service.tool_modules.definition_checks import (
     definition_faults,
     duplicate_names,
     shown_path,
     source_file,
 )
+from toolchat.service.tool_modules.sources import files_of, folders_of, hidden_code, mentions_tool_module
 from toolchat.tool_calling.function_callback import marked_methods
-
-
-def _split_at_colons(value: Any) -> Any:
-    return tuple(filter(None, map(str.strip, value.split(os.pathsep)))) if isinstance(value, str) else value
-
-
-class ToolsPathSettings(EnvironmentSettings):
-    """The user's own tools."""
-
-    model_config = SettingsConfigDict(env_prefix="TOOLS_")
-
-    path: Annotated[tuple[str, ...] | None, NoDecode, BeforeValidator(_split_at_colons)] = Field(
-        None,
-        description="Folders, or names of installed packages, whose packages and files are loaded as tools, separated "
-        "by :; by default the folder tools, if there is one",
-    )
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """The folders and packages."""
-        return self.path or (("tools",) if Path("tools").is_dir() else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,68 +93,24 @@ def discover(sources: Sequence[str]) -> tuple[ToolModule, ...]:
 def _modules_of(source: str, found: Mapping[str, ToolModule], faults: list[str]) -> Iterator[ToolModule]:
     """The modules of a source; those of other sources are ``found`` already, and what is wrong goes to ``faults``."""
     try:
-        package, files = _files_of(source)
+        package, files = files_of(source)
     except ConfigurationError as error:
         faults.append(str(error))
         return
+    if not package:
+        faults += hidden_code(folders_of(source)[0])
     for file in files:
-        if taken := found.get(file.stem):
-            faults.append(f"{shown_path(file)}: {shown_path(taken.folder)} has this name already")
-        elif file.is_dir() or _mentions_tool_module(file):
-            try:
+        try:
+            if taken := found.get(file.stem):
+                raise ConfigurationError(f"{shown_path(file)}: {shown_path(taken.folder)} has this name already")
+            if file.is_dir() and file.with_suffix(".py").exists():
+                raise ConfigurationError(
+                    f"{shown_path(file)}: {shown_path(file.with_suffix('.py'))} has this name, too"
+                )
+            if file.is_dir() or mentions_tool_module(file):
                 yield _load(package, file)
-            except ConfigurationError as error:
-                faults.append(str(error))
-
-
-def ignored_files(sources: Sequence[str]) -> list[str]:
-    """One line for each file beside the modules that is neither a module nor named as shared code or a test."""
-    files = [file for source in sources for file in _files_of(source)[1] if file.is_file()]
-    return [
-        f"{shown_path(file)}: is not loaded, since it has no ToolModule; begin the name of shared code with _"
-        for file in files
-        if not _mentions_tool_module(file)
-    ]
-
-
-def _files_of(source: str) -> tuple[str, list[Path]]:
-    """The package of a source, empty for a folder, and the folders and files in it that may be modules.
-
-    Raises:
-        ConfigurationError: there is no such folder or package.
-    """
-    package, roots = "" if Path(source).is_dir() else source, folders_of(source)
-    if not package and str(roots[0]) not in sys.path:
-        sys.path.append(str(roots[0]))  # at the end: the folder's shared code must not hide an installed package
-    entries = [(root, each) for root in roots for each in pkgutil.iter_modules([str(root)])]
-    names = [(root, each) for root, each in entries if not each.name.startswith(("_", "test_", "conftest"))]
-    return package, [root / (each.name if each.ispkg else f"{each.name}.py") for root, each in names]
-
-
-def folders_of(source: str) -> list[Path]:
-    """The folder of a source, or those of an installed package.
-
-    Raises:
-        ConfigurationError: there is no such folder or package.
-    """
-    folder = Path(source).absolute()
-    if folder.is_dir():
-        # A folder of packages may be one itself.
-        if (folder / "__init__.py").is_file() and not list(folder.glob("*/__init__.py")):
-            raise ConfigurationError(f"TOOLS_PATH: {shown_path(folder)} is a package; name the folder that it is in")
-        return [folder]
-    try:
-        spec = find_spec(source) if all(map(str.isidentifier, source.split("."))) else None
-    except ModuleNotFoundError:  # of a parent
-        spec = None
-    if spec is None or spec.submodule_search_locations is None:
-        raise ConfigurationError(f"TOOLS_PATH: there is neither a folder nor an installed package {source}")
-    return [Path(each) for each in spec.submodule_search_locations]
-
-
-def _mentions_tool_module(file: Path) -> bool:
-    """Whether a file may be a tool module; a script beside the modules must not be run to find that out."""
-    return b"ToolModule" in file.read_bytes()
+        except ConfigurationError as error:
+            faults.append(str(error))
 
 
 def _load(parent: str, folder: Path) -> ToolModule:
@@ -186,7 +119,9 @@ def _load(parent: str, folder: Path) -> ToolModule:
     package, routes = import_package(folder, parent)
     module, file = getattr(package, "module", None), shown_path(source_file(folder))
     if not isinstance(module, ToolModule):
-        raise ConfigurationError(f"{file}: there is no 'module = ToolModule(...)'")
+        raise ConfigurationError(
+            f"{file}: there is no 'module = ToolModule(...)'; begin the name of shared code with _"
+        )
     for name in ("functions", "methods", "advisors", "provides"):
         if not isinstance(getattr(module, name), tuple | list):
             raise ConfigurationError(f"{file}: {name} must be a tuple: write (one,) for a single one")
@@ -195,9 +130,9 @@ def _load(parent: str, folder: Path) -> ToolModule:
     return module.in_folder(folder.stem, folder)
 
 
-def _router(routes: object, folder: Path) -> object:
+def _router(routes: object, folder: Path) -> APIRouter:
     router = getattr(routes, "router", None)
-    if router is None:
+    if not isinstance(router, APIRouter):
         raise ConfigurationError(f"{shown_path(folder / 'routes.py')}: there is no 'router = APIRouter(...)'")
     return router
 
@@ -275,13 +210,13 @@ def _import_folder(folder: Path) -> ModuleType:
 
 
 def _import_fault(error: BaseException, folder: Path) -> str:
-    """Describe a failed import in one line, with the last place within the folder."""
+    """Describe a failed import in one line, with the last place within the folder of the modules."""
     places = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     message = str(error)
     if isinstance(error, SyntaxError) and error.filename:
         places.append((Path(error.filename), error.lineno))
         message = error.msg
-    inside = [(file, line) for file, line in places if file.is_relative_to(folder)]
+    inside = [(file, line) for file, line in places if file.is_relative_to(folder.parent)]
     file, line = inside[-1] if inside else (source_file(folder), None)
     fault = f"{type(error).__name__}: {(message.splitlines() or [''])[0][:200]}".rstrip(": ")
     return f"{shown_path(file)}: cannot be imported: {fault}" + (f" (line {line})" if line else "")

@@ -66,6 +66,12 @@ async def _entry(container: AsyncContainer, configured: ConfiguredModule, stack:
         methods = MethodToolCallbackProvider(*objects).tool_callbacks() if objects else ()
     except ToolDefinitionError as error:
         raise ConfigurationError(f"{shown_path(module.folder)}: {error}") from error
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        _log.error("tools cannot be created", extra={"folder": module.name}, exc_info=error)
+        fault = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        raise ConfigurationError(f"{shown_path(source_file(module.folder))}: cannot be created: {fault}") from error
     methods = tuple(configured.settings.applied_to(each) for each in _with_converter(converter, methods))
     advisors = tuple([await container.get(each) for each in module.advisors])
     shown = _with_examples(module, functions), _with_examples(module, methods)

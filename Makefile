@@ -154,7 +154,6 @@ audit: $(VENV)/.runtime $(AUDIT)/.tools ## Look for known vulnerabilities and li
 	$(PY) -m tests.deploy.audit $(if $(OFFLINE),--offline)
 
 wheel: $(VENV)/.dev ## Build the wheel in dist/
-	rm -rf build
 	$(PY) -m pip wheel --disable-pip-version-check --quiet --no-build-isolation --no-deps --wheel-dir dist .
 
 reference: $(VENV)/.dev ## Write docs/reference.md from the docstrings

@@ -91,4 +91,4 @@ def test_it_holds_the_example_and_the_packages_and_every_user_may_read_them(imag
     assert [each.name for each in image.path(".").iterdir()] == ["app"]
     modes = {each: each.stat().st_mode & 0o777 for each in files(image)}
     assert [each for each, mode in modes.items() if mode & 0o044 != 0o044 or mode & 0o022] == []
-    assert not [each for each in modes if each.name.startswith((".env", "setuptools-"))]
+    assert not [each for each in modes if each.name.startswith((".env", "flit_core-"))]

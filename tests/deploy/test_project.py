@@ -32,7 +32,7 @@ def test_the_version_is_defined_once_and_matches_the_changelog() -> None:
         if file.suffix in {".py", ".toml", ".yml", ""} and file.is_file() and f'"{__version__}"' in file.read_text()
     ]
 
-    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "toolchat.__version__"}
+    assert project["project"]["dynamic"] == ["version"]
     assert named == ["toolchat/__init__.py"]
     assert newest == __version__
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 from typing import IO
 
 import httpx
@@ -35,9 +36,12 @@ def reloading(folder: Path) -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
         stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
     ) as process:  # fmt: skip
         assert process.stderr is not None
+        patience = Timer(PATIENCE, process.terminate)  # so that the log of a service that does not restart has an end
+        patience.start()
         try:
             yield process, process.stderr
         finally:
+            patience.cancel()
             process.terminate()
             process.communicate(timeout=PATIENCE)
 

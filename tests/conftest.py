@@ -135,7 +135,7 @@ def _leaks_of_the_module() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _leaks_of_the_test(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Collect what a test leaves, likewise."""
+    """Collect what a test leaves, so that a warning about it is blamed on this test."""
     yield
     request.node.funcargs.clear()
     gc.collect(1)

@@ -32,7 +32,7 @@ def find(*names: str) -> str | None:
 
 
 def require(*names: str) -> str:
-    """Likewise; skips the running test where none of them is."""
+    """Path of the first of these programs that is installed; skips the running test if none is."""
     found = find(*names)
     if found is None:
         pytest.skip(f"needs {names[0]}: apt-get install {_PACKAGES.get(names[0], names[0])}")

@@ -25,7 +25,7 @@ BUDGET = {
     "toolchat/service/protocols": 3608,
     "toolchat/service/server": 922,
     "toolchat/service/settings": 474,
-    "toolchat/service/tool_modules": 556,
+    "toolchat/service/tool_modules": 558,
     "toolchat/state": 1700,
     "toolchat/tool_calling": 3369,
 }

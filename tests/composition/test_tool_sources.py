@@ -62,7 +62,7 @@ def test_a_link_that_leads_nowhere_is_named(tmp_path: Path) -> None:
 
 
 def test_a_folder_of_tools_may_be_a_package_and_a_folder_without_one_is_named(tmp_path: Path) -> None:
-    files = {"__init__.py": "", "dice.py": DICE, "coins/coins.py": DICE, "data/prices.csv": ""}
+    files = {"__init__.py": "", "dice.py": DICE, "coins/coins.py": DICE, "tests/help.py": DICE, "data/prices.csv": ""}
     done = run("tools", cwd=tmp_path, TOOLS_PATH=str(write(tmp_path / "own", files)))
     assert "Dice (/dice): registered" in done.stdout
     assert [line for line in done.stderr.splitlines() if "is not loaded" in line] == [

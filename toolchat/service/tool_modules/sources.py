@@ -98,7 +98,7 @@ def mentions_tool_module(file: Path) -> bool:
 def ignored_files(sources: Sequence[str]) -> list[str]:
     """One line for each file or folder that looks like a tool module, and is none."""
     files = [file for source in sources for file in files_of(source)[1] if file.is_file()]
-    folders = [each for source in sources for root in folders_of(source) for each in root.glob("[!_.]*/")]
+    folders = [each for source in sources for root in folders_of(source) for each in root.glob("[!.]*/")]
     return [
         *(
             f"{shown_path(file)}: is not loaded, since it has no ToolModule; begin the name of shared code with _"
@@ -108,6 +108,8 @@ def ignored_files(sources: Sequence[str]) -> list[str]:
         *(
             f"{shown_path(folder)}: is not loaded, since it has no __init__.py"
             for folder in folders
-            if not (folder / "__init__.py").exists() and any(map(mentions_tool_module, folder.glob("*.py")))
+            if not folder.name.startswith(_NO_MODULES)
+            and not (folder / "__init__.py").exists()
+            and any(map(mentions_tool_module, folder.glob("*.py")))
         ),
     ]

@@ -61,6 +61,12 @@ class ToolchatError(Exception):
         self.log_fields: dict[str, str | int] = {}
         """What operators need beside the detail, for logs and traces: never shown to clients, and without secrets."""
 
+    @property
+    def for_operators(self) -> str:
+        """The code, the detail and, if it is known, the cause in one line; clients never see it."""
+        cause = self.log_fields.get("cause") or self.log_fields.get("last_failure")
+        return f"{self.code}: {self.detail}{f' ({cause})' if cause else ''}"
+
 
 class UpstreamError(ToolchatError):
     """An upstream failed: the chat provider, or a service that a tool calls."""

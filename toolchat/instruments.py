@@ -14,10 +14,11 @@ The ``record_`` methods report single events. All of them run in the task that d
 are set. They must not block and must not raise.
 
 Arguments of type ``Any`` are objects of the engine, which is built on top of this module: a ``Prompt``, a
-``ChatResponse``, a ``ToolCall``, a ``ToolCallFinished``, a ``ToolchatError``, a ``Request`` of ``toolchat.http``. An
+``ChatResponse``, a ``ToolCall``, a ``ToolCallFinished``, a ``ToolchatError``, a URL as ``yarl`` has it. An
 implementation annotates them with these types.
 """
 
+from collections.abc import Mapping
 from contextvars import Context
 from types import TracebackType
 from typing import Any, Self
@@ -67,9 +68,9 @@ class UpstreamRequest(_Observed):
     __slots__ = ()
 
     @property
-    def header_lines(self) -> bytes:
-        r"""Header lines that the request sends in addition, such as ``traceparent: …\r\n``."""
-        return b""
+    def headers(self) -> Mapping[str, str]:
+        """Headers that the request sends in addition, such as ``traceparent``."""
+        return {}
 
     def record_status(self, status: int) -> None:
         """Report the status of the response."""
@@ -114,7 +115,7 @@ class Observer:
     def record_wait(self, resource: str, seconds: float) -> None:
         """Report a wait for a limited resource, such as ``lock:memory``."""
 
-    def observe_upstream_request(self, upstream: str, request: Any) -> UpstreamRequest:
+    def observe_upstream_request(self, upstream: str, method: str, url: Any) -> UpstreamRequest:
         """Observe one HTTP request to an upstream."""
         return _UPSTREAM_REQUEST
 

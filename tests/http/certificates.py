@@ -1,4 +1,4 @@
-"""An authority of the test's own, and what it certifies."""
+"""A certificate authority of the tests' own, and its certificates."""
 
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -14,44 +14,68 @@ from bench.certificates import CERTIFIES
 
 __all__ = ["Authority"]
 
-_NAME = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
-
 
 class Authority:
-    """Certifies servers."""
+    """Certifies servers and clients.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        strict: whether its own certificate passes Python's strict check, unlike those of many companies' proxies.
+    """
+
+    def __init__(self, folder: Path, *, strict: bool = True) -> None:
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
-        own = _certificate(self._key, self._key, 10).add_extension(x509.BasicConstraints(ca=True, path_length=0), True)
-        own = own.add_extension(CERTIFIES, True)
         self.file = folder / "authority.pem"
+        own = self._certificate(folder.name, self._key, 10).add_extension(
+            x509.BasicConstraints(True, 0), critical=strict
+        )
+        if strict:
+            own = _with_identifiers(own.add_extension(CERTIFIES, critical=True), self._key, self._key)
         self.file.write_bytes(own.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
 
-    def server(self, address: str = "127.0.0.1", days: int = 10) -> ssl.SSLContext:
-        """What a server needs that shows a certificate for an address, valid for some days from now."""
+    def certificate(self, address: str = "127.0.0.1", days: int = 10, password: bytes = b"") -> Path:
+        """Write the key and the certificate of an address or a name, valid for some days from now."""
         key = ec.generate_private_key(ec.SECP256R1())
-        names = x509.SubjectAlternativeName([x509.IPAddress(ip_address(address))])
-        signed = _certificate(key, self._key, days).add_extension(names, False).sign(self._key, hashes.SHA256())
-        private = key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-        file = self._folder / f"{address}{days}.pem"
-        file.write_bytes(private + signed.public_bytes(serialization.Encoding.PEM))
+        names = x509.SubjectAlternativeName([_general_name(address)])
+        signed = _with_identifiers(self._certificate("server", key, days).add_extension(names, False), key, self._key)
+        hidden = serialization.BestAvailableEncryption(password) if password else serialization.NoEncryption()
+        private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, hidden)
+        file = self._folder / f"{address}{days}{password.decode()}.pem"
+        public = signed.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+        file.write_bytes(private + public)
+        return file
+
+    def server(self, address: str = "127.0.0.1", days: int = 10, *, of_clients: bool = False) -> ssl.SSLContext:
+        """What a server needs that shows a certificate, and demands one of its clients if so told."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(file)
+        context.load_cert_chain(self.certificate(address, days))
+        if of_clients:
+            context.load_verify_locations(self.file)
+            context.verify_mode = ssl.CERT_REQUIRED
         return context
 
+    def _certificate(self, name: str, key: ec.EllipticCurvePrivateKey, days: int) -> x509.CertificateBuilder:
+        now = datetime.now(UTC)
+        issuer, subject = (
+            x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, each)]) for each in (self._folder.name, name)
+        )
+        return (
+            x509.CertificateBuilder(issuer, subject, key.public_key(), x509.random_serial_number())
+            .not_valid_before(now - timedelta(days=30))
+            .not_valid_after(now + timedelta(days=days))
+        )
 
-def _certificate(
-    key: ec.EllipticCurvePrivateKey, issuer: ec.EllipticCurvePrivateKey, days: int
+
+def _general_name(address: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(address))
+    except ValueError:
+        return x509.DNSName(address)
+
+
+def _with_identifiers(
+    builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey, issuer: ec.EllipticCurvePrivateKey
 ) -> x509.CertificateBuilder:
-    now = datetime.now(UTC)
-    subject = _NAME if key is issuer else x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "server")])
-    return (
-        x509.CertificateBuilder(_NAME, subject, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=30))
-        .not_valid_after(now + timedelta(days=days))
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.public_key()), False)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
-    )
+    authority = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.public_key())
+    own = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    return builder.add_extension(authority, critical=False).add_extension(own, critical=False)

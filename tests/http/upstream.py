@@ -1,4 +1,4 @@
-"""A server on 127.0.0.1 whose connections a test plays itself.
+"""A server on 127.0.0.1 whose connections a test plays itself, and all ways to ask it.
 
 async def play(peer: Peer) -> None:
     await peer.asked()
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from tests.waiting import PATIENCE
 from toolchat.http.client import OutboundHttp, Reply
 
-__all__ = ["OK", "Peer", "Upstream", "answering", "asked", "forever", "outbound", "playing"]
+__all__ = ["CLIENTS", "OK", "Ask", "Peer", "Upstream", "answering", "asked", "forever", "outbound", "playing"]
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -143,3 +143,25 @@ async def outbound(**limits: float) -> AsyncGenerator[OutboundHttp, None]:
 async def asked(http: OutboundHttp, url: str, method: str = "GET", data: bytes = b"") -> Reply:
     """Ask for a whole answer."""
     return await http.fetch(method, url, upstream="Shop", timeout=PATIENCE, data=data)
+
+
+async def _streamed(http: OutboundHttp, url: str) -> bytes:
+    async with http.request("GET", url, upstream="Shop") as response:
+        return await response.read()
+
+
+async def _by_httpx(http: OutboundHttp, url: str) -> bytes:
+    return (await http.httpx.get(url, extensions={"upstream": "Shop"}, timeout=PATIENCE)).content
+
+
+async def _by_library(http: OutboundHttp, url: str) -> bytes:
+    async with http.session("Shop", url) as session, session.get(url) as response:
+        return await response.read()
+
+
+async def _fetched(http: OutboundHttp, url: str) -> bytes:
+    return (await asked(http, url)).body
+
+
+Ask = Callable[[OutboundHttp, str], Awaitable[bytes]]
+CLIENTS: dict[str, Ask] = {"fetch": _fetched, "request": _streamed, "httpx": _by_httpx, "session": _by_library}

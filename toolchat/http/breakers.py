@@ -43,7 +43,8 @@ class CircuitBreaker:
         """The time from which a trial request may pass."""
         self._failed_status = 0
         """The status of a response that counts as a failure; 0 without one."""
-        self._last_failure = ""
+        self.last_failure = ""
+        """What failed last, for operators; empty after a success."""
         if failures:
             instruments.observer.register_breaker(upstream)
 
@@ -59,7 +60,7 @@ class CircuitBreaker:
                 instruments.observer.record_breaker_refusal(self._upstream)
                 detail = f"{self._upstream} has failed {self._failed} times in a row: its circuit is open"
                 error = UpstreamUnavailable(detail, retry_after=left)
-                error.log_fields["last_failure"] = self._last_failure
+                error.log_fields["last_failure"] = self.last_failure
                 raise error
             self._next_trial = self._clock() + self._pause  # this is the trial; others are refused meanwhile
             _log.info("circuit half-open: a trial request passes", extra={"upstream": self._upstream})
@@ -72,7 +73,7 @@ class CircuitBreaker:
             return  # the common case
         status, self._failed_status = self._failed_status, 0
         if isinstance(error, _FAILURES):
-            self._fail(f"{error.code}: {error}")
+            self._fail(error.for_operators)
         elif status:
             self._fail(f"status {status}")
         elif error is None or (isinstance(error, Exception) and not isinstance(error, Overloaded)):
@@ -88,7 +89,7 @@ class CircuitBreaker:
     def _fail(self, reason: str) -> None:
         was_open = self.is_open
         self._failed += 1
-        self._last_failure = reason
+        self.last_failure = reason
         if self.is_open:
             if not was_open:
                 fields = {"upstream": self._upstream, "failures": self._failed, "last_failure": reason}
@@ -100,7 +101,7 @@ class CircuitBreaker:
         if self.is_open:
             _log.info("circuit closed", extra={"upstream": self._upstream})
             instruments.observer.record_breaker_state(self._upstream, is_open=False)
-        self._failed = 0
+        self._failed, self.last_failure = 0, ""
 
 
 class Breakers:
@@ -110,6 +111,11 @@ class Breakers:
         self._failures = failures
         self._pause = pause
         self._known: dict[str, CircuitBreaker] = {}
+
+    @property
+    def last_failures(self) -> dict[str, str]:
+        """What failed last, of each upstream that has not answered since."""
+        return {upstream: each.last_failure for upstream, each in self._known.items() if each.last_failure}
 
     def get(self, upstream: str) -> CircuitBreaker:
         """The breaker of an upstream."""

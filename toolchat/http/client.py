@@ -1,22 +1,41 @@
-"""The outbound HTTP client: one connection pool for all upstreams, with errors that name the upstream."""
+"""Outbound HTTP: one aiohttp client for all upstreams, with limits, proxies and errors that name the upstream."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import io
+import ssl
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from toolchat.errors import UpstreamInvalid, UpstreamTimeout
+import aiohttp
+from yarl import URL
+
+from toolchat.errors import UpstreamTimeout, UpstreamUnavailable
 from toolchat.http.breakers import Breakers
-from toolchat.http.pool import Pool
-from toolchat.http.requests import Data, Params, Request, build_request
-from toolchat.http.response_parser import Response
+from toolchat.http.environment import Proxies, tls_context
+from toolchat.http.failures import upstream_error
+from toolchat.http.pool import (
+    FAILURES,
+    MAX_BODY_BYTES as MAX_BODY_BYTES,
+    Limits,
+    Pool,
+    Request,
+    read_body,
+    release,
+)
 from toolchat.messages import immutable
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     import httpx
+
+Params = Mapping[str, str | int | float]
+Data = bytes | Sequence[bytes] | Mapping[str, str]
+
+_WARNED_BYTES = 1024 * 1024
 
 
 @immutable
@@ -28,30 +47,67 @@ class Reply:
     body: bytes
 
 
-class Exchange:
-    """A request and its response: ``async with`` sends the request, and closes the response at the end."""
+class Response:
+    """A response: ``async with`` sends its request and awaits its head, then reads it, and closes it at the end.
 
-    __slots__ = ("_pool", "_request", "_response", "_upstream")
+    Reading raises ``UpstreamUnavailable`` if the connection is lost, and ``UpstreamInvalid`` if the body is truncated,
+    too long, or cannot be decompressed. The messages contain the upstream's name.
+    """
 
-    def __init__(self, pool: Pool, request: Request, upstream: str) -> None:
-        self._pool = pool
-        self._request = request
-        self._upstream = upstream
+    __slots__ = ("_pool", "_request", "_response", "_slot", "content_type", "headers", "status", "upstream")
+
+    def __init__(self, pool: Pool, request: Request) -> None:
+        self._pool, self._request, self.upstream = pool, request, request.upstream
 
     async def __aenter__(self) -> Response:
-        self._response = await self._pool.exchange(self._request, self._upstream)
-        return self._response
+        self._slot = await self._pool.take_slot(self.upstream, self._request.url)
+        try:
+            self._response = await self._pool.send(self._request)
+        except BaseException:
+            release(self._slot)
+            raise
+        self.status: int = self._response.status
+        self.headers: Mapping[str, str] = self._response.headers
+        self.content_type: str = self._response.content_type
+        """The media type without parameters."""
+        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._response.close()
+        self._response.close()  # closes the connection, unless the response is complete
+        release(self._slot)
+
+    async def readany(self) -> bytes:
+        """Read what has arrived of the body; empty at its end."""
+        try:
+            return await self._response.content.readany()
+        except FAILURES as error:
+            raise upstream_error(error, self.upstream, self._request.url) from None
+
+    async def read(self, max_bytes: int = MAX_BODY_BYTES) -> bytes:
+        """Read the complete body."""
+        return await read_body(self.readany, self.upstream, max_bytes)
 
 
 class OutboundHttp:
     """An HTTP client with one connection pool for all upstreams.
 
-    It follows no redirects, ignores proxies of the environment and ``.netrc``, and stores no cookies.
+    It uses the proxies and the authorities of the environment (see :class:`Proxies` and :func:`tls_context`), follows
+    no redirects, reads no ``.netrc``, and stores no cookies. In another event loop, for example after a fork, its pool
+    starts empty.
+
+    Args:
+        connect_timeout: seconds for the lookup, the connection and the TLS handshake.
+        max_connections: limit of requests at once.
+        max_per_host: the same for one host; ``None``: only the total limit applies.
+        max_wait: seconds that a request waits for its turn while a limit is reached.
+        keepalive: seconds after which an idle connection is closed.
+        max_age: seconds after which a connection is not used again, more or less a fifth: so names that moved and new
+            servers behind a name are seen.
+
+    Raises:
+        ConfigurationError: a variable of the environment is not valid.
     """
 
     def __init__(
@@ -62,19 +118,24 @@ class OutboundHttp:
         max_per_host: int | None = None,
         max_wait: float = 60,
         keepalive: float = 30,
+        max_age: float = 300,
         breakers: Breakers | None = None,
     ) -> None:
-        """Set the limits of the pool; see :class:`Pool`."""
         self.breakers = breakers or Breakers()
         """One for each upstream; :meth:`fetch` uses them, :meth:`request` leaves that to its caller."""
-        self._connect_timeout = connect_timeout
-        self._pool = Pool(connect_timeout, max_connections, max_per_host, max_wait, keepalive)
+        self.proxies = Proxies()
+        self._tls = tls_context()
+        self._limits = Limits(connect_timeout, max_connections, max_per_host, max_wait, keepalive, max_age)
+        self._opened: Pool | None = None
+        self._foreign: list[Pool | None] = []
+        """Kept, since collecting a parent process's pool would close its connections in its own event loop."""
         self._httpx: httpx.AsyncClient | None = None
+        self._is_closed = False
 
     @property
     def connections(self) -> int:
         """The number of open connections, in use or idle."""
-        return self._pool.connections
+        return self._opened.connector.open_connections if self._opened else 0
 
     @property
     def httpx(self) -> httpx.AsyncClient:
@@ -86,7 +147,7 @@ class OutboundHttp:
         if self._httpx is None:
             from toolchat.http.httpx_adapter import open_client
 
-            self._httpx = open_client(self._pool, self._connect_timeout)
+            self._httpx = open_client(self, MAX_BODY_BYTES)
         return self._httpx
 
     def request(
@@ -98,8 +159,9 @@ class OutboundHttp:
         headers: Mapping[str, str] | None = None,
         params: Params | None = None,
         data: Data = b"",
-    ) -> Exchange:
-        """Send a request and return the response as soon as its head arrives.
+        tls: ssl.SSLContext | None = None,
+    ) -> Response:
+        """Prepare a request; ``async with`` sends it and returns the response as soon as its head arrives.
 
         Args:
             method: the HTTP method, in capitals.
@@ -108,6 +170,7 @@ class OutboundHttp:
             headers: additional headers.
             params: added to the URL's query.
             data: the body, whole or in pieces; a mapping is sent as a form.
+            tls: a context with a client's certificate; see :func:`tls_context`.
 
         Raises:
             UpstreamUnavailable: no connection, or it was lost.
@@ -115,9 +178,14 @@ class OutboundHttp:
             UpstreamInvalid: the response is not HTTP, or the request cannot be sent.
         """
         try:
-            return Exchange(self._pool, build_request(method, url, headers, params, data), upstream)
+            target = URL(url).update_query(params) if params else URL(url)
         except ValueError as error:
-            raise UpstreamInvalid(f"the request to {upstream} cannot be sent: {error}") from error
+            raise upstream_error(error, upstream) from None
+        if not isinstance(data, bytes | Mapping):
+            data = b"".join(data)
+        # aiohttp warns of long bytes, not of files.
+        body = io.BytesIO(data) if isinstance(data, bytes) and len(data) > _WARNED_BYTES else data or None
+        return Response(self._pool(), Request(upstream, method, target, headers or {}, body, tls))
 
     async def fetch(
         self,
@@ -147,6 +215,32 @@ class OutboundHttp:
             breaker.record_status(reply.status)
         return reply
 
+    @asynccontextmanager
+    async def session(self, upstream: str, url: str) -> AsyncGenerator[aiohttp.ClientSession, None]:
+        """Open an aiohttp session for one call of a library to the server at ``url``, with the rules of ``request``."""
+        pool, target = self._pool(), URL(url)
+        slot = await pool.take_slot(upstream, target)
+        try:
+            async with pool.open_session(upstream, target) as session:
+                yield session
+        except aiohttp.ContentTypeError:
+            raise  # the library's: it read another media type as JSON
+        except FAILURES as error:
+            raise upstream_error(error, upstream, target) from None
+        finally:
+            release(slot)
+
     async def aclose(self) -> None:
         """Close the pool, and with it the requests in flight."""
-        await self._pool.aclose()
+        self._is_closed = True
+        if self._opened is not None:
+            await self._opened.aclose()
+
+    def _pool(self) -> Pool:
+        if self._is_closed:
+            raise UpstreamUnavailable("the service is shutting down")
+        loop = asyncio.get_running_loop()
+        if self._opened is None or self._opened.loop is not loop:
+            self._foreign.append(self._opened)
+            self._opened = Pool(loop, self._limits, self.proxies, self._tls)
+        return self._opened

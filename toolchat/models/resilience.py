@@ -149,7 +149,7 @@ class ResilientChatModel(ChatModel):
         self._total_timeout = total_timeout
         self._idle_timeout = idle_timeout
         self._retry = retry or RetryPolicy()
-        self._breaker = breaker or CircuitBreaker(model.provider, failures=0)
+        self.breaker = breaker or CircuitBreaker(model.provider, failures=0)
         instruments.observer.register_model(self.provider, self.name)
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
@@ -167,7 +167,7 @@ class ResilientChatModel(ChatModel):
                 listener = _Listener(emit, timeouts, call)
                 try:
                     # The breaker is outside: a timeout must count as a failure of the upstream.
-                    with self._breaker, timeouts:
+                    with self.breaker, timeouts:
                         response = await self._model.respond(prompt, listener.emit)
                     call.record_response(response)
                     return response
@@ -175,7 +175,7 @@ class ResilientChatModel(ChatModel):
                     raise failed.error from None
                 except ToolchatError as error:
                     # The client has the text already, and a second attempt would write another one behind it.
-                    is_final = listener.has_text or self._breaker.is_open
+                    is_final = listener.has_text or self.breaker.is_open
                     if is_final or not await self._wait_before_retry(attempt, error, deadline):
                         named = {"provider": self.provider, "model": prompt.options.model or self.name}
                         error.log_fields |= {**named, "retries": attempt - 1}

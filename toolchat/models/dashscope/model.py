@@ -3,12 +3,12 @@
 The SDK only encodes requests and decodes responses. Its behaviour was measured with 2.0.2; one ``try`` around it
 converts every failure to our errors:
 
-- HTTP errors are returned as values, all others are raised unchanged (ours, ``json``, ``KeyError``).
+- HTTP errors are returned as values, all others are raised unchanged (ours, aiohttp's, ``json``'s, ``KeyError``).
 - Within a stream every error has the status 400, so its ``code`` decides.
 - The SDK drops the ``code`` of an error object in a 200 response, and the status of an error whose body is not JSON:
   both become an invalid response.
-- If an aiohttp session loses the connection before the response starts, the SDK sends the request **again**. That
-  cannot be switched off, but none of our errors triggers it.
+- If aiohttp loses the connection before the response starts, the SDK sends the request **again**. That cannot be
+  switched off, but our session raises our errors, none of which triggers it.
 
 DashScope rejects a tool with the name ``search``. It is sent nevertheless, and the rejection is an
 :class:`UpstreamInvalid`.
@@ -22,10 +22,11 @@ from contextlib import aclosing
 from functools import cache, lru_cache
 from typing import Any, Literal
 
+import aiohttp
+
 from toolchat.errors import ConfigurationError, ToolchatError, UpstreamInvalid
 from toolchat.http.client import OutboundHttp
 from toolchat.models.base import ChatModel, ChatOptions, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
-from toolchat.models.dashscope.aiohttp_adapter import ClientSession
 from toolchat.models.dashscope.mapping import DashScopeAnswer, map_messages, map_tool_options
 from toolchat.models.openai.mapping import map_tool_definition  # DashScope has the same format
 
@@ -101,7 +102,6 @@ class DashScopeChatModel(ChatModel):
         self._options, self._extra_body, self._extra_headers = options, dict(extra_body or {}), extra_headers or {}
         self._thinks = self._extra_body.get("enable_thinking") is True
         self._http, self._owns_http = http or OutboundHttp(), http is None
-        self._session = ClientSession(self._http)
 
     async def aclose(self) -> None:
         """Close the connections, unless they were passed."""
@@ -120,25 +120,32 @@ class DashScopeChatModel(ChatModel):
         """
         answer = DashScopeAnswer(prompt.stream or self._thinks)
         try:
-            sent = await _sdk().call(**self._request(prompt), stream=answer.stream, session=self._session)
-            if not answer.stream:
-                answer.add(sent)
-            else:
-                async with aclosing(sent):
-                    async for reply in sent:
-                        text = answer.add(reply)
-                        is_shown = bool(text) and prompt.stream
-                        if answer.new_reasoning or not is_shown:
-                            await emit(Progress(answer.new_reasoning))
-                        if is_shown:
-                            await emit(TextDelta(text))
+            async with self._http.session("DashScope", self._base_url) as session:
+                await self._call(session, prompt, answer, emit)
             if (rest := answer.close()) and prompt.stream:
                 await emit(TextDelta(rest))
         except ToolchatError:
             raise
+        except aiohttp.ContentTypeError:
+            # Not retryable: a wrong address answers every request with the same page.
+            raise UpstreamInvalid("DashScope answered with another content type; check DASHSCOPE_BASE_URL") from None
         except Exception as error:  # the SDK raises every kind of exception
             raise UpstreamInvalid("DashScope sent something that is not an answer", retryable=True) from error
         return ChatResponse(answer.message(), answer.reason(), answer.usage, self._model(prompt))
+
+    async def _call(self, session: Any, prompt: Prompt, answer: DashScopeAnswer, emit: EmitModelEvent) -> None:
+        sent = await _sdk().call(**self._request(prompt), stream=answer.stream, session=session)
+        if not answer.stream:
+            answer.add(sent)
+            return
+        async with aclosing(sent):
+            async for reply in sent:
+                text = answer.add(reply)
+                is_shown = bool(text) and prompt.stream
+                if answer.new_reasoning or not is_shown:
+                    await emit(Progress(answer.new_reasoning))
+                if is_shown:
+                    await emit(TextDelta(text))
 
     def _request(self, prompt: Prompt) -> dict[str, Any]:
         model = self._model(prompt)

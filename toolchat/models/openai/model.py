@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from typing import Any, Literal
@@ -12,8 +13,7 @@ from urllib.parse import urlsplit
 from pydantic_core import from_json, to_json
 
 from toolchat.errors import ToolchatError, UpstreamError, UpstreamInvalid
-from toolchat.http.client import OutboundHttp
-from toolchat.http.response_parser import Response
+from toolchat.http.client import OutboundHttp, Response
 from toolchat.models.base import ChatModel, ChatOptions, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
 from toolchat.models.openai.mapping import ChatCompletionsWire
 from toolchat.models.openai.responses_wire import ResponsesTurn, ResponsesWire
@@ -54,6 +54,7 @@ class OpenAICompatibleChatModel(ChatModel):
         options: the options of every call; those of a prompt take precedence.
         extra_body: fields of every request that no option covers; they take precedence.
         extra_headers: headers of every request.
+        tls: shows a client's certificate; see :func:`toolchat.http.environment.tls_context`.
         http: the connections to use; by default the model opens its own, which :meth:`aclose` closes.
     """
 
@@ -69,9 +70,11 @@ class OpenAICompatibleChatModel(ChatModel):
         options: ChatOptions | None = None,
         extra_body: Mapping[str, Any] | None = None,
         extra_headers: Mapping[str, str] | None = None,
+        tls: ssl.SSLContext | None = None,
         http: OutboundHttp | None = None,
     ) -> None:
         self.name = model
+        self._tls = tls
         self._base_url = (base_url or _DEFAULT_BASE_URL).rstrip("/")
         self._options = options
         self._extra_body = dict(extra_body or {})
@@ -111,7 +114,9 @@ class OpenAICompatibleChatModel(ChatModel):
             turn = wire.turn(prompt.options.model or self.name)
             headers, data = self._stream_headers if prompt.stream else self._headers, self._body(wire, prompt)
             url = self._base_url + wire.path
-            async with self._http.request("POST", url, upstream=_UPSTREAM, headers=headers, data=data) as response:
+            async with self._http.request(
+                "POST", url, upstream=_UPSTREAM, headers=headers, data=data, tls=self._tls
+            ) as response:
                 if response.status >= 400:
                     fault = await _fault_of(response)
                     # A concurrent call may have adapted first: then the request is another one by now.

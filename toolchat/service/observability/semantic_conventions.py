@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic_core import to_json
+from yarl import URL
 
 from toolchat.errors import ToolchatError
-from toolchat.http.requests import Request
 from toolchat.messages import (
     AssistantMessage,
     Message,
@@ -123,22 +123,20 @@ def result_attributes(finished: ToolCallFinished, *, captures: bool) -> Attribut
     return attributes | ({"gen_ai.tool.call.result": short(finished.result)} if captures else {})
 
 
-def server_attributes(request: Request) -> Attributes:
+def server_attributes(url: URL) -> Attributes:
     """The server that a request is sent to."""
-    return {"server.address": request.origin.host, "server.port": request.origin.port}
+    return {"server.address": url.host or "", "server.port": url.port or 0}
 
 
-def upstream_attributes(upstream: str, request: Request, *, captures: bool) -> Attributes:
+def upstream_attributes(upstream: str, method: str, url: URL, *, captures: bool) -> Attributes:
     """A request to an upstream. Its path may contain arguments of a tool, and its query, never recorded, a key."""
-    scheme, host, port, path = request.url
-    shown = f"[{host}]" if ":" in host else host
     attributes: Attributes = {
-        "http.request.method": request.method,
-        "url.full": f"{scheme}://{shown}:{port}",
+        "http.request.method": method,
+        "url.full": f"{url.scheme}://{url.host_subcomponent}:{url.port}",
         "toolchat.upstream": upstream,
-        **server_attributes(request),
+        **server_attributes(url),
     }
-    return attributes | ({"url.path": short(path)} if captures else {})
+    return attributes | ({"url.path": short(url.raw_path)} if captures else {})
 
 
 def mcp_attributes(method: str, version: str, target: str) -> Attributes:

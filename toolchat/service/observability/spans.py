@@ -25,9 +25,9 @@ from opentelemetry.trace import (
     get_current_span,
     set_span_in_context,
 )
+from yarl import URL
 
 from toolchat.errors import ToolchatError
-from toolchat.http.requests import Request
 from toolchat.instruments import ModelCall, ToolRun, UpstreamRequest
 from toolchat.messages import Message, ToolCall
 from toolchat.models.base import ChatResponse, Prompt
@@ -164,7 +164,7 @@ class TracingObserver(ServiceObserver):
         if seconds >= _MIN_WAIT:
             self._add_finished(f"wait {resource}", SpanKind.INTERNAL, seconds, {})
 
-    def observe_upstream_request(self, upstream: str, request: Request) -> UpstreamRequest:
+    def observe_upstream_request(self, upstream: str, method: str, url: URL) -> UpstreamRequest:
         """Record the span of a request to an upstream, and propagate the trace to it.
 
         The request of a model call is part of that call's span, which is a client's span already.
@@ -173,10 +173,10 @@ class TracingObserver(ServiceObserver):
             return _propagated()
         parent = get_current_span()
         if isinstance(parent, ReadableSpan) and parent.kind is SpanKind.CLIENT:
-            parent.set_attributes(conventions.server_attributes(request))
+            parent.set_attributes(conventions.server_attributes(url))
             return _propagated()
-        attributes = conventions.upstream_attributes(upstream, request, captures=self._captures)
-        return _TracedRequest(self._tracer.start_span(request.method, None, SpanKind.CLIENT, attributes))
+        attributes = conventions.upstream_attributes(upstream, method, url, captures=self._captures)
+        return _TracedRequest(self._tracer.start_span(method, None, SpanKind.CLIENT, attributes))
 
     @contextmanager
     def mcp_request(
@@ -335,17 +335,16 @@ class _TracedToolRun(ToolRun):
 class _PropagatedRequest(UpstreamRequest):
     """Sends the trace of a context to an upstream."""
 
-    __slots__ = ("_lines", "context")
+    __slots__ = ("_headers", "context")
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        headers: dict[str, str] = {}
-        propagate.inject(headers, context)
-        self._lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()]).encode()
+        self._headers: dict[str, str] = {}
+        propagate.inject(self._headers, context)
 
     @property
-    def header_lines(self) -> bytes:
-        return self._lines
+    def headers(self) -> dict[str, str]:
+        return self._headers
 
 
 def _propagated() -> _PropagatedRequest:

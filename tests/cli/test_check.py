@@ -108,7 +108,7 @@ async def test_a_failing_upstream_is_reported_with_the_reason_and_exit_code_1(tm
     assert done.returncode == 1
     assert told["Chat model"][:2] == ("failed", True)
     assert told["Chat model"][2].startswith("upstream-unavailable: ")
-    assert told["State"][2].startswith("store-unavailable: ")
+    assert told["State"][2] == f"store-unavailable: the state store cannot be reached (connection refused: {nobody})"
     assert told["Traces"][0] == "failed"
     assert told["Traces"][2].startswith(f"http://{nobody}/v1/traces/v1/traces does not accept traces: ")
     assert "OTEL_EXPORTER_OTLP_ENDPOINT: /v1/traces is appended to it" in done.stderr
@@ -167,7 +167,7 @@ async def test_without_anything_set_up_only_a_missing_model_has_failed(
     assert states["Weather"] == ("missing", False)
 
 
-async def test_fallback_models_and_mcp_servers_are_probed_as_well(tmp_path: Path) -> None:
+async def test_fallback_models_and_mcp_servers_are_probed_as_well_and_each_part_tells_its_cause(tmp_path: Path) -> None:
     # The second model answers, but never calls a tool; nobody listens where the server should be.
     async with OpenAIPlayer(lambda _: whole(message(content="ok"))) as second:
         with silent_port() as port:
@@ -180,10 +180,17 @@ async def test_fallback_models_and_mcp_servers_are_probed_as_well(tmp_path: Path
                 OPENAI_BASE_URL=f"http://127.0.0.1:{port}/v1",
                 CHAT_FALLBACKS=json.dumps([entry]),
                 MCP_SERVERS_FILE="servers.json",
+                WEATHER_API_KEY="k",
+                WEATHER_BASE_URL=f"http://127.0.0.1:{port}/v1",
+                JWT_JWKS_URL=f"http://127.0.0.1:{port}/keys",
+                JWT_ISSUER="i",
+                JWT_AUDIENCE="a",
             )
     told = lines_of(done)
     assert done.returncode == 1
-    assert told["Chat model"][2].startswith("upstream-unavailable: ")
+    for part in ("Chat model", "Tokens", "MCP gone", "Weather"):
+        assert told[part][0] == "failed"
+        assert told[part][2].startswith("upstream-unavailable: ")
+        assert told[part][2].endswith(f" (connection refused: 127.0.0.1:{port})")
     assert told["Chat model 2"][0] == "failed"
     assert told["Chat model 2"][2].startswith("fault of the model: openai_compatible/second answers, but did not call")
-    assert told["MCP gone"][0] == "failed"

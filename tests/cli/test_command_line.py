@@ -254,7 +254,7 @@ def test_logs_are_json_lines_without_questions_and_keys(tmp_path: Path) -> None:
 def test_heavy_packages_are_imported_only_when_they_are_used(tmp_path: Path) -> None:
     code = (
         "import sys; import app.main; import toolchat.service.server.runner; "
-        "heavy = ('dashscope', 'pypinyin', 'httpx', 'aiohttp', 'fastapi_offline', 'mcp'); "
+        "heavy = ('dashscope', 'pypinyin', 'httpx', 'fastapi_offline', 'mcp'); "
         "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run(

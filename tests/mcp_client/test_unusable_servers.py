@@ -9,7 +9,9 @@ from tests.ports import silent_port
 from tests.serving import service
 
 
-async def test_a_server_that_cannot_be_used_is_reported_with_the_reason(tmp_path: Path) -> None:
+async def test_a_server_that_cannot_be_used_is_reported_with_the_reason(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with silent_port() as port:
         file = written(
             tmp_path,
@@ -26,6 +28,8 @@ async def test_a_server_that_cannot_be_used_is_reported_with_the_reason(tmp_path
             await reaches(client, told, "chatty")  # its end may be noticed before its output
             ready = (await client.get("/health/ready")).json()
     assert (ready["status"], ready["tools"]["mcp-closed"]) == ("ok", False)
+    causes = [vars(each)["cause"] for each in caplog.records if "cause" in vars(each)]
+    assert causes == [f"connection refused: 127.0.0.1:{port}"]  # clients see no address, operators do
 
 
 async def test_a_pattern_without_a_match_is_logged_with_the_available_names(

@@ -278,9 +278,9 @@ def test_an_unusable_url_is_refused_at_once_without_being_repeated(url: str) -> 
 @pytest.mark.parametrize(
     ("url", "told"),
     [
-        ("redis://me:canary@[::1]:1/3", "[::1]:1"),
+        ("redis://me:canary@[::1]:1/3", "[::1]:1, database 3"),
         ("redis://:canary@localhost:1", "localhost:1"),
-        ("unix://me:canary@/nowhere/redis.sock?db=1", "/nowhere/redis.sock"),
+        ("unix://me:canary@/nowhere/redis.sock?db=1", "/nowhere/redis.sock, database 1"),
     ],
 )
 async def test_the_warning_has_the_address_of_the_server_and_no_password(

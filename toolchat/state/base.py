@@ -64,6 +64,8 @@ class StateStore(ABC):
     """``memory``, ``sqlite`` or ``redis``."""
     available: bool
     """Whether the last operation, or the last probe after a failed one, succeeded."""
+    cause: str = ""
+    """Why the store is unavailable, for operators."""
     failures: int
     """The number of operations that raised ``StoreUnavailable`` since the start."""
 
@@ -122,6 +124,12 @@ class StateStore(ABC):
     async def durability_warning(self) -> str:
         """What the store's server would lose in a crash, and how to change that; empty if that is little or unknown."""
         return ""
+
+    def _unavailable(self, detail: str) -> StoreUnavailable:
+        error = StoreUnavailable(detail, retry_after=1)
+        if self.cause:
+            error.log_fields["cause"] = self.cause
+        return error
 
     def check(self) -> None:  # noqa: B027
         """Find out, before the store is started, whether it can be used as it is configured.

@@ -6,7 +6,7 @@ import logging
 import math
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from inspect import signature
@@ -15,13 +15,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from redis.asyncio import ConnectionPool
-from redis.asyncio.connection import AbstractConnection
+from redis.asyncio.connection import AbstractConnection, SSLConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 
 import toolchat.instruments as instruments
-from toolchat.errors import StoreUnavailable
+from toolchat.http.failures import describe_failure
 from toolchat.state.base import StateStore
 
 _CONNECTIONS = 64
@@ -63,7 +63,7 @@ class RedisConnection(StateStore):
         self._pool = _pool(url)
         self._connect: Callable[[], AbstractConnection] = self._pool.make_connection
         self._idle: list[AbstractConnection] = []
-        self._server = _server(self._pool.connection_kwargs)
+        self._server = _server(self._pool)
         self._deadline = deadline
         self._permits = asyncio.Semaphore(_CONNECTIONS)
         self._became_unavailable = asyncio.Event()
@@ -127,7 +127,7 @@ class RedisConnection(StateStore):
                 if not isinstance(error, TimeoutError) or time.monotonic() - began > 0.8 * self._deadline:
                     self._failed(error)
         self.failures += 1
-        raise StoreUnavailable("the state store cannot be reached", retry_after=1)
+        raise self._unavailable("the state store cannot be reached")
 
     async def _execute(self, *command: bytes | str | int) -> Any:
         # The library's client and pool cost three times as much as sending the command and reading its reply.
@@ -167,6 +167,7 @@ class RedisConnection(StateStore):
 
     def _failed(self, error: Exception) -> None:
         reason = _reason(error)
+        self.cause = f"{reason}: {self._server}"
         if self.available and not _concerns_one_key(reason, error):
             self.available = False
             self._became_unavailable.set()
@@ -176,7 +177,7 @@ class RedisConnection(StateStore):
             _log.warning("the state store cannot be used", extra={"server": self._server, "reason": reason})
 
     def _succeeded(self) -> None:
-        self.available = True
+        self.available, self.cause = True, ""
         if self._warned:
             self._warned = False
             _log.info("the state store can be used again")
@@ -246,13 +247,15 @@ def _concerns_one_key(reason: str, error: Exception) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """The code of an error reply, such as ``READONLY``, or the type of the exception; never text with a password."""
+    """Why the server cannot be used: the code of its reply, such as ``READONLY``; never text with a password."""
     if code := getattr(error, "status_code", None):  # since 7.0
         return str(code)
     refusal = re.match(r"[A-Z]{2,30}\b", str(error)) if isinstance(error, ResponseError) else None
-    # The library has one error for a refused connection and an unknown host; its context tells them apart.
-    cause = error.__context__ if isinstance(error.__context__, OSError) else error
-    return refusal.group() if refusal else type(cause).__name__
+    if refusal:
+        return refusal.group()
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    return describe_failure(error, "").removesuffix(": ") or type(error.__context__ or error).__name__
 
 
 def _pool(url: str) -> ConnectionPool:
@@ -294,9 +297,11 @@ def _check_password(url: str) -> None:
         raise ValueError
 
 
-def _server(connection: Mapping[str, Any]) -> str:
-    """The host and port, or the path of a socket, for the log: without user and password."""
-    if path := connection.get("path"):
-        return str(path)
+def _server(pool: ConnectionPool) -> str:
+    """The host and port, or the path of a socket, and the database, for the log: without user and password."""
+    connection = pool.connection_kwargs
     host = connection.get("host", "localhost")
-    return f"{f'[{host}]' if ':' in host else host}:{connection.get('port', 6379)}"
+    address = connection.get("path") or f"{f'[{host}]' if ':' in host else host}:{connection.get('port', 6379)}"
+    database = connection.get("db")
+    security = " by TLS" if issubclass(pool.connection_class, SSLConnection) else ""
+    return f"{address}{security}" + (f", database {database}" if database else "")

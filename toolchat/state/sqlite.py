@@ -260,7 +260,7 @@ class SqliteStateStore(StateStore):
                     instruments.observer.record_store_operation(self.kind, name, time.monotonic() - began)
                 return result
         self.failures += 1
-        raise StoreUnavailable("the state store cannot be used", retry_after=1)
+        raise self._unavailable("the state store cannot be used")
 
     def _execute(self, statement: str, *arguments: object) -> sqlite3.Cursor:
         return self._opened().execute(statement, arguments)
@@ -325,6 +325,7 @@ class SqliteStateStore(StateStore):
         if self._usable and identity(self.path) != self._identity:
             # What is written from now on would be gone after a restart, and other processes may have another file.
             self._usable = self.available = False
+            self.cause = f"the file was removed or replaced: {self.path}"
             _log.error("the file of the state store was removed or replaced: restart", extra={"server": self.path})
         if self._usable and self._changes != (changes := self._opened().total_changes):
             try:
@@ -335,7 +336,7 @@ class SqliteStateStore(StateStore):
                 self._changes = changes
 
     def _failed(self, reason: str) -> None:
-        self.available = False
+        self.available, self.cause = False, f"{reason}: {self.path}"
         if time.monotonic() - self._warned_at >= _WARNING_SECONDS:
             self._warned_at = time.monotonic()
             _log.warning("the state store cannot be used", extra={"server": self.path, "reason": reason})

@@ -10,7 +10,8 @@ from toolchat.service.access.hosts import Proxies, check_host, header, is_addres
 from toolchat.service.access.keys import KeyRegistry
 from toolchat.service.access.principals import ANONYMOUS, Principal, RequestCaller, Role
 
-_PUBLIC = ("/health/live", "/health/ready", "/.well-known/oauth-protected-resource/mcp")
+_READINESS = "/health/ready"
+_PUBLIC = ("/health/live", _READINESS, "/.well-known/oauth-protected-resource/mcp")
 """Paths without authentication: probes have no key, and the metadata describes how to get one."""
 _ALWAYS_OPEN = ("/playground", *_PUBLIC)
 """Paths that never need a key; the playground asks the user for one."""
@@ -80,7 +81,8 @@ class Authenticator:
     async def authenticate(self, scope: Scope, path: str, address: str) -> RequestCaller:
         """Find the caller of a request."""
         if path in _PUBLIC:  # with any Host
-            return RequestCaller.from_request(ANONYMOUS, address, scope["headers"])
+            principal = await self._probing(scope) if path == _READINESS else ANONYMOUS
+            return RequestCaller.from_request(principal, address, scope["headers"])
         key = ""
         if self._knows_keys:
             if path.startswith(_APPROVALS) and (token := header(scope, APPROVAL_HEADER.encode())):
@@ -101,6 +103,14 @@ class Authenticator:
         if not is_allowed:
             raise Unauthorized("send a key: Authorization: Bearer KEY, or X-API-Key: KEY")
         return RequestCaller.from_request(ANONYMOUS, address, scope["headers"])
+
+    async def _probing(self, scope: Scope) -> Principal:
+        """The principal of a probe: it needs no key, so one that is not valid counts as none."""
+        try:
+            key = _credential(scope) if self._knows_keys else ""
+            return await self._known(key) if key else ANONYMOUS
+        except Unauthorized:
+            return ANONYMOUS
 
     @property
     def _knows_keys(self) -> bool:

@@ -13,7 +13,7 @@ from toolchat.messages import immutable
 from toolchat.tool_calling.caller import Caller, current_caller
 
 Role = Literal["ask", "operate"]
-"""``ask``: chat requests, tools and their stored data; ``operate``: the metrics of the service."""
+"""``ask``: chat requests, tools and their stored data; ``operate``: the metrics, and what failed last."""
 
 ALL_TOOLS = ("*",)
 

@@ -177,7 +177,7 @@ class Tokens:
             self._keys, self._fetched = await self.published_keys(), time.monotonic()
         except ToolchatError as error:
             # The old keys stay valid: an outage of the provider must not lock out all clients.
-            _log.warning("the identity provider's keys cannot be read", extra={"reason": error.detail})
+            _log.warning("the identity provider's keys cannot be read", extra={"reason": error.for_operators})
 
 
 def _name(claims: Mapping[str, Any], claim: str) -> str:

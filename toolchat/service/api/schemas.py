@@ -211,6 +211,9 @@ class Health(BaseModel):
     chat_model: str = Field("", description="Provider and model; only in readiness")
     tools: dict[str, bool] = Field({}, description="Whether each tool module is registered; only in readiness")
     state_store: StateStoreHealth | None = Field(None, description="The store of conversations; only in readiness")
+    failures: dict[str, str] = Field(
+        {}, description="What failed last, by upstream, until it answers again; only for keys with the role `operate`"
+    )
 
 
 class Index(BaseModel):

@@ -10,10 +10,14 @@ from starlette.responses import PlainTextResponse, Response
 
 from toolchat import __version__
 from toolchat.errors import Draining
+from toolchat.http.client import OutboundHttp
+from toolchat.models.fallbacks import FallbackChatModel
+from toolchat.models.resilience import ResilientChatModel
+from toolchat.service.access.principals import current_request_caller
 from toolchat.service.api.fast_router import ReadRoute
 from toolchat.service.api.problems import problems
 from toolchat.service.api.schemas import Health, Index, ToolModuleDescription
-from toolchat.service.api.service import Service
+from toolchat.service.api.service import Service, ServiceState, model_label
 from toolchat.service.api.tool_routes import describe_usable
 from toolchat.service.observability.multiprocess import registry
 
@@ -67,7 +71,23 @@ async def ready(service: Service) -> dict[str, Any]:
     registered = {name: entry.fault is None for name, entry in service.tools.entries.items()}
     store = {"kind": service.store.kind, "available": service.store.available}
     status = "ok" if service.store.available else "degraded"
-    return {"status": status, "chat_model": service.model_label, "tools": registered, "state_store": store}
+    health = {"status": status, "chat_model": service.model_label, "tools": registered, "state_store": store}
+    principal = current_request_caller().principal
+    if principal.name and "operate" in principal.roles:  # host names are for operators, and probes need no key
+        health["failures"] = await _failures(service)
+    return health
+
+
+async def _failures(service: ServiceState) -> dict[str, str]:
+    http = await service.container.get(OutboundHttp)
+    failures = http.breakers.last_failures
+    model = service.chat.model
+    for each in model.models if isinstance(model, FallbackChatModel) else (model,):
+        if isinstance(each, ResilientChatModel) and each.breaker.last_failure:
+            failures[model_label(each.provider, each.name)] = each.breaker.last_failure
+    if not service.store.available:
+        failures["state store"] = service.store.cause
+    return failures
 
 
 @router.get("/metrics", response_class=PlainTextResponse, summary="Metrics")

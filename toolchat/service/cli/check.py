@@ -28,7 +28,7 @@ from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.events import discard_event
 
 _PING = ToolDefinition("ping", "Check that tools can be called.", {"type": "object", "properties": {}})
-_LONGEST_NOTE = 200
+_LONGEST_NOTE = 300
 _COLLECTOR_SECONDS = 3.0
 
 _Probe = Callable[[], Coroutine[Any, Any, str]]
@@ -52,6 +52,8 @@ class _Part:
     title: str
     probe: _Probe | _Result
     timeout: float
+    route: str = ""
+    """The way to it if a proxy is set; a failure that names its cause has it already."""
 
 
 def check(program: Program) -> int:
@@ -76,10 +78,14 @@ async def _check(service: OpenedService) -> int:
     for part, task in zip(parts, tasks, strict=True):
         result = await task
         duration = "" if result.seconds is None else f"{result.seconds:.2f} s"
-        note = escape_controls(result.note)[:_LONGEST_NOTE]
+        note = escape_controls(_with_route(result.note, part.route))[:_LONGEST_NOTE]
         print_result(f"{result.state:<8} {part.title:<{width}} {duration:>8}  {note}".rstrip())
         code = FAILED if result.state == "failed" else code
     return code
+
+
+def _with_route(note: str, route: str) -> str:
+    return f"{note}; reached {route}" if route and route not in note else note
 
 
 async def _run(part: _Part) -> _Result:
@@ -99,7 +105,7 @@ def _describe(error: Exception, timeout: float) -> str:
         case ToolchatError() if type(error) is ToolchatError:  # raised by a probe, which says what failed
             return error.detail
         case ToolchatError():
-            return f"{error.code}: {error.detail}"
+            return error.for_operators
         case ToolExecutionError():
             return f"{error.kind}: {error}"
         case TimeoutError():
@@ -111,9 +117,10 @@ def _describe(error: Exception, timeout: float) -> str:
 def _parts(service: OpenedService) -> Iterator[_Part]:
     settings = service.configuration.settings
     model = service.state.chat.model
-    for number, each in enumerate(model.models if isinstance(model, FallbackChatModel) else (model,), 1):
+    models = model.models if isinstance(model, FallbackChatModel) else (model,)
+    for number, (each, route) in enumerate(zip(models, service.configuration.model_routes, strict=True), 1):
         title = f"Chat model {number}" if number > 1 else "Chat model"
-        yield _Part(title, _model_probe(service, each), settings.model_timeout)
+        yield _Part(title, _model_probe(service, each), settings.model_timeout, route)
     yield _Part("State", _store_probe(service.state.store), 5)
     # The exporter keeps its own limit, which tells the reason; this one ends only an exporter that does not.
     yield _Part("Traces", _traces_probe(service.configuration.tracing), 10 * _COLLECTOR_SECONDS)

@@ -73,7 +73,7 @@ def ask(
         try:
             response = dialogue.ask(query, None if json else printer)
         except ToolchatError as error:
-            print_error(f"{error.code}: {error.detail}")
+            print_error(error.for_operators)
             return FAILED
         if json:
             print_result(to_json(answer_document(response, service.state.chat.model.provider), indent=2).decode())
@@ -172,7 +172,7 @@ class _Conversation:
             response = self._dialogue.ask(question, printer)
         except ToolchatError as error:
             printer.end_line()
-            print_error(f"{error.code}: {error.detail}")
+            print_error(error.for_operators)
             return FAILED
         printer.finish(response)
         if not response.has_tool_calls:  # the memory does not store a turn that waits for approval either

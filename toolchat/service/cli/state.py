@@ -146,7 +146,7 @@ def _with_store(use: Callable[[StateStore], Awaitable[int]]) -> int:
             await store.start()
             return await use(store)
         except ToolchatError as error:
-            print_error(error.detail)
+            print_error(error.for_operators)
             return FAILED
         finally:
             await store.aclose()

@@ -56,7 +56,7 @@ def run_tool(program: Program, *, name: str, arguments: Sequence[str], tenant: s
         except ValidationFailed as error:
             raise ConfigurationError(f"{name}: {error.detail}") from None
         except ToolchatError as error:
-            print_error(f"{error.code}: {error.detail}")
+            print_error(error.for_operators)
             return FAILED
     print_result(to_json(_call_document(call), indent=2).decode() if json else call.result)
     return ANSWERED if call.outcome == "ok" else FAILED

@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from yarl import URL
+
 from toolchat.errors import ConfigurationError
 from toolchat.service.access.runtime import AccessConfiguration
 from toolchat.service.composition.models import PROVIDER_VARIABLES, ChosenModel, choose_chat_model, outbound_http
@@ -42,11 +44,16 @@ class Configuration:
     tuning: Tuning = _DEFAULT
     warnings: tuple[str, ...] = ()
     """Mistyped variables and inverted time limits."""
+    model_routes: tuple[str, ...] = ()
+    """The ways to the chat model and its fallbacks, such as "through proxy.example:3128"; empty without a proxy."""
 
     def log_warnings(self) -> None:
-        """Log the warnings. Call it once for all processes of the service."""
+        """Log the warnings, and ways through a proxy. Call it once for all processes of the service."""
         for warning in self.warnings:
             _log.warning("%s", warning)
+        for number, route in enumerate(self.model_routes, 1):
+            if route:
+                _log.info("chat model %d is reached %s", number, route)
 
 
 def read_configuration(*, tools: Sequence[str] = (), serving: bool = True, tuning: Tuning = _DEFAULT) -> Configuration:
@@ -83,9 +90,10 @@ def read_configuration(*, tools: Sequence[str] = (), serving: bool = True, tunin
     modules = [collect_faults(partial(ConfiguredModule.read, module)) for module in found or ()]
     servers = collect_faults(lambda: read_mcp_servers(tuning)) or McpServers()
     store = collect_faults(lambda: state_store(settings)) if settings else None
+    http = collect_faults(lambda: outbound_http(settings, tuning)) if settings else None
     tracing = collect_faults(TracingConfiguration.read)
     warnings = _unread_variables(in_file, servers.variables) if found is not None else []
-    if settings is None or access is None or chat_model is None or store is None or tracing is None or faults:
+    if not (settings and access and chat_model and store and http and tracing) or faults:
         # Mistyped variables first: one of them may be the reason for a fault.
         raise ConfigurationError("\n".join(dict.fromkeys((*warnings, *faults))))
     all_modules = (*(each for each in modules if each), *map(ConfiguredModule, servers.modules))
@@ -94,9 +102,10 @@ def read_configuration(*, tools: Sequence[str] = (), serving: bool = True, tunin
     warnings += (*chat_model.warnings, *tracing.warnings, *ignored_files(sources))
     if not all_modules:
         warnings.append("there are no tools: toolchat new-tool NAME writes one into the folder tools")
-    configuration = Configuration(settings, access, chat_model, all_modules, tracing, tuning, tuple(warnings))
+    routes = tuple(http.proxies.route(URL(url)) if url else "" for url in chat_model.urls)
+    configuration = Configuration(settings, access, chat_model, all_modules, tracing, tuning, tuple(warnings), routes)
     # This container is discarded: building it reports wiring errors at start, in one line, instead of while serving.
-    wired(settings, configuration.modules, outbound_http(settings, tuning), store)
+    wired(settings, configuration.modules, http, store)
     return configuration
 
 

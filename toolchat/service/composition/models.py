@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Callable, Mapping, Set
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from ssl import SSLContext
 from typing import Any, TypeVar
 
 from pydantic import Field, SecretStr, ValidationError
@@ -14,11 +15,18 @@ from toolchat.chat.client import ChatClient
 from toolchat.errors import ConfigurationError
 from toolchat.http.breakers import Breakers, CircuitBreaker
 from toolchat.http.client import OutboundHttp
+from toolchat.http.environment import tls_context
 from toolchat.models.base import ChatModel, ChatOptions, full_name
 from toolchat.models.fallbacks import FallbackChatModel
 from toolchat.models.resilience import ResilientChatModel, RetryPolicy
 from toolchat.service.settings.base import EnvironmentSettings, describe_faults, read_settings
-from toolchat.service.settings.providers import DashScopeSettings, ModelOptions, OpenAISettings
+from toolchat.service.settings.providers import (
+    DASHSCOPE_URL,
+    OPENAI_URL,
+    DashScopeSettings,
+    ModelOptions,
+    OpenAISettings,
+)
 from toolchat.service.settings.service_settings import Settings, Tuning
 from toolchat.tool_calling.exception_processor import ToolExecutionExceptionProcessor, check_processor
 from toolchat.tool_calling.limits import ToolCallLimits
@@ -53,6 +61,8 @@ class ChosenModel:
 
     provider: str
     create: Callable[[OutboundHttp], ChatModel]
+    urls: tuple[str, ...] = ("",)
+    """The address of the model's server, and those of its fallbacks' servers; empty without one."""
     is_last_resort: bool = False
     """Whether it is the offline model because ``auto`` found no provider's key, instead of on purpose."""
     warnings: tuple[str, ...] = ()
@@ -81,7 +91,8 @@ def _read(number: int, entry: Mapping[str, Any]) -> ChosenModel:
     provider = entry.get("provider")
     try:
         if provider == "openai_compatible":
-            return openai_compatible(_settings(OpenAISettings, fields, {"api_key", "base_url"}))
+            settings = _settings(OpenAISettings, fields, {"api_key", "base_url"})
+            return openai_compatible(settings, f"CHAT_FALLBACKS: model {number}: client_cert")
         if provider == "dashscope":
             return dashscope(_settings(DashScopeSettings, fields, {"api_key"}))
     except ValueError as error:
@@ -114,20 +125,30 @@ def dashscope(settings: DashScopeSettings) -> ChosenModel:
         others = settings.model_dump(exclude={"api_key", "options"})
         return DashScopeChatModel(api_key=api_key, http=http, **others, **_options(settings.options))
 
-    return ChosenModel("dashscope", create)
+    return ChosenModel("dashscope", create, (settings.base_url or DASHSCOPE_URL,))
 
 
-def openai_compatible(settings: OpenAISettings) -> ChosenModel:
-    """Any server with OpenAI's chat completions API."""
+def openai_compatible(settings: OpenAISettings, certificate: str = "OPENAI_CLIENT_CERT") -> ChosenModel:
+    """Any server with OpenAI's chat completions API; an error calls the setting of its certificate by that name."""
+    try:
+        tls = _client_tls(settings)
+    except ConfigurationError as error:
+        raise ConfigurationError(str(error).replace("client certificate", certificate)) from None
 
     def create(http: OutboundHttp) -> ChatModel:
         from toolchat.models.openai.model import OpenAICompatibleChatModel
 
         api_key = settings.api_key.get_secret_value() if settings.api_key else None
-        others = settings.model_dump(exclude={"api_key", "options"})
-        return OpenAICompatibleChatModel(api_key=api_key, http=http, **others, **_options(settings.options))
+        others = settings.model_dump(exclude={"api_key", "options", "client_cert", "client_key"})
+        return OpenAICompatibleChatModel(api_key=api_key, http=http, tls=tls, **others, **_options(settings.options))
 
-    return ChosenModel("openai_compatible", create)
+    return ChosenModel("openai_compatible", create, (settings.base_url or OPENAI_URL,))
+
+
+def _client_tls(settings: OpenAISettings) -> SSLContext | None:
+    if settings.client_cert is None:
+        return None
+    return tls_context(str(settings.client_cert), str(settings.client_key) if settings.client_key else None)
 
 
 def _options(options: ModelOptions | None) -> dict[str, Any]:
@@ -157,7 +178,7 @@ def choose_chat_model(settings: Settings, tuning: Tuning = _DEFAULT) -> ChosenMo
         tried = [_resilient(each, settings, tuning, max_attempts=1) for each in before]
         return FallbackChatModel([*tried, _resilient(last, settings, tuning)])
 
-    return replace(first, create=create)
+    return replace(first, create=create, urls=tuple(url for each in (first, *others) for url in each.urls))
 
 
 def _first(settings: Settings) -> ChosenModel:

@@ -9,8 +9,11 @@ import httpx2
 import mcp_types as types
 from mcp import Client, MCPError
 from pydantic import TypeAdapter, ValidationError
+from yarl import URL
 
 from toolchat import __version__
+from toolchat.http.environment import Proxies
+from toolchat.http.failures import Cause, describe_failure
 from toolchat.service.mcp_client.file import ServerEntry
 from toolchat.service.mcp_client.results import RemoteResult, read_result
 from toolchat.service.mcp_client.sanitizing import sanitize_text
@@ -31,6 +34,7 @@ MAX_ERROR_CHARS = 500
 # The SDK distinguishes these two by their text alone; servers send the same codes for errors of their own.
 _CLOSED, _SESSION_GONE = "Connection closed", "Session terminated"
 _CALL = "tools/call"
+_UNREACHABLE = (OSError, httpx2.TransportError)
 _HTTP_ONLY = "streamable HTTP, which often ends in /mcp; SSE is not supported"
 _RESULT = TypeAdapter[types.CallToolResult | types.InputRequiredResult](
     types.CallToolResult | types.InputRequiredResult
@@ -39,6 +43,9 @@ _RESULT = TypeAdapter[types.CallToolResult | types.InputRequiredResult](
 
 class ServerUnavailable(Exception):
     """The server cannot be used at present; the message says why, without addresses or keys."""
+
+    cause = ""
+    """Why it cannot be reached, with its address, for operators."""
 
 
 class ConnectionLost(Exception):
@@ -146,6 +153,7 @@ class Connection:
 async def connect(
     server: str,
     entry: ServerEntry,
+    proxies: Proxies,
     *,
     on_change: Callable[[], None],
     on_end: Callable[[], None] = lambda: None,
@@ -157,18 +165,24 @@ async def connect(
     Args:
         server: the server's name, for the log.
         entry: its address or its command.
+        proxies: the proxies of the service.
         on_change: is called when the server reports that its tools have changed.
         on_end: is called when no more messages can arrive, such as after the exit of the process.
         forwarded: headers of the current caller to send along.
         mode: the revision if it is already known; see :attr:`Connection.mode`.
     """
     diagnostics = Diagnostics()
-    transport = open_transport(server, entry, forwarded=forwarded or {}, diagnostics=diagnostics, on_end=on_end)
+    transport = open_transport(
+        server, entry, proxies=proxies, forwarded=forwarded or {}, diagnostics=diagnostics, on_end=on_end
+    )
     try:
         async with _client(transport, on_change, mode) as client:
             yield Connection(server, client, on_change, diagnostics)
     except Exception as error:
-        raise ServerUnavailable(_reason(error, entry, diagnostics)) from error
+        raised = _first(error)
+        unavailable = ServerUnavailable(_reason(raised, entry, diagnostics))
+        unavailable.cause = _cause(raised, entry, proxies)
+        raise unavailable from error
 
 
 def _client(transport: Any, on_change: Callable[[], None], mode: str) -> Client:
@@ -196,9 +210,22 @@ def _call_error(error: MCPError) -> Exception:
     return ToolExecutionError(message or "the server rejected the call", kind="failed")
 
 
-def _reason(error: BaseException, entry: ServerEntry, diagnostics: Diagnostics) -> str:
-    while isinstance(error, BaseExceptionGroup):  # the SDK's task groups wrap the cause
+def _first(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):  # the SDK's task groups wrap what was raised
         error = error.exceptions[0]
+    return error
+
+
+def _cause(error: BaseException, entry: ServerEntry, proxies: Proxies) -> str:
+    """Why the server cannot be reached, and on which way."""
+    if entry.url is None or not isinstance(error, _UNREACHABLE):
+        return ""
+    url = URL(entry.url)
+    address = f"{url.host_subcomponent}:{url.port} {proxies.route(url)}".rstrip()
+    return f"{Cause.PROXY}: {address}" if isinstance(error, httpx2.ProxyError) else describe_failure(error, address)
+
+
+def _reason(error: BaseException, entry: ServerEntry, diagnostics: Diagnostics) -> str:
     if diagnostics.status in (404, 405):
         return f"it answers with status {diagnostics.status}: the url must be that of {_HTTP_ONLY}"
     if diagnostics.status is not None:
@@ -212,6 +239,6 @@ def _reason(error: BaseException, entry: ServerEntry, diagnostics: Diagnostics) 
         if entry.cwd is not None and error.filename == entry.cwd:
             return f"its cwd is not a usable folder ({type(error).__name__})"
         return f"its command cannot be started ({type(error).__name__})"
-    if isinstance(error, OSError | httpx2.TransportError):
+    if isinstance(error, _UNREACHABLE):
         return f"it cannot be reached ({type(error).__name__})"
     return f"it cannot be used ({type(error).__name__})"

@@ -30,6 +30,7 @@ from pydantic_settings import SettingsConfigDict
 
 from toolchat.chat.tool_module import Components, ToolModule
 from toolchat.errors import ConfigurationError, UpstreamUnavailable
+from toolchat.http.client import OutboundHttp
 from toolchat.service.settings.base import EnvironmentSettings, describe_faults, read_settings
 from toolchat.service.settings.service_settings import Tuning
 from toolchat.service.settings.typos import suggest
@@ -326,10 +327,11 @@ class _ServerModule:
         self._server: RemoteServer | None = None
 
     @asynccontextmanager
-    async def open(self, _: Components) -> AsyncGenerator[Sequence[object], None]:
+    async def open(self, components: Components) -> AsyncGenerator[Sequence[object], None]:
         from toolchat.service.mcp_client.server import RemoteServer  # imported late, because it imports the SDK
 
-        async with RemoteServer(self._name, self._entry, self._tuning).running() as self._server:
+        proxies = (await components.get(OutboundHttp)).proxies
+        async with RemoteServer(self._name, self._entry, self._tuning, proxies).running() as self._server:
             yield (self._server,)
 
     async def check(self, _: Components) -> str:

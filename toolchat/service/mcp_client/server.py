@@ -5,9 +5,13 @@ import logging
 import random
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from yarl import URL
+
 from toolchat.errors import UpstreamUnavailable
+from toolchat.http.environment import Proxies
 from toolchat.service.access.principals import current_request_caller
 from toolchat.service.mcp_client.client import Connection, ConnectionLost, ServerUnavailable, connect
 from toolchat.service.mcp_client.file import ServerEntry
@@ -39,13 +43,17 @@ class RemoteServer:
 
     Args:
         tuning: how long the start waits for the server, and how often its tools are listed again.
+        proxies: the proxies of the service.
     """
 
-    def __init__(self, name: str, entry: ServerEntry, tuning: Tuning) -> None:
+    def __init__(self, name: str, entry: ServerEntry, tuning: Tuning, proxies: Proxies) -> None:
         self.version = 0
         self.fault: str | None = "the server has not answered yet"
         self._name = name
         self._entry = entry
+        self._connect = partial(connect, name, entry, proxies)
+        self._route = proxies.route(URL(entry.url)) if entry.url else ""
+        self._cause = ""
         self._tuning = tuning
         self._tools: tuple[ToolCallback, ...] = ()
         self._listed: list[Tool] = []
@@ -76,8 +84,10 @@ class RemoteServer:
     async def check(self) -> str:
         """Describe in a few words what the server offers."""
         if not self._attempted.is_set() or self.fault is not None:
-            raise UpstreamUnavailable(self.fault or "it has not answered yet")
-        return f"offers {len(self._tools)} tools"
+            unavailable = UpstreamUnavailable(self.fault or "it has not answered yet")
+            unavailable.log_fields["cause"] = self._cause
+            raise unavailable
+        return f"offers {len(self._tools)} tools" + (f"; reached {self._route}" if self._route else "")
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["RemoteServer", None]:
@@ -105,7 +115,7 @@ class RemoteServer:
             except ServerUnavailable as error:
                 if self._is_stopping:  # `connect` has replaced the cancellation by an error of the transport
                     return
-                self._set_unavailable(str(error))
+                self._set_unavailable(str(error), error.cause)
             if loop.time() - started > STABLE_AFTER:
                 backoff = FIRST_BACKOFF
             # The jitter keeps replicas from reconnecting to a restarted server in the same instant.
@@ -116,7 +126,7 @@ class RemoteServer:
         """Open one connection and keep the list of tools up to date until it ends; returns why it has ended."""
         self._has_ended = False
         on_change = self._changed.set
-        async with connect(self._name, self._entry, on_change=on_change, on_end=self._end_connection) as connection:
+        async with self._connect(on_change=on_change, on_end=self._end_connection) as connection:
             watcher = asyncio.create_task(self._watch_changes(connection))
             try:
                 while not self._has_ended:
@@ -168,15 +178,16 @@ class RemoteServer:
             self.fault = None
             self.version += 1
             fields = {"server": self._name, "revision": connection.revision, "tools": len(self._tools)}
-            _log.info("MCP server connected", extra=fields)
+            _log.info("MCP server connected", extra=fields | ({"reached": self._route} if self._route else {}))
 
-    def _set_unavailable(self, reason: str) -> None:
+    def _set_unavailable(self, reason: str, cause: str = "") -> None:
         self._attempted.set()
         record_mcp_server_state(self._name, is_up=False)
-        if self.fault != reason:
-            self.fault = reason
+        if (self.fault, self._cause) != (reason, cause):
+            self.fault, self._cause = reason, cause
             self.version += 1
-            _log.warning("the MCP server %s is unavailable: %s", self._name, reason)
+            fields = {"cause": cause} if cause else {}
+            _log.warning("the MCP server %s is unavailable: %s", self._name, reason, extra=fields)
 
     async def _call(self, tool: str, arguments: Mapping[str, Any], context: ToolContext) -> RemoteResult:
         try:
@@ -207,12 +218,11 @@ class RemoteServer:
     ) -> RemoteResult:
         """Call over a new connection: a server may bind a session to the user who opened it."""
         try:
-            async with connect(
-                self._name, self._entry, on_change=self._changed.set, forwarded=headers, mode=mode
-            ) as connection:
+            async with self._connect(on_change=self._changed.set, forwarded=headers, mode=mode) as connection:
                 # Gathered, because `connect` replaces an exception raised in its body by ServerUnavailable.
                 (result,) = await asyncio.gather(connection.call(tool, arguments, context), return_exceptions=True)
         except ServerUnavailable as error:
+            _log.warning("an MCP server refuses a connection", extra={"server": self._name, "cause": error.cause})
             raise ToolExecutionError(f"the server {self._name} refuses: {error}", kind="failed") from error
         if isinstance(result, ConnectionLost):
             raise self._unavailable() from result

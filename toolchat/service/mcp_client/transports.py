@@ -4,11 +4,10 @@ import codecs
 import errno
 import logging
 import os
-import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from threading import Thread
 from typing import Any, TextIO
 
@@ -21,7 +20,9 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCResponse
 from mcp_types.methods import validate_server_result
 from pydantic import ValidationError
+from yarl import URL
 
+from toolchat.http.environment import Proxies, tls_context
 from toolchat.service.mcp_client.file import ServerEntry
 from toolchat.service.mcp_client.sanitizing import sanitize_text
 from toolchat.service.observability import tracing
@@ -60,6 +61,7 @@ async def open_transport(
     server: str,
     entry: ServerEntry,
     *,
+    proxies: Proxies,
     forwarded: Mapping[str, str],
     diagnostics: Diagnostics,
     on_end: Callable[[], None],
@@ -69,11 +71,12 @@ async def open_transport(
     Args:
         server: the server's name, for the log.
         entry: its address or its command.
+        proxies: the proxies of the service.
         forwarded: headers of the current caller, sent in addition to those of the entry.
         diagnostics: is filled in while the connection lasts.
         on_end: is called when no more messages can arrive.
     """
-    streams = _http_streams(entry, forwarded, diagnostics) if entry.url else _stdio_streams(server, entry)
+    streams = _http_streams(entry, proxies, forwarded, diagnostics) if entry.url else _stdio_streams(server, entry)
     async with streams as (read, write):
         yield CheckedStream(read, server, diagnostics, on_end), write
 
@@ -217,9 +220,10 @@ codecs.register(lambda name: _CODEC if name == _BOUNDED_LINES else None)
 
 @asynccontextmanager
 async def _http_streams(
-    entry: ServerEntry, forwarded: Mapping[str, str], diagnostics: Diagnostics
+    entry: ServerEntry, proxies: Proxies, forwarded: Mapping[str, str], diagnostics: Diagnostics
 ) -> AsyncGenerator[Any, None]:
-    verify = _tls_context() if str(entry.url).startswith("https:") else False
+    verify, found = tls_context(), proxies.find(URL(str(entry.url)))
+    proxy = httpx2.Proxy(str(found), ssl_context=verify if found.scheme == "https" else None) if found else None
     hooks: dict[str, list[Callable[..., Any]]] = {
         "request": [_prepare_request],
         "response": [partial(_check_response, diagnostics)],
@@ -231,17 +235,11 @@ async def _http_streams(
     timeout = httpx2.Timeout(None, connect=CONNECT_SECONDS)
     async with (
         httpx2.AsyncClient(
-            verify=verify, headers=headers, timeout=timeout, trust_env=False, event_hooks=hooks
+            verify=verify, proxy=proxy, headers=headers, timeout=timeout, trust_env=False, event_hooks=hooks
         ) as client,
         streamable_http_client(str(entry.url), http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES) as streams,
     ):
         yield streams
-
-
-@cache
-def _tls_context() -> ssl.SSLContext:
-    """Loading the certificates takes longer than a call, and calls with forwarded headers connect anew each time."""
-    return ssl.create_default_context()
 
 
 async def _prepare_request(request: httpx2.Request) -> None:

@@ -8,6 +8,13 @@ from toolchat.errors import ConfigurationError
 from toolchat.service.settings.base import EnvironmentSettings, environment_name
 from toolchat.service.settings.typos import TypoIndex, suggest
 
+_NETWORK = frozenset({"HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"}) | {
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+}
+"""Variables that are read from the environment only, as other programs read them."""
+
 
 def check_env_file(path: Path) -> list[str]:
     """Check that every line of ``.env`` can be parsed; python-dotenv would skip a broken line silently.
@@ -48,8 +55,13 @@ def unread_variables(in_file: Iterable[str], known: Collection[str]) -> list[str
     variables, so only those one typo away from a known name are reported.
     """
     written = {name.upper(): name for name in in_file if not name.upper().startswith("COMPOSE_")}
-    names = dict.fromkeys([*written, *(name.upper() for name, value in os.environ.items() if value.strip())])
+    exported = [name.upper() for name, value in os.environ.items() if value.strip()]
     typos, lines = TypoIndex(known), []
+    for name in [each for each in written if each in _NETWORK]:
+        read = written.pop(name)
+        if name not in exported:
+            lines.append(f"{read}: has no effect in .env; set it in the environment")
+    names = dict.fromkeys([*written, *exported])
     for name in names:
         similar = None if name in known else typos.find(name) or (suggest(name, known) if name in written else None)
         if similar or (name in written and name not in known):

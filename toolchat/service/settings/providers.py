@@ -1,13 +1,26 @@
 """Settings of the chat providers."""
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    FilePath,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_core import from_json
 from pydantic_settings import NoDecode, SettingsConfigDict
 
 from toolchat.service.settings.base import EnvironmentSettings
 from toolchat.tool_calling.setting_types import BaseUrl, Secret
+
+OPENAI_URL = "https://api.openai.com/v1"
+DASHSCOPE_URL = "https://dashscope.aliyuncs.com/api/v1"
 
 
 def _without_operation(url: str) -> str:
@@ -51,7 +64,7 @@ class OpenAISettings(EnvironmentSettings):
 
     api_key: Secret | None = Field(None, description="API key of the server; local servers usually need none")
     base_url: Annotated[BaseUrl, AfterValidator(_without_operation)] | None = Field(
-        None, description="Address of the server without /chat/completions; default https://api.openai.com/v1"
+        None, description=f"Address of the server without /chat/completions; default {OPENAI_URL}"
     )
     model: str = Field("gpt-4o-mini", min_length=1, description="Name of the chat model")
     api: Literal["auto", "chat", "responses"] = Field(
@@ -59,11 +72,24 @@ class OpenAISettings(EnvironmentSettings):
         description="chat: chat completions; responses: the Responses API; auto: Responses at api.openai.com, else "
         "chat completions, and the other one if the server asks for it",
     )
+    client_cert: FilePath | None = Field(
+        None, description="File of a client certificate that the server asks for, in PEM with its chain"
+    )
+    client_key: FilePath | None = Field(
+        None, description="File of its private key, without a password; default: the file of the certificate"
+    )
     options: Options = Field(
         None,
         description='Options of every call as JSON, such as {"temperature": 0.2, "reasoning_effort": "low", '
         '"extra_body": {...}, "extra_headers": {...}}; those of a question take precedence',
     )
+
+    @field_validator("client_key")
+    @classmethod
+    def _belongs_to_certificate(cls, key: Path | None, read: ValidationInfo) -> Path | None:
+        if key and read.data.get("client_cert", key) is None:
+            raise ValueError("needs the file of a certificate as well")
+        return key
 
 
 class DashScopeSettings(EnvironmentSettings):
@@ -73,7 +99,7 @@ class DashScopeSettings(EnvironmentSettings):
 
     api_key: Secret | None = Field(None, description="Key of Alibaba Cloud Model Studio; keys belong to one region")
     base_url: BaseUrl | None = Field(
-        None, description="Native API of the region, ending in /api/v1; default https://dashscope.aliyuncs.com/api/v1"
+        None, description=f"Native API of the region, ending in /api/v1; default {DASHSCOPE_URL}"
     )
     model: str = Field("qwen-plus", min_length=1, description="Name of the chat model")
     endpoint: Literal["auto", "text", "multimodal"] = Field(

@@ -111,7 +111,7 @@ bench-quick: $(VENV)/.dev $(PEERS)/.peers ## The same with fewer services and ro
 bench-guard: $(VENV)/.dev ## Fail when a question costs 4 % more instructions, beside the limit, than bench/baseline.json says
 	$(PY) -m bench --guard
 
-lab: $(VENV)/.dev $(PEERS)/.peers ## Do every fault to real processes, in about ten minutes; writes docs/faults*.md (needs redis-server, Chromium, nginx)
+lab: $(VENV)/.dev $(PEERS)/.peers ## Do every fault to real processes, in about ten minutes; writes docs/faults*.md (needs redis-server, Chromium, nginx, tinyproxy)
 	$(PY) -m lab --write
 
 lab-fast: $(VENV)/.dev ## The same with the rows of a second; writes nothing

@@ -183,18 +183,18 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
         ("circuit breaker", "return 0 < self._max_failures <= self._failed", "return False", "upstream-comes-back"),
     ],
     "toolchat/http/pool.py": [
-        ("connect limit", "async with asyncio.timeout(self._connect_timeout):", "async with asyncio.timeout(None):",
+        ("connect limit", "aiohttp.ClientTimeout(connect=limits.connect_timeout)", "aiohttp.ClientTimeout()",
          "upstream-that-does-not-connect"),
-        ("check of certificates", "ssl.create_default_context()", "ssl._create_unverified_context()",
-         "upstream-with-a-foreign-certificate"),
-    ],
-    "toolchat/http/response_parser.py": [
-        ("refusal of redirects", "if 300 <= self.status < 400 and self.status != 304:", "if False:",
+        ("refusal of redirects", "(300 <= response.status < 400 and response.status != 304)", "False",
          "upstream-redirects"),
         ("size of an upstream's response", "if size > max_bytes:", "if size > 30 * max_bytes:",
-         "upstream-endless-body"),
-        ("decompression in pieces", "self._inflate.decompress(self._rest, _PIECE)",
-         "self._inflate.decompress(self._rest)", "upstream-gzip-bomb"),
+         "upstream-endless-body upstream-gzip-bomb"),
+        ("proxies of the environment", "proxy=self._proxies.find(url),", "proxy=None,",
+         "a-forward-proxy-for-https a-forward-proxy-for-http"),
+    ],
+    "toolchat/http/environment.py": [
+        ("check of certificates", "context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)",
+         "context = ssl._create_unverified_context()", "upstream-with-a-foreign-certificate"),
     ],
     "toolchat/chat/advisors/tool_loop.py": [
         ("refusal of calls that were cut off", "if response.finish_reason in CUT:", "if False:",

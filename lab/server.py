@@ -1,6 +1,7 @@
 """What the lab's own servers have in common."""
 
 import asyncio
+import ssl
 from types import TracebackType
 from typing import Self
 
@@ -8,9 +9,10 @@ __all__ = ["Server"]
 
 
 class Server:
-    """Serves TCP on a free port of 127.0.0.1; an asynchronous context manager, whose end ends all connections."""
+    """Serves TCP on a free port of 127.0.0.1, unless told otherwise; a context manager that ends all connections."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None) -> None:
+        self._address, self._tls = (host, port), tls
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -30,7 +32,7 @@ class Server:
         raise NotImplementedError
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, backlog=4096)
+        self._server = await asyncio.start_server(self._accept, *self._address, backlog=4096, ssl=self._tls)
         return self
 
     async def __aexit__(

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -146,8 +147,8 @@ class _Seen:
 class Upstream(Server):
     """The provider; an asynchronous context manager. What it does is set by each row, and ``saying()`` between them."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(host, port, tls)
         self.reset()
 
     def reset(self) -> None:

@@ -202,8 +202,8 @@ async def incident_certificate_expired(stage: Stage) -> float:
     held(await signals.metric("toolchat_breaker_open") == 1, "the metrics do not say which upstream is away")
     held(signals.log(message="circuit open"), "the log does not say that the circuit has opened")
     return _named(
-        log="certificate has expired" in lines[0]["detail"],
-        traces="certificate has expired" in first.detail,
+        log="certificate has expired" in lines[0]["cause"],
+        traces="certificate has expired" in first.attributes["toolchat.cause"],
     )
 
 

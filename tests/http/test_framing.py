@@ -70,13 +70,13 @@ NONSENSE = {
     "a redirect": b"HTTP/1.1 302 There\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n",
     "too long a body": sized(b"x" * (MAX_BODY_BYTES + 1)),
     "an unknown coding": encoded(b"br", b"abc"),
+    "no gzip": encoded(b"gzip", b"abcdefghijklmnopqrst"),
+    "no deflate": encoded(b"deflate", b"\xff" * 20),
 }
 CUT = {
     "in a length": b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc",
     "in a chunk": CHUNKED + b"9\r\nabc",
     "before the last chunk": CHUNKED + b"3\r\nabc\r\n",
-    "no gzip": encoded(b"gzip", b"abcdefghijklmnopqrst"),
-    "no deflate": encoded(b"deflate", b"\xff" * 20),
 }
 ENDLESS = {
     "a header": (b"HTTP/1.1 200 OK\r\nX: ", b"x" * 8192),

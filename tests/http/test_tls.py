@@ -4,8 +4,9 @@ import asyncio
 import errno
 import os
 import resource
+import ssl
 import subprocess
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -64,6 +65,16 @@ async def test_the_authorities_of_the_environment_are_trusted(
         else:
             with pytest.raises(UpstreamUnavailable):
                 await asked(http, upstream.url)
+
+
+@pytest.mark.parametrize("blank", [[], ["SSL_CERT_FILE"], ["SSL_CERT_FILE", "SSL_CERT_DIR"], NAMES], ids=str)
+def test_a_variable_that_is_set_to_nothing_leaves_the_authorities_of_the_system(
+    blank: Sequence[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system = ssl.create_default_context().cert_store_stats()
+    for name in blank:
+        monkeypatch.setenv(name, "")
+    assert tls_context().cert_store_stats() == system
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -100,7 +100,9 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-def tls_context(certificate: str | None = None, key: str | None = None) -> ssl.SSLContext:
+def tls_context(
+    certificate: str | None = None, key: str | None = None, *, name: str = "client certificate"
+) -> ssl.SSLContext:
     """Return a context that trusts the authorities of the environment, and shows a certificate if one is given.
 
     ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` replace those of the system, as OpenSSL reads them; without both
@@ -109,35 +111,45 @@ def tls_context(certificate: str | None = None, key: str | None = None) -> ssl.S
     Args:
         certificate: the file of a client's certificate, with its chain.
         key: the file of its private key, without a password; by default the same file.
+        name: what an error calls the certificate.
 
     Raises:
         ConfigurationError: a file is missing, or holds no certificate.
     """
-    names = [name for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE") if os.environ.get(name)]
-    chosen = names[:1] if names == ["REQUESTS_CA_BUNDLE"] else [name for name in names if name != "REQUESTS_CA_BUNDLE"]
-    return _tls_context(tuple((name, os.environ[name]) for name in chosen), certificate, key)
+    paths = ssl.get_default_verify_paths()
+    system = {"SSL_CERT_FILE": paths.openssl_cafile, "SSL_CERT_DIR": paths.openssl_capath}
+    named = {each: path for each in system if (path := os.environ.get(each))}
+    if not named and (bundle := os.environ.get("REQUESTS_CA_BUNDLE")):
+        return _tls_context((("REQUESTS_CA_BUNDLE", bundle),), (), certificate, key, name)
+    # OpenSSL itself trusts nobody if such a variable is set to nothing, as Compose sets it.
+    others = tuple(path for each, path in system.items() if each not in named and Path(path).exists())
+    return _tls_context(tuple(named.items()), others, certificate, key, name)
 
 
 @cache
-def _tls_context(authorities: tuple[tuple[str, str], ...], certificate: str | None, key: str | None) -> ssl.SSLContext:
+def _tls_context(
+    named: tuple[tuple[str, str], ...], others: tuple[str, ...], certificate: str | None, key: str | None, name: str
+) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     # As before Python 3.13, whose strict check refuses the authorities of many companies' proxies.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.set_alpn_protocols(["http/1.1"])
-    if not authorities or authorities[0][0] != "REQUESTS_CA_BUNDLE":
-        context.load_default_certs()
-    for name, path in authorities:
-        _load(name, path, partial(_load_authorities, context, path))
+    if not named and not others:
+        context.load_default_certs()  # of a system that does not keep them where OpenSSL looks
+    for path in others:
+        _load_authorities(context, path)
+    for variable, path in named:
+        _load(variable, path, partial(_load_authorities, context, path, must_hold=True))
     if certificate:
         # The empty password: without one OpenSSL asks for it at the terminal.
-        _load("client certificate", certificate, partial(context.load_cert_chain, certificate, key, ""))
+        _load(name, certificate, partial(context.load_cert_chain, certificate, key, ""))
     return context
 
 
-def _load_authorities(context: ssl.SSLContext, path: str) -> None:
+def _load_authorities(context: ssl.SSLContext, path: str, *, must_hold: bool = False) -> None:
     folders = [each for each in path.split(os.pathsep) if Path(each).is_dir()]
     context.load_verify_locations(*((None, path) if folders else (path, None)))
-    if folders and not any(any(Path(each).glob("*.[0-9]")) for each in folders):
+    if must_hold and folders and not any(any(Path(each).glob("*.[0-9]")) for each in folders):
         raise ssl.SSLError(f"{path} has no file that c_rehash named")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 
 import aiohttp
+from aiohttp.http_exceptions import ContentEncodingError
 from yarl import URL
 
 from toolchat.errors import Overloaded, ToolchatError, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
@@ -80,24 +81,34 @@ def upstream_error(
     error: Exception, upstream: str, url: URL | None = None, proxies: Proxies | None = None
 ) -> ToolchatError:
     """Convert an error of aiohttp; its cause is among the ``log_fields``, which clients do not see."""
+    if isinstance(error, ToolchatError):
+        return error
+    failure = _invalid(error, upstream) or _unavailable(error, upstream)
+    if url is not None and not isinstance(failure, UpstreamInvalid | Overloaded):
+        way = proxies.route(url) if proxies else ""
+        if cause := describe_failure(error, f"{url.host_subcomponent}:{url.port} {way}".rstrip()):
+            failure.log_fields["cause"] = cause
+    return failure
+
+
+def _invalid(error: Exception, upstream: str) -> UpstreamInvalid | None:
     match error:
-        case ToolchatError():
-            return error
+        case aiohttp.ClientPayloadError(__cause__=ContentEncodingError()):
+            return UpstreamInvalid(f"{upstream} sent a body that cannot be decompressed")
         case aiohttp.ClientPayloadError():
             return UpstreamInvalid(f"{upstream} was cut off in the middle of its answer", retryable=True)
         case aiohttp.ClientResponseError() if not isinstance(error, aiohttp.ClientHttpProxyError):
             return UpstreamInvalid(f"{upstream} sent something that is not a complete HTTP answer")
         case ValueError() | aiohttp.NonHttpUrlClientError() if not isinstance(error, OSError):
             return UpstreamInvalid(f"the request to {upstream} cannot be sent")
+    return None
+
+
+def _unavailable(error: Exception, upstream: str) -> ToolchatError:
+    match error:
         case OSError(errno=errno.EMFILE | errno.ENFILE):
             return Overloaded("the service has no open file left for a connection to an upstream", retry_after=1)
         case TimeoutError():
-            failure: ToolchatError = UpstreamTimeout(f"{upstream} could not be reached in time")
-        case _:
-            is_trusted = not isinstance(error, aiohttp.ClientConnectorCertificateError)
-            detail = f"{upstream} could not be reached, or the connection was lost"
-            failure = UpstreamUnavailable(detail, retryable=is_trusted)
-    if url is not None:
-        way = proxies.route(url) if proxies else ""
-        failure.log_fields["cause"] = describe_failure(error, f"{url.host_subcomponent}:{url.port} {way}".rstrip())
-    return failure
+            return UpstreamTimeout(f"{upstream} could not be reached in time")
+    is_trusted = not isinstance(error, aiohttp.ClientConnectorCertificateError)
+    return UpstreamUnavailable(f"{upstream} could not be reached, or the connection was lost", retryable=is_trusted)

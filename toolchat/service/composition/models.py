@@ -130,10 +130,7 @@ def dashscope(settings: DashScopeSettings) -> ChosenModel:
 
 def openai_compatible(settings: OpenAISettings, certificate: str = "OPENAI_CLIENT_CERT") -> ChosenModel:
     """Any server with OpenAI's chat completions API; an error calls the setting of its certificate by that name."""
-    try:
-        tls = _client_tls(settings)
-    except ConfigurationError as error:
-        raise ConfigurationError(str(error).replace("client certificate", certificate)) from None
+    tls = _client_tls(settings, certificate)
 
     def create(http: OutboundHttp) -> ChatModel:
         from toolchat.models.openai.model import OpenAICompatibleChatModel
@@ -145,10 +142,11 @@ def openai_compatible(settings: OpenAISettings, certificate: str = "OPENAI_CLIEN
     return ChosenModel("openai_compatible", create, (settings.base_url or OPENAI_URL,))
 
 
-def _client_tls(settings: OpenAISettings) -> SSLContext | None:
+def _client_tls(settings: OpenAISettings, name: str) -> SSLContext | None:
     if settings.client_cert is None:
         return None
-    return tls_context(str(settings.client_cert), str(settings.client_key) if settings.client_key else None)
+    key = str(settings.client_key) if settings.client_key else None
+    return tls_context(str(settings.client_cert), key, name=name)
 
 
 def _options(options: ModelOptions | None) -> dict[str, Any]:

@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 
 from tests.models.jumping_loop import JumpingLoop
+from tests.models.responding import events_of
 from toolchat.errors import UpstreamTimeout
-from toolchat.models.resilience import ModelTimeouts
+from toolchat.messages import AssistantMessage, Usage, UserMessage
+from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, Prompt, TextDelta
+from toolchat.models.resilience import KEEPALIVE, ModelTimeouts, ResilientChatModel
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +78,27 @@ async def test_a_limit_that_expires_while_a_cancelled_model_tidies_up_leaves_it_
     with pytest.raises(asyncio.CancelledError):
         await waiting
     assert tidied.is_set()
+
+
+class _Busy(ChatModel):
+    """Sends signs of life every 20 seconds, and then its answer."""
+
+    provider = name = "busy"
+
+    async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
+        for _ in range(10):
+            await asyncio.sleep(20)
+            await emit(KEEPALIVE)
+        await emit(TextDelta("ok"))
+        return ChatResponse(AssistantMessage("ok"), "stop", Usage(), self.name)
+
+
+@pytest.mark.parametrize("total", [300, 100])
+async def test_signs_of_life_reset_the_idle_limit_only_and_are_not_passed_on(total: int) -> None:
+    busy = ResilientChatModel(_Busy(), total_timeout=total, idle_timeout=30)
+    asked = events_of(busy, Prompt((UserMessage("?"),), stream=True))
+    if total == 100:
+        with pytest.raises(UpstreamTimeout):
+            await asked
+    else:
+        assert (await asked)[:-1] == [TextDelta("ok")]

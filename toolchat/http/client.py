@@ -216,12 +216,14 @@ class OutboundHttp:
         return reply
 
     @asynccontextmanager
-    async def session(self, upstream: str, url: str) -> AsyncGenerator[aiohttp.ClientSession, None]:
+    async def session(
+        self, upstream: str, url: str, *middlewares: aiohttp.ClientMiddlewareType
+    ) -> AsyncGenerator[aiohttp.ClientSession, None]:
         """Open an aiohttp session for one call of a library to the server at ``url``, with the rules of ``request``."""
         pool, target = self._pool(), URL(url)
         slot = await pool.take_slot(upstream, target)
         try:
-            async with pool.open_session(upstream, target) as session:
+            async with pool.open_session(upstream, target, *middlewares) as session:
                 yield session
         except aiohttp.ContentTypeError:
             raise  # the library's: it read another media type as JSON

@@ -108,7 +108,9 @@ class Pool:
 
         return self._observed(upstream, method, url, send)
 
-    def open_session(self, upstream: str, url: URL) -> aiohttp.ClientSession:
+    def open_session(
+        self, upstream: str, url: URL, *middlewares: aiohttp.ClientMiddlewareType
+    ) -> aiohttp.ClientSession:
         """Open a session for requests to one server, whose failures are raised as :meth:`send` raises them."""
 
         async def pass_on(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
@@ -122,7 +124,8 @@ class Pool:
             return response
 
         proxy = self._proxies.find(url)
-        return self._open(connector_owner=False, middlewares=(pass_on,), proxy=proxy, read_bufsize=_SDK_BUFFER_BYTES)
+        every = (*middlewares, pass_on)
+        return self._open(connector_owner=False, middlewares=every, proxy=proxy, read_bufsize=_SDK_BUFFER_BYTES)
 
     def _open(self, **options: Any) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(

@@ -77,6 +77,8 @@ class Progress:
 
     reasoning: str = ""
     """The next piece of the model's reasoning, if the provider sends it; never part of the text."""
+    is_keepalive: bool = False
+    """Whether it was no event at all, such as an SSE comment; a :class:`ResilientChatModel` does not pass it on."""
 
 
 _NO_CONTEXT = ToolContext()

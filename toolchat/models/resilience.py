@@ -15,6 +15,10 @@ from toolchat.http.breakers import CircuitBreaker
 from toolchat.instruments import ModelCall
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Progress, Prompt
 
+KEEPALIVE = Progress(is_keepalive=True)
+FINISH_TIMEOUT = 2.0
+"""Seconds to wait after the finish reason for what may follow: usage, ``[DONE]`` and the end of the stream."""
+
 
 def _timeout_error() -> ToolchatError:
     return UpstreamTimeout("the chat model did not answer in time")
@@ -223,8 +227,12 @@ class _Listener:
         """Whether text was emitted, which rules out a retry."""
 
     async def emit(self, event: ModelEvent) -> None:
-        if not self.has_text:
-            self.has_text = not isinstance(event, Progress)
+        if isinstance(event, Progress):
+            if event.is_keepalive:
+                self._timeouts.resume()
+                return
+        else:
+            self.has_text = True
         self._call.record_chunk(event)
         self._timeouts.pause()
         try:

@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
+import toolchat.models.dashscope.model as dashscope
 from tests.models.dashscope.playing import DONE, WEATHER, asking, fragment, played
 from tests.models.responding import events_of, response_of, streamed_text
 from tests.players.dashscope_player import event, json_answer, saying, sensible_model, sse_answer, stream_of, whole
 from toolchat.messages import AssistantMessage, ToolCall, ToolResponse, ToolResponseMessage, Usage, UserMessage
 from toolchat.models.base import ChatResponse, Progress, TextDelta
+from toolchat.models.resilience import KEEPALIVE
 from toolchat.tool_calling.definition import ToolDefinition
 
 USAGE_ONLY = event({"output": None, "usage": {"input_tokens": 1, "output_tokens": 2}})
@@ -62,7 +64,7 @@ async def test_reasoning_never_enters_the_text_and_is_kept_for_replay(stream: bo
     assert isinstance(answer, ChatResponse)
     assert answer.message.text == "十九度"
     assert answer.message.extra == {"reasoning_content": "用户想知道天气。" + ("查。" if stream else "")}
-    assert before[:1] == ([Progress("用户想知道天气。")] if stream else [])
+    assert [each for each in before if each != KEEPALIVE][:1] == ([Progress("用户想知道天气。")] if stream else [])
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -229,3 +231,23 @@ async def test_the_sensible_player_goes_through_a_whole_tool_round(stream: bool)
     assert (call.name, json.loads(call.arguments)) == ("get_weather", {"city": "杭州"})
     assert "19 度" in second.message.text
     assert player.requests[1].messages[2]["tool_call_id"] == call.id
+
+
+BEAT = b": heartbeat\n\n"
+
+
+async def test_comments_show_that_the_stream_is_alive() -> None:
+    async with played(sse_answer(BEAT, BEAT, *stream_of({"content": "晴"}, {}))) as (model, _):
+        events = await events_of(model, asking(stream=True))
+    assert events[:4] == [KEEPALIVE] * 4
+    assert events.index(TextDelta("晴")) > 4
+
+
+@pytest.mark.parametrize("rest", [(), (BEAT, BEAT), (USAGE_ONLY,), (b"data:{",)])
+async def test_silence_after_the_finish_reason_ends_the_answer(  # claude-code-router#1271, bifrost#6784
+    rest: tuple[bytes, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dashscope, "FINISH_TIMEOUT", 0.05)
+    answer = sse_answer(*stream_of({"content": "晴"}, {}), *rest, ending="hang")
+    async with played(answer) as (model, _):
+        assert (await response_of(model, asking(stream=True))).message.text == "晴"

@@ -13,6 +13,7 @@ from toolchat.errors import UpstreamError, UpstreamInvalid
 from toolchat.messages import Usage
 from toolchat.models.base import Progress, TextDelta
 from toolchat.models.openai.sse import ServerSentEvent, SseDecoder
+from toolchat.models.resilience import KEEPALIVE
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r\n"))
 LINE_END = st.sampled_from(["\n", "\r", "\r\n"])
@@ -185,10 +186,10 @@ async def test_streamed_text_is_exact_from_every_dialect(chunks: list[Any], text
     assert response.finish_reason == "stop"
 
 
-async def test_every_chunk_without_text_is_progress_and_a_comment_is_not() -> None:
+async def test_every_chunk_without_text_is_progress_and_a_comment_is_a_keepalive() -> None:
     chunks = [b": keep-alive\n\n", delta(role="assistant"), delta(reasoning="hm"), delta(content="晴"), finish("stop")]
     events = await play([sse(*chunks)])
-    assert events[:-1] == [Progress(), Progress("hm"), TextDelta("晴"), Progress()]
+    assert events[:-1] == [KEEPALIVE, Progress(), Progress("hm"), TextDelta("晴"), Progress()]
 
 
 async def test_a_piece_of_text_is_handed_on_before_the_next_one_comes() -> None:

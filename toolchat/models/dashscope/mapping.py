@@ -103,6 +103,11 @@ class DashScopeAnswer:
             raise UpstreamInvalid("DashScope sent an error, or an answer without a message", retryable=True)
         return ""
 
+    @property
+    def finished(self) -> bool:
+        """Whether a finish reason was received."""
+        return bool(self._finish_reason)
+
     def close(self) -> str:
         """Return the text that was held back, once the answer is complete."""
         if not self._began or (self.stream and not self._finish_reason):

@@ -14,11 +14,12 @@ DashScope rejects a tool with the name ``search``. It is sent nevertheless, and 
 :class:`UpstreamInvalid`.
 """
 
+import asyncio
 import logging
 import platform
 import re
-from collections.abc import Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, suppress
 from functools import cache, lru_cache
 from typing import Any, Literal
 
@@ -29,6 +30,7 @@ from toolchat.http.client import OutboundHttp
 from toolchat.models.base import ChatModel, ChatOptions, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
 from toolchat.models.dashscope.mapping import DashScopeAnswer, map_messages, map_tool_options
 from toolchat.models.openai.mapping import map_tool_definition  # DashScope has the same format
+from toolchat.models.resilience import FINISH_TIMEOUT, KEEPALIVE
 
 _DEFAULT_BASE_URL = "https://dashscope.aliyuncs.com/api/v1"
 _MULTIMODAL_MODEL = re.compile(r"^qwen3\.[5-9]|-vl\b|omni", re.IGNORECASE)
@@ -119,8 +121,15 @@ class DashScopeChatModel(ChatModel):
                 :class:`NotConfigured` if the provider does not serve the model.
         """
         answer = DashScopeAnswer(prompt.stream or self._thinks)
+
+        async def watch(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+            response = await send(request)
+            if response.content_type == "text/event-stream":
+                response.content = _Lines(response.content, answer, emit)  # type: ignore[assignment]
+            return response
+
         try:
-            async with self._http.session("DashScope", self._base_url) as session:
+            async with self._http.session("DashScope", self._base_url, watch) as session:
                 await self._call(session, prompt, answer, emit)
             if (rest := answer.close()) and prompt.stream:
                 await emit(TextDelta(rest))
@@ -187,3 +196,22 @@ class DashScopeChatModel(ChatModel):
         if self._endpoint == "auto":
             return _is_multimodal(model)
         return self._endpoint == "multimodal"
+
+
+class _Lines:
+    """The lines of a stream for the SDK, which drops comments in silence and waits for the end of the connection."""
+
+    def __init__(self, content: aiohttp.StreamReader, answer: DashScopeAnswer, emit: EmitModelEvent) -> None:
+        self._content, self._answer, self._emit = content, answer, emit
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._content, name)
+
+    async def __aiter__(self) -> AsyncGenerator[bytes, None]:
+        with suppress(TimeoutError):
+            while line := await asyncio.wait_for(
+                self._content.readline(), FINISH_TIMEOUT if self._answer.finished else None
+            ):
+                if not line.startswith(b"data:"):
+                    await self._emit(KEEPALIVE)
+                yield line

@@ -20,6 +20,7 @@ from toolchat.models.openai.responses_wire import ResponsesTurn, ResponsesWire
 from toolchat.models.openai.sse import ServerSentEvent, SseDecoder
 from toolchat.models.openai.turn import Fault, OpenAITurn, fault_in
 from toolchat.models.provider_errors import provider_error, retry_after_from
+from toolchat.models.resilience import FINISH_TIMEOUT, KEEPALIVE
 
 _UPSTREAM = "the chat provider"
 _log = logging.getLogger(__name__)
@@ -32,6 +33,8 @@ _MAX_ERROR_BYTES = 64 * 1024
 _END_OF_BODY_TIMEOUT = 0.1
 _JSON_TYPES = ("application/json", "text/plain", "application/octet-stream")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_STREAM_STARTS = (b"data:", b"event:", b"id:", b"retry:", b":")
+_NO_EVENT = (b"message", b"")
 
 
 Wire = Literal["auto", "chat", "responses"]
@@ -102,8 +105,8 @@ class OpenAICompatibleChatModel(ChatModel):
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
         """Call the model; see :meth:`ChatModel.respond`.
 
-        The content type of the response decides how to read it: some servers stream without being asked, and some do
-        not stream if asked.
+        The response decides how to read it, by its content type and its first bytes: some servers stream without being
+        asked, some do not stream if asked, and some send a stream as another type, or without one.
 
         Raises:
             UpstreamError: one of its kinds; also :class:`ContextTooLong`, :class:`ContentFiltered` and
@@ -123,9 +126,10 @@ class OpenAICompatibleChatModel(ChatModel):
                     if self._adapt(wire, fault.message.lower()) or self._body(wire, prompt) != data:
                         continue
                     raise _as_error(response, fault)
-                if _is_stream(response):
-                    await self._read_stream(response, turn, prompt, emit)
-                elif (text := turn.add(await _whole_body(response))) and prompt.stream:
+                is_stream, begun = await _begin(response)
+                if is_stream:
+                    await self._read_stream(_EventReader(response, begun), turn, prompt, emit)
+                elif (text := turn.add(await _whole_body(response, begun))) and prompt.stream:
                     await emit(TextDelta(text))
             if (rest := turn.close()) and prompt.stream:
                 await emit(TextDelta(rest))
@@ -145,24 +149,27 @@ class OpenAICompatibleChatModel(ChatModel):
         return True
 
     async def _read_stream(
-        self, response: Response, turn: OpenAITurn | ResponsesTurn, prompt: Prompt, emit: EmitModelEvent
+        self, reader: _EventReader, turn: OpenAITurn | ResponsesTurn, prompt: Prompt, emit: EmitModelEvent
     ) -> None:
         """Read the events of the stream up to ``[DONE]``, the last event of a response, or the end.
 
-        A lost connection ends the stream as well: the answer may be complete.
+        A lost connection, or silence after the finish reason, ends it as well: the answer may be complete.
         """
-        reader, stream = _EventReader(response), prompt.stream
+        response, stream = reader.response, prompt.stream
         while not (turn.ended or reader.ended):
             try:
-                piece = await reader.next_piece()
-            except UpstreamError:
+                reading = reader.next_piece()
+                piece = await (asyncio.wait_for(reading, FINISH_TIMEOUT) if turn.finished else reading)
+            except (UpstreamError, TimeoutError):
                 break  # the incomplete last event is dropped, since it cannot be trusted
-            for kind, content in reader.decode(piece):
+            for kind, content in reader.decode(piece) or [_NO_EVENT]:
                 data, is_error = content.strip(), kind == b"error"
                 if data == b"[DONE]":
                     turn.ended = turn.finished = True
                     break
                 if not data and not is_error:
+                    if stream:
+                        await emit(KEEPALIVE)
                     continue
                 text = turn.add(_read_chunk(response, data, is_error=is_error))
                 if stream and (turn.new_reasoning or not text):
@@ -181,13 +188,16 @@ class OpenAICompatibleChatModel(ChatModel):
         return [*pieces, b"}"]
 
 
-def _is_stream(response: Response) -> bool:
-    """Whether the response is a stream or one JSON body; raises an error for anything else."""
-    media_type = response.content_type
+async def _begin(response: Response) -> tuple[bool, bytes]:
+    """Whether the response is a stream or one JSON body, and what was read to tell; raises an error for others."""
+    media_type, begun = response.content_type, b""
     if media_type == "text/event-stream":
-        return True
+        return True, begun
     if media_type in _JSON_TYPES or media_type.endswith("+json"):
-        return False
+        starts = (_BYTE_ORDER_MARK, *_STREAM_STARTS)
+        while any(start.startswith(begun) for start in starts) and (piece := await response.readany()):
+            begun = (begun + piece).removeprefix(_BYTE_ORDER_MARK)
+        return begun.startswith(_STREAM_STARTS), begun
     # Not retryable: a wrong address answers every request with the same page.
     detail = "answered with a content type that is not a chat completion's; check OPENAI_BASE_URL"
     error = UpstreamInvalid(f"{_UPSTREAM} {detail}")
@@ -195,17 +205,17 @@ def _is_stream(response: Response) -> bool:
     raise error
 
 
-async def _whole_body(response: Response) -> dict[str, Any]:
-    return _read_chunk(response, (await response.read()).removeprefix(_BYTE_ORDER_MARK))
+async def _whole_body(response: Response, begun: bytes) -> dict[str, Any]:
+    return _read_chunk(response, (begun + await response.read()).removeprefix(_BYTE_ORDER_MARK))
 
 
 class _EventReader:
     """Reads the server-sent events of a response in slices of limited size."""
 
-    def __init__(self, response: Response) -> None:
-        self._response = response
+    def __init__(self, response: Response, begun: bytes) -> None:
+        self.response = response
         self._decoder = SseDecoder(_UPSTREAM)
-        self._rest = b""
+        self._rest = begun
         self._size = 0
         self.ended = False
         """Whether the end of the stream was decoded."""
@@ -213,7 +223,7 @@ class _EventReader:
     def next_piece(self) -> Coroutine[Any, Any, bytes]:
         """The next bytes to decode, empty at the end of the stream; raises what :meth:`Response.readany` raises."""
         # The pause between slices: a flood of tiny lines must not block the event loop.
-        return asyncio.sleep(0, self._rest) if self._rest else self._response.readany()
+        return asyncio.sleep(0, self._rest) if self._rest else self.response.readany()
 
     def decode(self, piece: bytes) -> list[ServerSentEvent]:
         """Decode the piece that was read, or its first slice, and return the events that it completes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import ssl
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
@@ -35,9 +36,16 @@ _JSON_TYPES = ("application/json", "text/plain", "application/octet-stream")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _STREAM_STARTS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _NO_EVENT = (b"message", b"")
-
+# Nothing quoted before: servers quote the conversation in their errors. "Function tools with reasoning_effort are not
+# supported for gpt-5.6-luna in /v1/chat/completions. To use function tools, use /v1/responses or ...", "This model is
+# only supported in v1/responses and not in v1/chat/completions."
+_OTHER_API = re.compile(
+    r"""[^'"`]*?(?:this model is only supported in|function tools with reasoning_effort are not supported """
+    r"""[^'"`]{1,200} use) /?v1(/responses|/chat/completions)\b"""
+)
 
 Wire = Literal["auto", "chat", "responses"]
+_AnyWire = ChatCompletionsWire | ResponsesWire
 
 
 class OpenAICompatibleChatModel(ChatModel):
@@ -52,8 +60,8 @@ class OpenAICompatibleChatModel(ChatModel):
         model: the name of the model.
         api_key: the key of the server; local servers usually need none.
         base_url: the address of the server without ``/chat/completions``; by default OpenAI's.
-        api: ``chat``, ``responses``, or ``auto``: Responses at OpenAI's own address, else chat completions, and the
-            other one as soon as the server asks for it.
+        api: ``chat``, ``responses``, or ``auto``: Responses at OpenAI's own address, else chat completions, and for a
+            model the other one once the server has asked for it.
         options: the options of every call; those of a prompt take precedence.
         extra_body: fields of every request that no option covers; they take precedence.
         extra_headers: headers of every request.
@@ -81,10 +89,12 @@ class OpenAICompatibleChatModel(ChatModel):
         self._base_url = (base_url or _DEFAULT_BASE_URL).rstrip("/")
         self._options = options
         self._extra_body = dict(extra_body or {})
-        wires: tuple[ChatCompletionsWire | ResponsesWire, ...] = (ChatCompletionsWire(), ResponsesWire())
+        wires: tuple[_AnyWire, ...] = (ChatCompletionsWire(), ResponsesWire())
         if api == "responses" or (api == "auto" and urlsplit(self._base_url).hostname == _OPENAI):
             wires = wires[::-1]
-        self._wire, *self._others = wires if api == "auto" else wires[:1]
+        self._wires = wires if api == "auto" else wires[:1]
+        self._moved: dict[str, _AnyWire] = {}
+        """The models that are called by another API than the first one."""
         self._headers = {"Content-Type": "application/json", "User-Agent": "toolchat", "Accept": "application/json"}
         if api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
@@ -95,7 +105,7 @@ class OpenAICompatibleChatModel(ChatModel):
     @property
     def path(self) -> str:
         """The path of the API in use, such as ``/chat/completions``."""
-        return self._wire.path
+        return self._moved.get(self.name, self._wires[0]).path
 
     async def aclose(self) -> None:
         """Close the connections, unless they were passed."""
@@ -112,9 +122,10 @@ class OpenAICompatibleChatModel(ChatModel):
             UpstreamError: one of its kinds; also :class:`ContextTooLong`, :class:`ContentFiltered` and
                 :class:`NotConfigured` if the provider does not serve the model.
         """
+        model, refused = prompt.options.model or self.name, None
+        wire = self._moved.get(model, self._wires[0])
         while True:
-            wire = self._wire
-            turn = wire.turn(prompt.options.model or self.name)
+            turn = wire.turn(model)
             headers, data = self._stream_headers if prompt.stream else self._headers, self._body(wire, prompt)
             url = self._base_url + wire.path
             async with self._http.request(
@@ -122,10 +133,14 @@ class OpenAICompatibleChatModel(ChatModel):
             ) as response:
                 if response.status >= 400:
                     fault = await _fault_of(response)
+                    error, text = _as_error(response, fault), fault.message.lower() if response.status < 500 else ""
                     # A concurrent call may have adapted first: then the request is another one by now.
-                    if self._adapt(wire, fault.message.lower()) or self._body(wire, prompt) != data:
+                    if wire.adapt(text) or self._body(wire, prompt) != data:
                         continue
-                    raise _as_error(response, fault)
+                    if refused is None and (other := self._other_wire(wire, response.status, text)):
+                        wire, refused = other, error
+                        continue
+                    raise error if refused is None or error.retryable else refused
                 is_stream, begun = await _begin(response)
                 if is_stream:
                     await self._read_stream(_EventReader(response, begun), turn, prompt, emit)
@@ -133,20 +148,26 @@ class OpenAICompatibleChatModel(ChatModel):
                     await emit(TextDelta(text))
             if (rest := turn.close()) and prompt.stream:
                 await emit(TextDelta(rest))
-            return turn.response()
+            answer = turn.response()
+            if refused is not None:
+                self._move(model, wire)
+            return answer
 
-    def _adapt(self, wire: ChatCompletionsWire | ResponsesWire, refusal: str) -> bool:
-        """Adapt to a refusal that names another API or a field that the model does not take.
+    def _other_wire(self, wire: _AnyWire, status: int, refusal: str) -> _AnyWire | None:
+        """The API to try instead: the one that OpenAI's words name, or the first one if this one is not there.
 
         OpenAI's newest models refuse function tools with reasoning on chat completions, and some models have only one
-        of the two. Each change is made once, for all further calls.
+        of the two.
         """
-        if self._others and f"v1{self._others[0].path}" in refusal:
-            self._wire = self._others.pop()
-            _log.warning("the chat provider asks for another API", extra={"from": wire.path, "to": self._wire.path})
-        elif wire is self._wire:
-            return wire.adapt(refusal)
-        return True
+        asked = _OTHER_API.match(refusal)
+        path = asked[1] if asked else self._wires[0].path if status in (404, 405) else wire.path
+        return next((each for each in self._wires if each is not wire and each.path == path), None)
+
+    def _move(self, model: str, wire: _AnyWire) -> None:
+        """Use another API for the further calls of a model: it has answered, and the one so far has refused."""
+        if self._moved.get(model, self._wires[0]) is not wire:
+            self._moved[model] = wire
+            _log.warning("the model is called by another API from now on", extra={"model": model, "to": wire.path})
 
     async def _read_stream(
         self, reader: _EventReader, turn: OpenAITurn | ResponsesTurn, prompt: Prompt, emit: EmitModelEvent
@@ -178,7 +199,7 @@ class OpenAICompatibleChatModel(ChatModel):
                     await emit(TextDelta(text))
         await _end_stream(response, turn)
 
-    def _body(self, wire: ChatCompletionsWire | ResponsesWire, prompt: Prompt) -> list[bytes]:
+    def _body(self, wire: _AnyWire, prompt: Prompt) -> list[bytes]:
         """The JSON of a request in pieces, those that are stored among them: joining them would copy all tools."""
         options = self._options.updated(prompt.options) if self._options else prompt.options
         data = to_json(wire.body(options.model or self.name, prompt, options) | self._extra_body)

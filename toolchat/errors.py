@@ -60,6 +60,8 @@ class ToolchatError(Exception):
         """Headers that the response has in addition."""
         self.log_fields: dict[str, str | int] = {}
         """What operators need beside the detail, for logs and traces: never shown to clients, and without secrets."""
+        self.provider_message = ""
+        """The chat provider's own words, which may quote the conversation and, until a model cleaned them, a key."""
 
     @property
     def for_operators(self) -> str:

@@ -22,7 +22,7 @@ from tests.ports import silent_port
 from tests.serving import serving
 from toolchat.service.access.keys import digest_of
 
-NO_MODEL = "there is no chat model at the configured address; check OPENAI_BASE_URL"
+NO_MODEL = "there is no chat model at the configured address; check OPENAI_BASE_URL, which usually ends in /v1"
 NOT_DURABLE = "it writes nothing to disk, so a restart loses everything: set appendonly yes"
 
 OWN = """
@@ -194,3 +194,15 @@ async def test_fallback_models_and_mcp_servers_are_probed_as_well_and_each_part_
         assert told[part][2].endswith(f" (connection refused: 127.0.0.1:{port})")
     assert told["Chat model 2"][0] == "failed"
     assert told["Chat model 2"][2].startswith("fault of the model: openai_compatible/second answers, but did not call")
+
+
+async def test_the_words_of_a_provider_are_shown_without_its_key(tmp_path: Path) -> None:
+    words = "tools[0].\x1b[31m: Extra inputs are not permitted (sk-canary-5f1d) " + "x" * 400
+    async with OpenAIPlayer(lambda _: whole({"error": {"message": words}}, 422)) as model:
+        variables = {"OPENAI_BASE_URL": model.base_url, "OPENAI_API_KEY": "sk-canary-5f1d"}
+        done = await asyncio.to_thread(run, "check", cwd=tmp_path, **variables)
+    note = lines_of(done)["Chat model"][2]
+    assert "the provider refused the request (status 422); the provider says: tools[0]." in note
+    assert r"tools[0].\x1b[31m: Extra inputs are not permitted (*** xxx" in note
+    assert note.endswith("x" * 200)
+    assert "sk-canary" not in done.stdout + done.stderr

@@ -115,8 +115,8 @@ def test_only_a_code_that_is_a_known_word_is_shown(code: str, detail: str) -> No
         (404, "model_not_found", "", "set OPENAI_MODEL"),
         (404, "not_found_error", "model 'm' not found, try pulling it first", "set OPENAI_MODEL"),
         (400, "InvalidParameter", "url error, please check url", "set OPENAI_MODEL or OPENAI_ENDPOINT"),
-        (404, "", "", "check OPENAI_BASE_URL"),
-        (404, "", "Invalid URL (POST /v1/v1/chat/completions)", "check OPENAI_BASE_URL"),
+        (404, "", "", "check OPENAI_BASE_URL, which usually ends in /v1"),
+        (404, "", "Invalid URL (POST /v1/v1/chat/completions)", "check OPENAI_BASE_URL, which usually ends in /v1"),
         (401, "", "", "check OPENAI_API_KEY"),
     ],
 )

@@ -172,6 +172,8 @@ class ChatModel(ABC):
     """``offline``, ``dashscope`` or ``openai_compatible``."""
     name: str
     """The configured model name."""
+    secrets: tuple[str, ...] = ()
+    """What must not be logged if a provider repeats it, such as its key."""
 
     async def aclose(self) -> None:  # noqa: B027 - most models hold nothing
         """Release what the model holds, such as its own connections."""

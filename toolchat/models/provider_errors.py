@@ -1,7 +1,7 @@
 """Classify the errors of chat providers by code, then by HTTP status, for all providers alike."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite
@@ -18,6 +18,7 @@ from toolchat.errors import (
     UpstreamUnavailable,
 )
 
+_MAX_QUOTED = 300
 MAX_RETRY_AFTER = 60.0
 """The longest ``Retry-After``, in seconds, that clients receive."""
 
@@ -93,27 +94,46 @@ def provider_error(*, status: int, code: str, message: str, retry_after: float |
     Args:
         status: the HTTP status; 200 for an error object inside a successful answer.
         code: the provider's error code or type; empty without one.
-        message: the provider's text; it distinguishes errors with the same code and is never shown.
+        message: the provider's text; it distinguishes errors with the same code and is never shown to clients.
         retry_after: seconds to wait, from :func:`retry_after_from`.
         variables: the prefix of the provider's environment variables, such as ``OPENAI``.
     """
     word = code.strip().lower().replace("_", "").replace("-", "").replace(" ", "")
     shown = code if _TOKEN.fullmatch(code) and word in _SHOWN else ""
     word, text = _NUMBERS.get(word, word), message.lower()
-    kind = _kind_of_code(word, text) or _kind_of_status(status, word)
+    advice = next((advice for words, advice in _ADVICE if words in text), "")
+    kind = UpstreamInvalid if advice else _kind_of_code(word, text) or _kind_of_status(status, word)
     detail = _DETAILS[kind]
     if kind is NotConfigured:
         detail = _detail_of_address(status, word, text)
     elif kind is UpstreamInvalid:
-        detail += _reason(text) or (f" (code {shown})" if shown else f" (status {status})")
+        detail += advice or _reason(text) or (f" (code {shown})" if shown else f" (status {status})")
     wait = None if retry_after is None else min(retry_after, MAX_RETRY_AFTER)
     error = kind(detail.format(variables), retry_after=wait if kind.retryable else None)
+    error.provider_message = message
     error.log_fields["upstream_status"] = status
     if shown:
         error.log_fields["provider_code"] = shown
     return error
 
 
+def quotable(message: str, secrets: Iterable[str]) -> str:
+    """Shorten a provider's text for operators, and remove what it repeats of our secrets."""
+    for secret in secrets:
+        pattern = rf"{re.escape(secret[:8])}\S*" if len(secret) >= 8 else rf"(?<!\w){re.escape(secret)}(?!\w)"
+        message = re.sub(pattern, "***", message)
+    return "".join([each if each.isprintable() else ascii(each)[1:-1] for each in message[:_MAX_QUOTED]])
+
+
+_NO_TOOLS = "; the model cannot call tools there, set {0}_MODEL to one that can"
+_ADVICE = (
+    # vllm-project/vllm#9986, langchain4j/langchain4j#3475
+    ("requires --enable-auto-tool-choice", "; start vLLM with --enable-auto-tool-choice and --tool-call-parser"),
+    ("requires --jinja", "; start llama.cpp's server with --jinja"),  # with status 500: defilantech/LLMKube#126
+    ("does not support tools", _NO_TOOLS),  # ollama/ollama#5793
+    ("no endpoints found that support tool use", _NO_TOOLS),  # OpenRouter, with status 404: bobrware/bobrchat#60
+)
+"""Words of a refusal in lower case, and what to do about it."""
 _UNSUPPORTED = re.compile(r"unsupported (?:parameter|value): '([\w.]{1,64})'")
 
 
@@ -131,7 +151,7 @@ def _detail_of_address(status: int, word: str, text: str) -> str:
         return "the provider does not serve the configured model there; set {0}_MODEL or {0}_ENDPOINT"
     if status != 404 or word in _NO_MODEL or "model" in text:
         return "the provider does not serve the configured model; set {0}_MODEL"
-    return "there is no chat model at the configured address; check {0}_BASE_URL"
+    return "there is no chat model at the configured address; check {0}_BASE_URL, which usually ends in /v1"
 
 
 _DETAILS: dict[type[ToolchatError], str] = {

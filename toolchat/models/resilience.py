@@ -14,6 +14,7 @@ from toolchat.errors import ToolchatError, UpstreamTimeout
 from toolchat.http.breakers import CircuitBreaker
 from toolchat.instruments import ModelCall
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Progress, Prompt
+from toolchat.models.provider_errors import quotable
 
 KEEPALIVE = Progress(is_keepalive=True)
 FINISH_TIMEOUT = 2.0
@@ -146,6 +147,7 @@ class ResilientChatModel(ChatModel):
         idle_timeout: float,
         retry: RetryPolicy | None = None,
         breaker: CircuitBreaker | None = None,
+        log_provider_messages: bool = False,
     ) -> None:
         self.provider = model.provider
         self.name = model.name
@@ -153,6 +155,7 @@ class ResilientChatModel(ChatModel):
         self._total_timeout = total_timeout
         self._idle_timeout = idle_timeout
         self._retry = retry or RetryPolicy()
+        self._log_provider_messages = log_provider_messages
         self.breaker = breaker or CircuitBreaker(model.provider, failures=0)
         instruments.observer.register_model(self.provider, self.name)
 
@@ -178,6 +181,9 @@ class ResilientChatModel(ChatModel):
                 except _ListenerFailed as failed:
                     raise failed.error from None
                 except ToolchatError as error:
+                    error.provider_message = quotable(error.provider_message, self._model.secrets)
+                    if error.provider_message and self._log_provider_messages:
+                        error.log_fields["provider_message"] = error.provider_message
                     # The client has the text already, and a second attempt would write another one behind it.
                     is_final = listener.has_text or self.breaker.is_open
                     if is_final or not await self._wait_before_retry(attempt, error, deadline):

@@ -103,6 +103,7 @@ class DashScopeChatModel(ChatModel):
         self._endpoint, self._workspace = endpoint, workspace
         self._options, self._extra_body, self._extra_headers = options, dict(extra_body or {}), extra_headers or {}
         self._thinks = self._extra_body.get("enable_thinking") is True
+        self.secrets = tuple(" ".join((api_key, *self._extra_headers.values())).split())
         self._http, self._owns_http = http or OutboundHttp(), http is None
 
     async def aclose(self) -> None:

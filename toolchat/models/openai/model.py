@@ -100,6 +100,7 @@ class OpenAICompatibleChatModel(ChatModel):
             self._headers["Authorization"] = f"Bearer {api_key}"
         self._headers |= extra_headers or {}
         self._stream_headers = self._headers | {"Accept": "text/event-stream"}
+        self.secrets = tuple(" ".join((api_key or "", *(extra_headers or {}).values())).split())
         self._http, self._owns_http = http or OutboundHttp(), http is None
 
     @property

@@ -28,7 +28,7 @@ from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.events import discard_event
 
 _PING = ToolDefinition("ping", "Check that tools can be called.", {"type": "object", "properties": {}})
-_LONGEST_NOTE = 300
+_LONGEST_NOTE = 600
 _COLLECTOR_SECONDS = 3.0
 
 _Probe = Callable[[], Coroutine[Any, Any, str]]
@@ -105,7 +105,9 @@ def _describe(error: Exception, timeout: float) -> str:
         case ToolchatError() if type(error) is ToolchatError:  # raised by a probe, which says what failed
             return error.detail
         case ToolchatError():
-            return error.for_operators
+            # The provider's words may be shown: the question that they may quote is this command's.
+            said = f"; the provider says: {error.provider_message}" if error.provider_message else ""
+            return error.for_operators + said
         case ToolExecutionError():
             return f"{error.kind}: {error}"
         case TimeoutError():

@@ -209,6 +209,7 @@ def _resilient(model: ChatModel, settings: Settings, tuning: Tuning, *, max_atte
         total_timeout=settings.model_timeout,
         idle_timeout=settings.model_idle_timeout,
         retry=RetryPolicy(max_attempts or settings.model_max_attempts),
+        log_provider_messages=settings.log_provider_messages,
         breaker=CircuitBreaker(
             full_name(model.provider, model.name), failures=settings.breaker_failures, pause=tuning.breaker_pause
         ),

@@ -61,6 +61,11 @@ class Settings(EnvironmentSettings):
     log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_upper_case)] = Field(
         "INFO", description="Lowest severity that is logged"
     )
+    log_provider_messages: bool = Field(
+        False,
+        description="Whether logs and traces have the chat provider's own words about a failure, at most 300 "
+        "characters; they may quote the conversation",
+    )
     chat_provider: Literal["auto", "dashscope", "openai_compatible", "offline", "auto_or_offline"] = Field(
         "auto",
         description="dashscope, openai_compatible, offline, or auto: the first one whose key is set, and without any "

@@ -1,4 +1,4 @@
-"""The ways to a model and to MCP servers, which are told where a proxy is set, and only there."""
+"""The log and `check` show how the model and MCP servers are reached if a proxy is set."""
 
 import asyncio
 import json

@@ -28,7 +28,7 @@ Refuses = Callable[[PlayedRequest], tuple[int, str] | None]
 
 @asynccontextmanager
 async def standing(refuses: Refuses) -> AsyncGenerator[tuple[OpenAICompatibleChatModel, OpenAIPlayer], None]:
-    """A model with both APIs at a server that refuses what it is told to."""
+    """Create a model with both APIs, and a server that refuses the given requests."""
 
     def answer(request: PlayedRequest) -> Answer:
         status, reason = refuses(request) or (200, "")

@@ -5,11 +5,9 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from tests.http.upstream import CLIENTS, OK, Ask, Peer, asked, forever, outbound, playing
+from tests.http.upstream import CLIENTS, OK, Ask, Peer, asked, clients, forever, outbound, playing
 from tests.waiting import PATIENCE
 from toolchat.errors import UpstreamInvalid, UpstreamTimeout
-
-clients = pytest.mark.parametrize("ask", CLIENTS.values(), ids=CLIENTS)
 
 
 async def sent(method: str, path: str = "", user: str = "", **options: object) -> tuple[str, dict[str, str], bytes]:

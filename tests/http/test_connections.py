@@ -7,7 +7,7 @@ import signal
 import psutil
 import pytest
 
-from tests.http.upstream import CLIENTS, OK, Ask, Peer, answering, asked, forever, outbound, playing
+from tests.http.upstream import OK, Ask, Peer, answering, asked, clients, forever, outbound, playing
 from tests.waiting import PATIENCE, until
 from toolchat.errors import UpstreamTimeout, UpstreamUnavailable
 from toolchat.http.client import OutboundHttp
@@ -196,7 +196,7 @@ async def test_expired_idle_connections_are_closed() -> None:
         await until(lambda: upstream.open == 0)
 
 
-@pytest.mark.parametrize("ask", CLIENTS.values(), ids=CLIENTS)
+@clients
 async def test_a_connection_in_steady_use_is_replaced_at_its_age(ask: Ask) -> None:
     async with playing(forever) as upstream, outbound(max_age=0.05) as http:
 

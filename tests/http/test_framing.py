@@ -7,10 +7,11 @@ import zlib
 
 import pytest
 
-from tests.http.upstream import CLIENTS, OK, Ask, Peer, answering, asked, outbound, playing
+from tests.http.upstream import OK, Ask, Peer, answering, asked, clients, outbound, playing
 from tests.waiting import PATIENCE, until
 from toolchat.errors import UpstreamError, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
-from toolchat.http.client import MAX_BODY_BYTES, OutboundHttp
+from toolchat.http.client import OutboundHttp
+from toolchat.http.pool import MAX_BODY_BYTES
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -86,7 +87,6 @@ ENDLESS = {
     "a trailer": (CHUNKED + b"2\r\nok\r\n0\r\nX: ", b"x" * 8192),
     "a chunk's extension": (CHUNKED + b"2;", b"x" * 8192),
 }
-clients = pytest.mark.parametrize("ask", CLIENTS.values(), ids=CLIENTS)
 
 
 @pytest.mark.parametrize("bytewise", [False, True], ids=["at once", "byte by byte"])

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from yarl import URL
 
 from tests.http.certificates import Authority
-from tests.http.upstream import CLIENTS, Ask, Peer, Play, answering, forever, outbound, playing
+from tests.http.upstream import Ask, Peer, Play, answering, clients, forever, outbound, playing
 from tests.ports import silent_port
 from toolchat.errors import ConfigurationError, UpstreamError
 from toolchat.http.client import OutboundHttp
@@ -19,11 +19,10 @@ from toolchat.http.environment import Proxies
 Address = IPv4Address | IPv6Address
 A, B = "http://a.example:1", "http://b.example:2"
 USER, CREDENTIALS = "al%40ice:hush%3A%20h%2Fsh@", "al@ice:hush: h/sh"
-clients = pytest.mark.parametrize("ask", CLIENTS.values(), ids=CLIENTS)
 
 
 def forwarding(port: int) -> Play:
-    """Forward everything to one port of this machine, whatever the name: a proxy looks names up itself."""
+    """Forward every connection to one local port: a proxy resolves names itself, so any name works."""
 
     async def play(peer: Peer) -> None:
         head = await peer.asked()

@@ -16,10 +16,24 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
+import pytest
+
 from tests.waiting import PATIENCE
 from toolchat.http.client import OutboundHttp, Reply
 
-__all__ = ["CLIENTS", "OK", "Ask", "Peer", "Upstream", "answering", "asked", "forever", "outbound", "playing"]
+__all__ = [
+    "CLIENTS",
+    "OK",
+    "Ask",
+    "Peer",
+    "Upstream",
+    "answering",
+    "asked",
+    "clients",
+    "forever",
+    "outbound",
+    "playing",
+]
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -165,3 +179,4 @@ async def _fetched(http: OutboundHttp, url: str) -> bytes:
 
 Ask = Callable[[OutboundHttp, str], Awaitable[bytes]]
 CLIENTS: dict[str, Ask] = {"fetch": _fetched, "request": _streamed, "httpx": _by_httpx, "session": _by_library}
+clients = pytest.mark.parametrize("ask", CLIENTS.values(), ids=CLIENTS)

@@ -18,7 +18,7 @@ from toolchat.http.environment import Proxies, tls_context
 from toolchat.http.failures import upstream_error
 from toolchat.http.pool import (
     FAILURES,
-    MAX_BODY_BYTES as MAX_BODY_BYTES,
+    MAX_BODY_BYTES,
     Limits,
     Pool,
     Request,
@@ -126,16 +126,15 @@ class OutboundHttp:
         self.proxies = Proxies()
         self._tls = tls_context()
         self._limits = Limits(connect_timeout, max_connections, max_per_host, max_wait, keepalive, max_age)
-        self._opened: Pool | None = None
-        self._foreign: list[Pool | None] = []
-        """Kept, since collecting a parent process's pool would close its connections in its own event loop."""
+        self._pools: list[Pool] = []
+        """One for each event loop. Collecting that of a parent process would close connections in the parent's loop."""
         self._httpx: httpx.AsyncClient | None = None
         self._is_closed = False
 
     @property
     def connections(self) -> int:
         """The number of open connections, in use or idle."""
-        return self._opened.connector.open_connections if self._opened else 0
+        return self._pools[-1].connector.open_connections if self._pools else 0
 
     @property
     def httpx(self) -> httpx.AsyncClient:
@@ -147,7 +146,7 @@ class OutboundHttp:
         if self._httpx is None:
             from toolchat.http.httpx_adapter import open_client
 
-            self._httpx = open_client(self, MAX_BODY_BYTES)
+            self._httpx = open_client(self)
         return self._httpx
 
     def request(
@@ -235,14 +234,13 @@ class OutboundHttp:
     async def aclose(self) -> None:
         """Close the pool, and with it the requests in flight."""
         self._is_closed = True
-        if self._opened is not None:
-            await self._opened.aclose()
+        if self._pools:
+            await self._pools[-1].aclose()
 
     def _pool(self) -> Pool:
         if self._is_closed:
             raise UpstreamUnavailable("the service is shutting down")
         loop = asyncio.get_running_loop()
-        if self._opened is None or self._opened.loop is not loop:
-            self._foreign.append(self._opened)
-            self._opened = Pool(loop, self._limits, self.proxies, self._tls)
-        return self._opened
+        if not self._pools or self._pools[-1].loop is not loop:
+            self._pools.append(Pool(loop, self._limits, self.proxies, self._tls))
+        return self._pools[-1]

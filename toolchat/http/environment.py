@@ -18,8 +18,8 @@ from toolchat.errors import ConfigurationError
 class Proxies:
     """The proxies of ``HTTPS_PROXY``, ``HTTP_PROXY``, ``ALL_PROXY`` and ``NO_PROXY``, read once.
 
-    A name in small letters takes precedence. ``NO_PROXY`` has hosts with their subdomains, networks such as
-    ``10.0.0.0/8``, each with or without a port, or ``*``; this machine itself is never reached by a proxy.
+    A name in small letters takes precedence. ``NO_PROXY`` has hosts and addresses, with or without a port, networks
+    such as ``10.0.0.0/8``, or ``*``; a host covers its subdomains. A loopback address is never reached by a proxy.
 
     Args:
         variables: the values by ``https``, ``http``, ``all`` and ``no``; by default those of the environment.
@@ -105,8 +105,8 @@ def tls_context(
 ) -> ssl.SSLContext:
     """Return a context that trusts the authorities of the environment, and shows a certificate if one is given.
 
-    ``SSL_CERT_FILE`` and ``SSL_CERT_DIR`` replace those of the system, as OpenSSL reads them; without both
-    ``REQUESTS_CA_BUNDLE`` does, as requests reads it.
+    ``SSL_CERT_FILE`` replaces the system's file and ``SSL_CERT_DIR`` its folder, as OpenSSL reads them: only both
+    together replace all. Without both, ``REQUESTS_CA_BUNDLE`` replaces all, as requests reads it.
 
     Args:
         certificate: the file of a client's certificate, with its chain.

@@ -39,13 +39,24 @@ _PLAIN_TEXT = {"WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_F
 
 
 def describe_failure(error: BaseException, address: str) -> str:
-    """Return the cause of an error of any client library, with its reason and ``host:port``; empty if it has none."""
+    """Return the cause of an error of any client library, with its reason and an address; empty if it has none."""
+    cause = cause_of(error)
+    return f"{cause}: {address}" if cause else ""
+
+
+def address_of(url: URL, proxies: Proxies | None) -> str:
+    """Return ``host:port`` and the way to it, if a proxy is set."""
+    return f"{url.host_subcomponent}:{url.port} {proxies.route(url) if proxies else ''}".rstrip()
+
+
+def cause_of(error: BaseException) -> str:
+    """Return the cause of an error of any client library, with its reason; empty if no connection failed."""
     # From the innermost: aiohttp's TLS errors are ssl's by class, but have none of their attributes.
     found = next(filter(None, map(_cause_of, reversed(list(_chain(error))))), None)
     if found is None:
         return ""
     cause, reason = found
-    return f"{cause}{f' ({reason})' if reason else ''}: {address}"
+    return f"{cause} ({reason})" if reason else cause
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -84,10 +95,10 @@ def upstream_error(
     if isinstance(error, ToolchatError):
         return error
     failure = _invalid(error, upstream) or _unavailable(error, upstream)
-    if url is not None and not isinstance(failure, UpstreamInvalid | Overloaded):
-        way = proxies.route(url) if proxies else ""
-        if cause := describe_failure(error, f"{url.host_subcomponent}:{url.port} {way}".rstrip()):
-            failure.log_fields["cause"] = cause
+    if url is None or isinstance(failure, UpstreamInvalid | Overloaded):
+        return failure
+    if cause := describe_failure(error, address_of(url, proxies)):
+        failure.log_fields["cause"] = cause
     return failure
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from toolchat.errors import UpstreamInvalid, UpstreamTimeout
+from toolchat.http.pool import MAX_BODY_BYTES
 
 if TYPE_CHECKING:
     from toolchat.http.client import OutboundHttp, Response
@@ -18,16 +19,16 @@ if TYPE_CHECKING:
 _FRAMING = {"accept-encoding", "connection", "content-length", "transfer-encoding"}
 
 
-def open_client(http: OutboundHttp, max_body_bytes: int) -> httpx.AsyncClient:
+def open_client(http: OutboundHttp) -> httpx.AsyncClient:
     """Open a client that refuses redirects, stores no cookies, and bounds bodies."""
-    client = httpx.AsyncClient(transport=_Transport(http, max_body_bytes), timeout=20, trust_env=False)
+    client = httpx.AsyncClient(transport=_Transport(http), timeout=20, trust_env=False)
     client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
     return client
 
 
 class _Transport(httpx.AsyncBaseTransport):
-    def __init__(self, http: OutboundHttp, max_body_bytes: int) -> None:
-        self._http, self._max_body_bytes = http, max_body_bytes
+    def __init__(self, http: OutboundHttp) -> None:
+        self._http = http
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request; the limits for connecting and reading together hold for the head."""
@@ -41,15 +42,15 @@ class _Transport(httpx.AsyncBaseTransport):
             await response.__aenter__()
         # The body is already decoded, so httpx must not decode it again.
         fields = [(name, value) for name, value in response.headers.items() if name.lower() != "content-encoding"]
-        return httpx.Response(response.status, headers=fields, stream=_Body(response, read, self._max_body_bytes))
+        return httpx.Response(response.status, headers=fields, stream=_Body(response, read))
 
 
 class _Body(httpx.AsyncByteStream):
-    def __init__(self, response: Response, limit: float | None, max_bytes: int) -> None:
-        self._response, self._limit, self._max_bytes = response, limit, max_bytes
+    def __init__(self, response: Response, limit: float | None) -> None:
+        self._response, self._limit = response, limit
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = self._max_bytes
+        left = MAX_BODY_BYTES
         while True:
             async with _limited(self._response.upstream, self._limit):
                 piece = await self._response.readany()
@@ -57,7 +58,7 @@ class _Body(httpx.AsyncByteStream):
                 return
             left -= len(piece)
             if left < 0:
-                raise UpstreamInvalid(f"{self._response.upstream} sent more than {self._max_bytes} bytes")
+                raise UpstreamInvalid(f"{self._response.upstream} sent more than {MAX_BODY_BYTES} bytes")
             yield piece
 
     async def aclose(self) -> None:

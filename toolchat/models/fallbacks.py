@@ -13,6 +13,11 @@ _FALLBACK_ERRORS = (UpstreamError, NotConfigured)
 Moderation and a conversation that is too long are final, and not sent to another provider."""
 
 
+def models_of(model: ChatModel) -> Sequence[ChatModel]:
+    """Return the models that are called in turn: those of a fallback, or the model itself."""
+    return model.models if isinstance(model, FallbackChatModel) else (model,)
+
+
 class FallbackChatModel(ChatModel):
     """Calls several models in order until one answers; after the first text there is no fallback.
 

@@ -117,6 +117,11 @@ def provider_error(*, status: int, code: str, message: str, retry_after: float |
     return error
 
 
+def secret_words(api_key: str, headers: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what :func:`quotable` removes: the key, and each word of the additional headers."""
+    return tuple(" ".join((api_key, *headers.values())).split())
+
+
 def quotable(message: str, secrets: Iterable[str]) -> str:
     """Shorten a provider's text for operators, and remove what it repeats of our secrets."""
     for secret in secrets:

@@ -21,7 +21,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 
 import toolchat.instruments as instruments
-from toolchat.http.failures import describe_failure
+from toolchat.http.failures import cause_of
 from toolchat.state.base import StateStore
 
 _CONNECTIONS = 64
@@ -255,7 +255,7 @@ def _reason(error: Exception) -> str:
         return refusal.group()
     if isinstance(error, TimeoutError):
         return "no answer in time"
-    return describe_failure(error, "").removesuffix(": ") or type(error.__context__ or error).__name__
+    return cause_of(error) or type(error.__context__ or error).__name__
 
 
 def _pool(url: str) -> ConnectionPool:

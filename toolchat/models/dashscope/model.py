@@ -28,11 +28,12 @@ import aiohttp
 from toolchat.errors import ConfigurationError, ToolchatError, UpstreamInvalid
 from toolchat.http.client import OutboundHttp
 from toolchat.models.base import ChatModel, ChatOptions, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
+from toolchat.models.dashscope import DEFAULT_BASE_URL
 from toolchat.models.dashscope.mapping import DashScopeAnswer, map_messages, map_tool_options
 from toolchat.models.openai.mapping import map_tool_definition  # DashScope has the same format
+from toolchat.models.provider_errors import secret_words
 from toolchat.models.resilience import FINISH_TIMEOUT, KEEPALIVE
 
-_DEFAULT_BASE_URL = "https://dashscope.aliyuncs.com/api/v1"
 _MULTIMODAL_MODEL = re.compile(r"^qwen3\.[5-9]|-vl\b|omni", re.IGNORECASE)
 
 
@@ -99,11 +100,11 @@ class DashScopeChatModel(ChatModel):
         if "{workspace_id}" in (base_url or "") and workspace is None:
             raise ConfigurationError("DASHSCOPE_WORKSPACE: must be set when DASHSCOPE_BASE_URL holds {workspace_id}")
         self.name = model
-        self._api_key, self._base_url = api_key, base_url or _DEFAULT_BASE_URL
+        self._api_key, self._base_url = api_key, base_url or DEFAULT_BASE_URL
         self._endpoint, self._workspace = endpoint, workspace
         self._options, self._extra_body, self._extra_headers = options, dict(extra_body or {}), extra_headers or {}
         self._thinks = self._extra_body.get("enable_thinking") is True
-        self.secrets = tuple(" ".join((api_key, *self._extra_headers.values())).split())
+        self.secrets = secret_words(api_key, self._extra_headers)
         self._http, self._owns_http = http or OutboundHttp(), http is None
 
     async def aclose(self) -> None:

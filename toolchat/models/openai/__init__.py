@@ -1,0 +1,3 @@
+"""Models behind OpenAI's APIs."""
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"

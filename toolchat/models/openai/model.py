@@ -16,17 +16,17 @@ from pydantic_core import from_json, to_json
 from toolchat.errors import ToolchatError, UpstreamError, UpstreamInvalid
 from toolchat.http.client import OutboundHttp, Response
 from toolchat.models.base import ChatModel, ChatOptions, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
+from toolchat.models.openai import DEFAULT_BASE_URL
 from toolchat.models.openai.mapping import ChatCompletionsWire
 from toolchat.models.openai.responses_wire import ResponsesTurn, ResponsesWire
 from toolchat.models.openai.sse import ServerSentEvent, SseDecoder
 from toolchat.models.openai.turn import Fault, OpenAITurn, fault_in
-from toolchat.models.provider_errors import provider_error, retry_after_from
+from toolchat.models.provider_errors import provider_error, retry_after_from, secret_words
 from toolchat.models.resilience import FINISH_TIMEOUT, KEEPALIVE
 
 _UPSTREAM = "the chat provider"
 _log = logging.getLogger(__name__)
 _OPENAI = "api.openai.com"
-_DEFAULT_BASE_URL = "https://api.openai.com/v1"
 _MAX_STREAM_BYTES = 32 * 1024 * 1024
 _SLICE_BYTES = 16 * 1024
 """Bytes of a stream that are decoded at a time, and that a slow client may leave undelivered."""
@@ -86,7 +86,7 @@ class OpenAICompatibleChatModel(ChatModel):
     ) -> None:
         self.name = model
         self._tls = tls
-        self._base_url = (base_url or _DEFAULT_BASE_URL).rstrip("/")
+        self._base_url = (base_url or DEFAULT_BASE_URL).rstrip("/")
         self._options = options
         self._extra_body = dict(extra_body or {})
         wires: tuple[_AnyWire, ...] = (ChatCompletionsWire(), ResponsesWire())
@@ -100,7 +100,7 @@ class OpenAICompatibleChatModel(ChatModel):
             self._headers["Authorization"] = f"Bearer {api_key}"
         self._headers |= extra_headers or {}
         self._stream_headers = self._headers | {"Accept": "text/event-stream"}
-        self.secrets = tuple(" ".join((api_key or "", *(extra_headers or {}).values())).split())
+        self.secrets = secret_words(api_key or "", extra_headers or {})
         self._http, self._owns_http = http or OutboundHttp(), http is None
 
     @property

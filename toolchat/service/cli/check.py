@@ -12,7 +12,7 @@ from toolchat.errors import ToolchatError
 from toolchat.http.client import OutboundHttp
 from toolchat.messages import UserMessage
 from toolchat.models.base import ChatModel, Prompt
-from toolchat.models.fallbacks import FallbackChatModel
+from toolchat.models.fallbacks import models_of
 from toolchat.service.access.tokens import Tokens
 from toolchat.service.api.service import model_label
 from toolchat.service.cli.dialogue import ANSWERED, FAILED
@@ -118,8 +118,7 @@ def _describe(error: Exception, timeout: float) -> str:
 
 def _parts(service: OpenedService) -> Iterator[_Part]:
     settings = service.configuration.settings
-    model = service.state.chat.model
-    models = model.models if isinstance(model, FallbackChatModel) else (model,)
+    models = models_of(service.state.chat.model)
     for number, (each, route) in enumerate(zip(models, service.configuration.model_routes, strict=True), 1):
         title = f"Chat model {number}" if number > 1 else "Chat model"
         yield _Part(title, _model_probe(service, each), settings.model_timeout, route)

@@ -17,16 +17,12 @@ from toolchat.http.breakers import Breakers, CircuitBreaker
 from toolchat.http.client import OutboundHttp
 from toolchat.http.environment import tls_context
 from toolchat.models.base import ChatModel, ChatOptions, full_name
+from toolchat.models.dashscope import DEFAULT_BASE_URL as DASHSCOPE_URL
 from toolchat.models.fallbacks import FallbackChatModel
+from toolchat.models.openai import DEFAULT_BASE_URL as OPENAI_URL
 from toolchat.models.resilience import ResilientChatModel, RetryPolicy
 from toolchat.service.settings.base import EnvironmentSettings, describe_faults, read_settings
-from toolchat.service.settings.providers import (
-    DASHSCOPE_URL,
-    OPENAI_URL,
-    DashScopeSettings,
-    ModelOptions,
-    OpenAISettings,
-)
+from toolchat.service.settings.providers import DashScopeSettings, ModelOptions, OpenAISettings
 from toolchat.service.settings.service_settings import Settings, Tuning
 from toolchat.tool_calling.exception_processor import ToolExecutionExceptionProcessor, check_processor
 from toolchat.tool_calling.limits import ToolCallLimits

@@ -13,7 +13,7 @@ from yarl import URL
 
 from toolchat import __version__
 from toolchat.http.environment import Proxies
-from toolchat.http.failures import Cause, describe_failure
+from toolchat.http.failures import Cause, address_of, describe_failure
 from toolchat.service.mcp_client.file import ServerEntry
 from toolchat.service.mcp_client.results import RemoteResult, read_result
 from toolchat.service.mcp_client.sanitizing import sanitize_text
@@ -220,8 +220,7 @@ def _cause(error: BaseException, entry: ServerEntry, proxies: Proxies) -> str:
     """Why the server cannot be reached, and on which way."""
     if entry.url is None or not isinstance(error, _UNREACHABLE):
         return ""
-    url = URL(entry.url)
-    address = f"{url.host_subcomponent}:{url.port} {proxies.route(url)}".rstrip()
+    address = address_of(URL(entry.url), proxies)
     return f"{Cause.PROXY}: {address}" if isinstance(error, httpx2.ProxyError) else describe_failure(error, address)
 
 

@@ -16,11 +16,10 @@ from pydantic import (
 from pydantic_core import from_json
 from pydantic_settings import NoDecode, SettingsConfigDict
 
+from toolchat.models.dashscope import DEFAULT_BASE_URL as DASHSCOPE_URL
+from toolchat.models.openai import DEFAULT_BASE_URL as OPENAI_URL
 from toolchat.service.settings.base import EnvironmentSettings
 from toolchat.tool_calling.setting_types import BaseUrl, Secret
-
-OPENAI_URL = "https://api.openai.com/v1"
-DASHSCOPE_URL = "https://dashscope.aliyuncs.com/api/v1"
 
 
 def _without_operation(url: str) -> str:

@@ -67,3 +67,21 @@ async def test_the_log_has_the_cause_of_a_failed_question_and_of_an_open_circuit
     assert finished[0]["cause"] == cause
     assert finished[1]["last_failure"] == opened["last_failure"] == f"{DETAIL} ({cause})"
     assert not any(str(port) in answer.text for answer in answers)
+
+
+async def test_a_refusal_by_the_proxy_in_the_models_name_is_told_until_a_question_succeeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = [whole({"error": {"message": "x"}}, 403), whole(message(content="ok"))]
+    async with OpenAIPlayer(lambda _: answers.pop(0)) as proxy:
+        port = proxy.base_url.split(":")[2].split("/")[0]
+        monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{port}")
+        async with service(OPENAI_BASE_URL="http://ollama.invalid/v1", **principals(tmp_path)) as client:
+            answer = await client.get("/chat", params={"query": "?"}, headers=as_("alice"))
+            told = await failures(client, "alice")
+            await client.get("/chat", params={"query": "?"}, headers=as_("alice"))
+            assert await failures(client, "alice") == {}
+    assert answer.json()["code"] == "provider-auth"
+    assert told[MODEL].startswith("provider-auth: ")
+    assert told[MODEL].endswith(f"(status 403 came through 127.0.0.1:{port}, which may have sent it itself)")
+    assert port not in answer.text

@@ -24,6 +24,16 @@ def resetting(begun: bytes) -> Play:
     return play
 
 
+def answering_at_once(greeting: bytes) -> Play:
+    """Hang up without a reset, as a load balancer without a server behind it."""
+
+    async def play(peer: Peer) -> None:
+        await peer.reader.read(1000)
+        await peer.send(greeting)
+
+    return play
+
+
 def talking(greeting: bytes) -> Play:
     async def play(peer: Peer) -> None:
         await peer.send(greeting)
@@ -51,7 +61,12 @@ LOST: list[tuple[str, Play, Cause, str]] = [
     ("https://127.0.0.1:{port}", talking(b"SSH-2.0-OpenSSH_9.2p1\r\n"), Cause.PLAIN_TEXT, ""),
     ("https://127.0.0.1:{port}", talking(b"220 smtp.example ESMTP\r\n"), Cause.PLAIN_TEXT, ""),
     ("https://127.0.0.1:{port}", talking(b"\x15\x03\x01\x00\x02\x02\x28"), Cause.TLS, ".*alert handshake failure"),
+    ("https://127.0.0.1:{port}", answering_at_once(b""), Cause.RESET, ""),
+    ("https://127.0.0.1:{port}", answering_at_once(b"\x16\x03"), Cause.RESET, ""),
     ("https://shop.example:443", answering(REFUSED_BY_PROXY), Cause.PROXY, "407"),
+    ("https://shop.example:443", answering(b"SSH-2.0-OpenSSH_9.2p1\r\n"), Cause.PROXY, "it answers with something .*"),
+    ("https://shop.example:443", answering(b"HTTP/1.1 200 OK\r\n\r\n"), Cause.RESET, ""),
+    ("https://shop.example:443", answering(b""), Cause.RESET, ""),
 ]
 # The authority that is trusted, the certificate's address, and its days.
 CERTIFICATES = [
@@ -96,7 +111,7 @@ async def test_the_cause_of_a_lost_connection(
             address = url.format(deaf=mute, silent=silent, port=upstream.port)
             waits = cause is Cause.CONNECT_TIMEOUT
             told = (await failure_of(address, connect_timeout=0.1 if waits else PATIENCE)).log_fields["cause"]
-            way = f" through 127.0.0.1:{upstream.port}" if cause is Cause.PROXY else ""
+            way = f" through 127.0.0.1:{upstream.port}" if "shop" in url else ""
     way = " directly (this machine)" if re.match("https://(127|local)", url) else way
     why = rf" \({reason}\)" if reason else ""
     assert re.fullmatch(f"{cause}{why}: {re.escape(address.partition('//')[2] + way)}", str(told)), told

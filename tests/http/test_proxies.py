@@ -12,13 +12,13 @@ from yarl import URL
 from tests.http.certificates import Authority
 from tests.http.upstream import Ask, Peer, Play, answering, clients, forever, outbound, playing
 from tests.ports import silent_port
-from toolchat.errors import ConfigurationError, UpstreamError
+from toolchat.errors import ConfigurationError, UpstreamError, UpstreamTimeout, UpstreamUnavailable
 from toolchat.http.client import OutboundHttp
 from toolchat.http.environment import Proxies
 
 Address = IPv4Address | IPv6Address
 A, B = "http://a.example:1", "http://b.example:2"
-USER, CREDENTIALS = "al%40ice:hush%3A%20h%2Fsh@", "al@ice:hush: h/sh"
+USER, CREDENTIALS = "al%40ice:hush%3A%20h%2Fsh%C3%A4@", "al@ice:hush: h/shä"
 
 
 def forwarding(port: int) -> Play:
@@ -102,8 +102,13 @@ async def test_no_failure_shows_the_credentials_of_a_proxy(
     secrets = {"hush", "al@ice", "al%40ice", b64encode(CREDENTIALS.encode()).decode()}
     assert not [each for each in seen if any(secret in each for secret in secrets)]
     assert str(port) not in caught.value.detail
-    if fault != "no HTTP":
-        assert f"shop.example:443 through 127.0.0.1:{port}" in str(caught.value.log_fields["cause"])
+    way = (
+        "127.0.0.1:{} on the way to shop.example:443"
+        if fault == "not there"
+        else "shop.example:443 through 127.0.0.1:{}"
+    )
+    assert way.format(port) in str(caught.value.log_fields["cause"])
+    assert isinstance(caught.value, UpstreamUnavailable | UpstreamTimeout)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +135,7 @@ def test_small_letters_win_and_the_scheme_wins_over_all(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     found = [Proxies().find(URL(f"{scheme}://shop.example/")) for scheme in ("https", "http")]
-    assert found == [URL(each) if each else None for each in (https, http)]
+    assert [each and each.url for each in found] == [URL(each) if each else None for each in (https, http)]
 
 
 def is_direct(no_proxy: str, url: str) -> bool:
@@ -151,13 +156,16 @@ def is_direct(no_proxy: str, url: str) -> bool:
         ("shop.example:8080", "shop.example:8080 a.shop.example:8080", "shop.example shop.example:80"),
         ("shop.example:80", "shop.example shop.example:80", "shop.example:8080"),
         ("*", "shop.example 192.0.2.1 [2001:db8::1]", ""),
+        ("*:81", "shop.example:81 192.0.2.1:81", "shop.example 192.0.2.1"),
         ("192.0.2.1", "192.0.2.1", "192.0.2.10 1.192.0.2"),
         ("192.0.2.1:81", "192.0.2.1:81", "192.0.2.1"),
         ("10.0.0.0/8", "10.1.2.3 10.1.2.3:81", "11.0.0.1 10.example"),
+        ("10.0.0.0/8:81", "10.1.2.3:81", "10.1.2.3 11.0.0.1:81"),
         ("10.1.2.3/8", "10.200.0.1", "11.0.0.1"),
         ("2001:db8::1", "[2001:db8::1] [2001:0db8:0:0::1]", "[2001:db8::2]"),
         ("[2001:db8::1]", "[2001:db8::1]", "[2001:db8::2]"),
         ("[2001:db8::1]:81", "[2001:db8::1]:81", "[2001:db8::1]"),
+        ("[fe80::/10]:81", "[fe80::1]:81", "[fe80::1]"),
         ("fe80::/10,shop.example", "[fe80::1] [febf::1] shop.example", "[fec0::1] 192.0.2.1"),
         ("::1,localhost", "", "shop.example [2001:db8::1]"),
         ("bücher.example", "bücher.example xn--bcher-kva.example", "shop.example"),
@@ -190,6 +198,10 @@ def test_a_network_of_no_proxy_has_its_addresses_and_no_others(one: Address, oth
         "://hush",
         "http://hush:h/ush@a.example:1",
         "hush:hush@:1",
+        "http://us%3Aer:hush@a.example:1",
+        "http:/hush.example",
+        "hush",
+        "0",
     ],
 )
 @pytest.mark.parametrize("name", ["HTTPS_PROXY", "http_proxy", "ALL_PROXY"])
@@ -203,8 +215,41 @@ def test_a_proxy_that_cannot_be_read_is_named_without_its_credentials(
     assert "hush" not in "".join(traceback.format_exception(caught.value))
 
 
-@pytest.mark.parametrize("value", ["shop.example:port", "shop.example:99999", "[x"])
-def test_no_proxy_that_cannot_be_read_is_named(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", f"a.example,{value}")
-    with pytest.raises(ConfigurationError, match=r"^NO_PROXY: [^\n]*$"):
-        OutboundHttp()
+@pytest.mark.parametrize(
+    "value",
+    [
+        "shop.example:port",
+        "shop.example:99999",
+        "[x",
+        "http://shop.example",
+        "10.0.0.0/99",
+        "198.51.100.*",
+        "a*b",
+        ":80",
+    ],
+)
+def test_an_entry_of_no_proxy_without_effect_is_told(value: str, caplog: pytest.LogCaptureFixture) -> None:
+    proxies = Proxies({"http": A, "no": f"a.example,{value},b.example"})
+    assert [proxies.route(URL(f"http://{each}.example")) for each in "ac"] == [
+        "directly (NO_PROXY)",
+        "through a.example:1",
+    ]
+    assert [vars(each)["entries"] for each in caplog.records] == [value]
+
+
+@pytest.mark.parametrize("status", [401, 403, 407, 502])
+@clients
+async def test_an_answer_to_plain_http_may_be_that_of_the_proxy(
+    ask: Ask, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with playing(answering(b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % status)) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        async with outbound() as http:
+            if status == 407:
+                with pytest.raises(UpstreamUnavailable) as caught:
+                    await ask(http, "http://shop.example/")
+                told = f"refused by the proxy (407): shop.example:80 through 127.0.0.1:{proxy.port}"
+                assert caught.value.log_fields["cause"] == told
+            else:
+                async with http.request("GET", "http://shop.example/", upstream="Shop") as response:
+                    assert response.proxy == f"through 127.0.0.1:{proxy.port}"

@@ -41,6 +41,7 @@ ENVIRONMENTS = [
     ({"REQUESTS_CA_BUNDLE": "file"}, True),
     ({"REQUESTS_CA_BUNDLE": "folder"}, True),
     ({"SSL_CERT_FILE": "other", "SSL_CERT_DIR": "folder"}, True),
+    ({"SSL_CERT_FILE": "file", "SSL_CERT_DIR": "folder"}, True),
     ({"SSL_CERT_FILE": "file", "REQUESTS_CA_BUNDLE": "other"}, True),
     ({"SSL_CERT_FILE": "other", "REQUESTS_CA_BUNDLE": "file"}, False),
     ({"SSL_CERT_FILE": "", "SSL_CERT_DIR": "", "REQUESTS_CA_BUNDLE": "file"}, True),
@@ -75,6 +76,14 @@ def test_a_variable_that_is_set_to_nothing_leaves_the_authorities_of_the_system(
     for name in blank:
         monkeypatch.setenv(name, "")
     assert tls_context().cert_store_stats() == system
+
+
+@pytest.mark.parametrize("name", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"])
+def test_a_file_replaces_all_authorities_of_the_system(
+    name: str, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, str(authority.file))
+    assert len(tls_context().get_ca_certs()) == 1
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -53,7 +53,7 @@ def test_each_server_is_a_tool_module_in_the_order_of_the_file(monkeypatch: pyte
         ({**WEB, "type": "stdio"}, ": type does not fit: stdio goes with command, http with url"),
         ({**WEB, "type": "ftp"}, ".type: Input should be 'stdio', 'http', 'streamable-http' or 'streamableHttp'"),
         *[({**WEB, key: type_}, f".{key}: {SSE}") for key in ("type", "transport") for type_ in ("sse", "SSE")],
-        ({"url": "ftp://example.com"}, ".url: must be a URL that starts with http:// or https://"),
+        ({"url": "ftp://example.com"}, ".url: must be a URL in ASCII that starts with http:// or https://"),
         ({"url": "https://me:SECRET@example.com"}, ".url: must have no user or password; put them into headers"),
         ({**WEB, "headers": {"A": "${NOT_SET}"}}, ".headers.A: the variable NOT_SET is not set"),
         ({**PROCESS, "args": ["a", "${NOT_SET}"]}, ".args[1]: the variable NOT_SET is not set"),

@@ -39,6 +39,6 @@ async def test_a_server_is_reached_by_the_proxy_of_the_environment_with_its_user
     assert head.startswith("connect far.invalid:443 http/1.1\r\n")
     assert "\r\nproxy-authorization: basic c29tzw9uztpjyw5hcnk=\r\n" in head
     by_proxy, directly = sorted((vars(each)["cause"] for each in caplog.records if "cause" in vars(each)), reverse=True)
-    assert by_proxy == f"refused by the proxy: far.invalid:443 through 127.0.0.1:{port}"
+    assert by_proxy == f"refused by the proxy (403): far.invalid:443 through 127.0.0.1:{port}"
     assert directly.startswith("name not found (")
     assert directly.endswith("): near.invalid:443 directly (NO_PROXY)")

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 import toolchat.instruments as instruments
-from toolchat.errors import Overloaded, UpstreamTimeout, UpstreamUnavailable
+from toolchat.errors import NotConfigured, Overloaded, UpstreamError, UpstreamTimeout, UpstreamUnavailable
 
 _log = logging.getLogger(__name__)
 _FAILURES = (UpstreamUnavailable, UpstreamTimeout)
@@ -69,7 +69,7 @@ class CircuitBreaker:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None and not (self._failed_status or self._failed):
+        if error is None and not (self._failed_status or self._failed or self.last_failure):
             return  # the common case
         status, self._failed_status = self._failed_status, 0
         if isinstance(error, _FAILURES):
@@ -78,6 +78,8 @@ class CircuitBreaker:
             self._fail(f"status {status}")
         elif error is None or (isinstance(error, Exception) and not isinstance(error, Overloaded)):
             self._succeed()
+            if isinstance(error, UpstreamError | NotConfigured):
+                self.last_failure = error.for_operators  # it is up, but refuses us: a key, a quota, an address
         elif self.is_open:
             # The trial was cancelled, or this process had no file for it: it proved nothing, so another one may pass.
             self._next_trial = 0.0

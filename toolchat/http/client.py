@@ -78,12 +78,18 @@ class Response:
         self._response.close()  # closes the connection, unless the response is complete
         release(self._slot)
 
+    @property
+    def proxy(self) -> str:
+        """The way, such as "through proxy.example:3128", if the response may be that of a proxy; empty if not."""
+        url, proxies = self._request.url, self._pool.proxies
+        return proxies.route(url) if url.scheme == "http" and proxies.find(url) else ""
+
     async def readany(self) -> bytes:
         """Read what has arrived of the body; empty at its end."""
         try:
             return await self._response.content.readany()
         except FAILURES as error:
-            raise upstream_error(error, self.upstream, self._request.url) from None
+            raise upstream_error(error, self.upstream, self._request.url, self._pool.proxies) from None
 
     async def read(self, max_bytes: int = MAX_BODY_BYTES) -> bytes:
         """Read the complete body."""
@@ -227,7 +233,7 @@ class OutboundHttp:
         except aiohttp.ContentTypeError:
             raise  # the library's: it read another media type as JSON
         except FAILURES as error:
-            raise upstream_error(error, upstream, target) from None
+            raise upstream_error(error, upstream, target, self.proxies) from None
         finally:
             release(slot)
 

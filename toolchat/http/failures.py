@@ -69,7 +69,9 @@ def _cause_of(error: BaseException) -> tuple[Cause, object] | None:
     match error:
         case aiohttp.ClientHttpProxyError():
             return Cause.PROXY, error.status
-        case aiohttp.ServerDisconnectedError():
+        case aiohttp.ClientResponseError() if error.request_info.method == "CONNECT":
+            return Cause.PROXY, "it answers with something else than HTTP"
+        case aiohttp.ServerDisconnectedError() | ssl.SSLEOFError():
             return Cause.RESET, ""
         case ssl.SSLCertVerificationError():
             return Cause.TLS, error.verify_message.partition(",")[0]
@@ -81,11 +83,17 @@ def _cause_of(error: BaseException) -> tuple[Cause, object] | None:
         case TimeoutError():
             return Cause.CONNECT_TIMEOUT, ""
         case OSError():
-            # Without a number each address of a host failed in its own way: aiohappyeyeballs tells them in the text.
-            numbers = [error.errno] if error.errno else map(int, re.findall(r"\[Errno (\d+)\]", str(error)))
-            known = [_BY_ERRNO[number] for number in numbers if number in _BY_ERRNO]
-            return (Cause.REFUSED if Cause.REFUSED in known else known[0], "") if known else None
+            return _cause_by_number(error)
     return None
+
+
+def _cause_by_number(error: OSError) -> tuple[Cause, str] | None:
+    # Without a number each address of a host failed in its own way: aiohappyeyeballs tells them in the text.
+    numbers = [error.errno] if error.errno else map(int, re.findall(r"\[Errno (\d+)\]", str(error)))
+    known = [_BY_ERRNO[number] for number in numbers if number in _BY_ERRNO]
+    if error.errno is None and isinstance(error, ConnectionResetError):
+        known.append(Cause.RESET)  # asyncio's, if the peer hangs up during the TLS handshake
+    return (Cause.REFUSED if Cause.REFUSED in known else known[0], "") if known else None
 
 
 def upstream_error(
@@ -97,7 +105,10 @@ def upstream_error(
     failure = _invalid(error, upstream) or _unavailable(error, upstream)
     if url is None or isinstance(failure, UpstreamInvalid | Overloaded):
         return failure
-    if cause := describe_failure(error, address_of(url, proxies)):
+    address = address_of(url, proxies)
+    if isinstance(error, aiohttp.ClientConnectorError) and (error.host, error.port) != (url.host, url.port):
+        address = f"{error.host}:{error.port} on the way to {url.host_subcomponent}:{url.port}"
+    if cause := describe_failure(error, address):
         failure.log_fields["cause"] = cause
     return failure
 
@@ -108,11 +119,15 @@ def _invalid(error: Exception, upstream: str) -> UpstreamInvalid | None:
             return UpstreamInvalid(f"{upstream} sent a body that cannot be decompressed")
         case aiohttp.ClientPayloadError():
             return UpstreamInvalid(f"{upstream} was cut off in the middle of its answer", retryable=True)
-        case aiohttp.ClientResponseError() if not isinstance(error, aiohttp.ClientHttpProxyError):
+        case aiohttp.ClientResponseError() if not _is_of_proxy(error):
             return UpstreamInvalid(f"{upstream} sent something that is not a complete HTTP answer")
         case ValueError() | aiohttp.NonHttpUrlClientError() if not isinstance(error, OSError):
             return UpstreamInvalid(f"the request to {upstream} cannot be sent")
     return None
+
+
+def _is_of_proxy(error: aiohttp.ClientResponseError) -> bool:
+    return isinstance(error, aiohttp.ClientHttpProxyError) or error.request_info.method == "CONNECT"
 
 
 def _unavailable(error: Exception, upstream: str) -> ToolchatError:

@@ -62,7 +62,7 @@ class Pool:
     """The connections of one event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, limits: Limits, proxies: Proxies, tls: ssl.SSLContext) -> None:
-        self.loop, self._limits, self._proxies = loop, limits, proxies
+        self.loop, self._limits, self.proxies = loop, limits, proxies
         self.connector = _Connector(limits, tls)
         self._session = self._open(read_bufsize=_BUFFER_BYTES)
         self._total = asyncio.Semaphore(limits.max_connections)
@@ -94,6 +94,9 @@ class Pool:
     def send(self, request: Request) -> Awaitable[aiohttp.ClientResponse]:
         """Send a request, and wait for the head of the response."""
         upstream, method, url, headers, data, tls = request
+        proxy = self.proxies.find(url)
+        if proxy and proxy.request_headers:
+            headers = {**headers, **proxy.request_headers}
 
         def send(traced: Mapping[str, str]) -> Awaitable[aiohttp.ClientResponse]:
             return self._session.request(
@@ -101,7 +104,8 @@ class Pool:
                 url,
                 headers={**headers, **traced} if traced else headers,
                 data=data,
-                proxy=self._proxies.find(url),
+                proxy=proxy and proxy.url,
+                proxy_headers=proxy and proxy.connect_headers,
                 ssl=tls or True,
                 allow_redirects=False,
             )
@@ -116,6 +120,9 @@ class Pool:
         async def pass_on(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
             def send(traced: Mapping[str, str]) -> Awaitable[aiohttp.ClientResponse]:
                 request.headers.update(traced)
+                if proxy:
+                    request.headers.update(proxy.request_headers)
+                    request.update_proxy(proxy.url, None, proxy.connect_headers)
                 return handler(request)
 
             response = await self._observed(upstream, request.method, request.url, send)
@@ -123,9 +130,8 @@ class Pool:
                 await _bound(response, upstream)
             return response
 
-        proxy = self._proxies.find(url)
-        every = (*middlewares, pass_on)
-        return self._open(connector_owner=False, middlewares=every, proxy=proxy, read_bufsize=_SDK_BUFFER_BYTES)
+        proxy, every = self.proxies.find(url), (*middlewares, pass_on)
+        return self._open(connector_owner=False, middlewares=every, read_bufsize=_SDK_BUFFER_BYTES)
 
     def _open(self, **options: Any) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
@@ -149,11 +155,9 @@ class Pool:
         with observer.observe_upstream_request(upstream, method, url) as observed:
             try:
                 response = await send(observed.headers)
-                if response.status < 200 or (300 <= response.status < 400 and response.status != 304):
-                    response.close()
-                    raise UpstreamInvalid(f"{upstream} answered with a redirect, which is never followed")
+                _check_status(response, upstream)
             except (*FAILURES, ValueError, UpstreamInvalid) as error:
-                failure = upstream_error(error, upstream, url, self._proxies)
+                failure = upstream_error(error, upstream, url, self.proxies)
                 observer.record_upstream_response(upstream, failure.code)
                 raise failure from None
             observer.record_upstream_response(upstream, str(response.status))
@@ -163,6 +167,17 @@ class Pool:
     async def aclose(self) -> None:
         """Close all connections, also those in use."""
         await self._session.close()
+
+
+def _check_status(response: aiohttp.ClientResponse, upstream: str) -> None:
+    status = response.status
+    if (status >= 400 and status != 407) or status == 304 or 200 <= status < 300:
+        return
+    response.close()
+    if status == 407:
+        raise aiohttp.ClientHttpProxyError(response.request_info, (), status=status)
+    wanted = "a redirect" if status >= 300 else f"status {status}"
+    raise UpstreamInvalid(f"{upstream} answered with {wanted}, which is never followed")
 
 
 class _Connector(aiohttp.TCPConnector):

@@ -295,10 +295,13 @@ async def _fault_of(response: Response) -> Fault:
 
 
 def _as_error(response: Response, fault: Fault) -> ToolchatError:
-    return provider_error(
+    error = provider_error(
         status=response.status if response.status >= 400 else fault.status or response.status,
         code=fault.code,
         message=fault.message,
         retry_after=retry_after_from(response.headers),
         variables="OPENAI",
     )
+    if response.proxy:
+        error.log_fields["cause"] = f"status {response.status} came {response.proxy}, which may have sent it itself"
+    return error

@@ -126,7 +126,7 @@ class Tokens:
         header = jwt.get_unverified_header(token)
         key = await self._key(str(header.get("kid", "")))
         if key is None:
-            raise ValueError("the identity provider has published no such key")
+            raise ValueError("the identity provider is known to publish no such key")
         if header.get("alg") not in _ALGORITHMS:
             raise ValueError("its signature algorithm is not accepted")
         return jwt.decode(

@@ -221,7 +221,13 @@ def _cause(error: BaseException, entry: ServerEntry, proxies: Proxies) -> str:
     if entry.url is None or not isinstance(error, _UNREACHABLE):
         return ""
     address = address_of(URL(entry.url), proxies)
-    return f"{Cause.PROXY}: {address}" if isinstance(error, httpx2.ProxyError) else describe_failure(error, address)
+    match error:
+        case httpx2.ProxyError():
+            return f"{Cause.PROXY} ({str(error).partition(' ')[0]}): {address}"
+        case httpx2.RemoteProtocolError():
+            return f"{Cause.RESET}: {address}"
+        case _:
+            return describe_failure(error, address)
 
 
 def _reason(error: BaseException, entry: ServerEntry, diagnostics: Diagnostics) -> str:

@@ -223,7 +223,11 @@ async def _http_streams(
     entry: ServerEntry, proxies: Proxies, forwarded: Mapping[str, str], diagnostics: Diagnostics
 ) -> AsyncGenerator[Any, None]:
     verify, found = tls_context(), proxies.find(URL(str(entry.url)))
-    proxy = httpx2.Proxy(str(found), ssl_context=verify if found.scheme == "https" else None) if found else None
+    proxy = None
+    if found:
+        own_tls = verify if found.url.scheme == "https" else None
+        credentials = found.request_headers or found.connect_headers
+        proxy = httpx2.Proxy(str(found.url), headers=credentials, ssl_context=own_tls)
     hooks: dict[str, list[Callable[..., Any]]] = {
         "request": [_prepare_request],
         "response": [partial(_check_response, diagnostics)],
@@ -253,7 +257,7 @@ async def _check_response(diagnostics: Diagnostics, response: httpx2.Response) -
     """Bound the length of a response, and remember the last status that refused a request."""
     if response.has_redirect_location:
         # The SDK would quote the address in its error, which models and users read.
-        fields = {"url": str(response.request.url), "to": response.headers.pop("location")}
+        fields = {"from": _origin(response.request.url), "to": _origin(response.headers.pop("location"))}
         _log.warning("an MCP server's redirect is not followed", extra=fields)
     if response.request.method == "POST":  # an older server answers the GET for its notifications with 405
         refused = response.status_code in _REFUSALS or response.status_code >= 500 or response.is_redirect
@@ -263,6 +267,14 @@ async def _check_response(diagnostics: Diagnostics, response: httpx2.Response) -
         # A compressed body was not requested and can expand a thousandfold: none of it is read.
         limit = MAX_MESSAGE_BYTES if "content-encoding" not in response.headers else 0
         response.stream = _BoundedStream(response.stream, limit)
+
+
+def _origin(address: httpx2.URL | str) -> str:
+    """Scheme, host and port: the rest of an address may hold a key."""
+    try:
+        return str(URL(str(address)).origin())
+    except ValueError:
+        return "another path"  # of the same server
 
 
 class _BoundedStream(httpx2.AsyncByteStream):

@@ -77,7 +77,10 @@ def test_tools_lists_registered_modules_and_the_reasons_for_others(tmp_path: Pat
         ),
         ({"CHAT_PROVIDER": "dashscope"}, ["DASHSCOPE_API_KEY: must be set because CHAT_PROVIDER is dashscope"]),
         ({"CHAT_PROVIDER": "openai_compatible"}, ["OPENAI_API_KEY: must be set because CHAT_PROVIDER is"]),
-        ({"OPENAI_BASE_URL": "ftp://x"}, ["OPENAI_BASE_URL: must be a URL that starts with http:// or https://"]),
+        (
+            {"OPENAI_BASE_URL": "ftp://x"},
+            ["OPENAI_BASE_URL: must be a URL in ASCII that starts with http:// or https://"],
+        ),
         (
             {"OPENAI_BASE_URL": "https://me:sk-a@x/v1", "OPENAI_API_KEY": "k"},
             ["OPENAI_BASE_URL: must be a URL with a host, a port between 1 and 65535 if any, and no user name"],

@@ -190,7 +190,7 @@ async def test_a_provider_without_another_behind_it_is_not_waited_for_either() -
         ),
         (
             '[{"provider": "openai_compatible", "base_url": "ftp://sk-canary", "model": "m"}]',
-            "CHAT_FALLBACKS: model 1: base_url: must be a URL that starts with http:// or https://",
+            "CHAT_FALLBACKS: model 1: base_url: must be a URL in ASCII that starts with http:// or https://",
         ),
     ],
 )

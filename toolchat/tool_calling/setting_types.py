@@ -20,7 +20,7 @@ def _require_header_safe(value: SecretStr) -> SecretStr:
 
 def _require_url(value: str) -> str:
     if not value.startswith(("http://", "https://")) or not value.isascii() or " " in value:
-        raise ValueError("must be a URL that starts with http:// or https://")
+        raise ValueError("must be a URL in ASCII that starts with http:// or https://")
     try:
         parts = urlsplit(value)
         # Credentials in a URL would compete with the API key, and error messages that show the URL would leak them.

@@ -87,7 +87,7 @@ def _supported_transport(value: Any) -> Any:
 def _http_url(value: str) -> str:
     parts = urlsplit(value)
     if parts.scheme not in ("http", "https") or not parts.hostname or not value.isascii() or not value.isprintable():
-        raise ValueError("must be a URL that starts with http:// or https://")
+        raise ValueError("must be a URL in ASCII that starts with http:// or https://")
     if parts.username or parts.password:
         raise ValueError("must have no user or password; put them into headers")
     return value

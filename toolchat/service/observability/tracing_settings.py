@@ -28,7 +28,7 @@ _PACKAGES = {
 
 def _endpoint(value: str) -> str:
     if value and not value.startswith(("http://", "https://")):
-        raise ValueError("must be a URL that starts with http:// or https://")
+        raise ValueError("must be a URL in ASCII that starts with http:// or https://")
     return value
 
 

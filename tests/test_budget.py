@@ -10,7 +10,7 @@ BUDGET = {
     "app/tools": 3109,
     "toolchat": 812,
     "toolchat/chat": 2044,
-    "toolchat/http": 1030,
+    "toolchat/http": 1031,
     "toolchat/models": 2657,
     "toolchat/service": 210,
     "toolchat/service/access": 1657,

@@ -155,7 +155,8 @@ class Pool:
         with observer.observe_upstream_request(upstream, method, url) as observed:
             try:
                 response = await send(observed.headers)
-                _check_status(response, upstream)
+                if not 200 <= response.status < 300:
+                    _check_status(response, upstream)
             except (*FAILURES, ValueError, UpstreamInvalid) as error:
                 failure = upstream_error(error, upstream, url, self.proxies)
                 observer.record_upstream_response(upstream, failure.code)
@@ -171,7 +172,7 @@ class Pool:
 
 def _check_status(response: aiohttp.ClientResponse, upstream: str) -> None:
     status = response.status
-    if (status >= 400 and status != 407) or status == 304 or 200 <= status < 300:
+    if status == 304 or (status >= 400 and status != 407):
         return
     response.close()
     if status == 407:

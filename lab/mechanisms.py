@@ -185,11 +185,11 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
     "toolchat/http/pool.py": [
         ("connect limit", "aiohttp.ClientTimeout(connect=limits.connect_timeout)", "aiohttp.ClientTimeout()",
          "upstream-that-does-not-connect"),
-        ("refusal of redirects", "(300 <= response.status < 400 and response.status != 304)", "False",
+        ("refusal of redirects", "if not 200 <= response.status < 300:", "if False:",
          "upstream-redirects"),
         ("size of an upstream's response", "if size > max_bytes:", "if size > 30 * max_bytes:",
          "upstream-endless-body upstream-gzip-bomb"),
-        ("proxies of the environment", "proxy=self._proxies.find(url),", "proxy=None,",
+        ("proxies of the environment", "proxy=proxy and proxy.url,", "proxy=None,",
          "a-forward-proxy-for-https a-forward-proxy-for-http"),
     ],
     "toolchat/http/environment.py": [

@@ -67,7 +67,7 @@ def test_files_that_cannot_be_used_stop_the_start_with_one_line_that_names_the_v
     file, other = str(authority.certificate("a.example")), str(authority.certificate("b.example"))
     empty = tmp_path / "empty.pem"
     empty.touch()
-    unfit = "holds no certificate that can be read, or its key does not fit"
+    unfit = "holds no certificate that can be read, or its key does not fit or has a password"
     for cert, key, line in (
         (str(tmp_path / "missing.pem"), "", "OPENAI_CLIENT_CERT: Path does not point to a file"),
         (str(tmp_path / "missing.pem"), file, "OPENAI_CLIENT_CERT: Path does not point to a file"),
@@ -91,5 +91,5 @@ def test_a_fault_of_a_fallback_names_the_model_and_the_command_ends_with_2(tmp_p
     assert done.returncode == 2
     assert done.stderr == (
         "toolchat: CHAT_FALLBACKS: model 1: client_cert: empty.pem: "
-        "holds no certificate that can be read, or its key does not fit\n"
+        "holds no certificate that can be read, or its key does not fit or has a password\n"
     )

@@ -54,7 +54,7 @@ class Proxies:
         read = [_Exception.read(each) for each in entries]
         self._exceptions = [each for each in read if each]
         if unusable := [entry for entry, each in zip(entries, read, strict=True) if each is None]:
-            _log.warning("NO_PROXY has entries without effect", extra={"entries": " ".join(unusable)})
+            _log.warning("NO_PROXY has entries without effect: %s", " ".join(unusable))
         self._find = lru_cache(256)(self._choose)
 
     def find(self, url: URL) -> Proxy | None:

@@ -53,7 +53,7 @@ def test_both_forms_have_the_names_and_the_parameter_of_the_documents() -> None:
         assert schema["required"] == ["timeZoneId"]
         assert schema["additionalProperties"] is False
         assert schema["properties"] == {
-            "timeZoneId": {"description": "Time zone id, such as Asia/Shanghai", "type": "string"}
+            "timeZoneId": {"description": "Time zone id of the city in question, as Continent/City", "type": "string"}
         }
 
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.tools.time.zones import CityTime, current_time
 from toolchat import tool
 
-_TimeZoneId = Annotated[str, Field(alias="timeZoneId", description="Time zone id, such as Asia/Shanghai")]
+_TimeZoneId = Annotated[str, Field(alias="timeZoneId", description="Time zone id of the city in question, as Continent/City")]
 
 
 class TimeRequest(BaseModel):

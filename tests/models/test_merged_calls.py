@@ -119,6 +119,18 @@ CASES: dict[str, tuple[Sequence[object], Sequence[tuple[str, str, str]]]] = {
         [[WHOLE], [call(0, "a", "v", CITY)]],
         [("a", "w", CITY), ("*", "v", CITY)],
     ),
+    "the whole again, then with its id": (
+        [[call(0, None, "w", CITY)], [call(0, "a", "w", '{"city":"北京"}')]],
+        [("a", "w", CITY)],
+    ),
+    "the id, the name and an index of its own again, without arguments": (
+        [[WHOLE], [call(1, "a", "w", "")], [call(1, "other", None, "")]],
+        [("a", "w", CITY)],
+    ),
+    "one id for two calls of one list, the first of which is no JSON": (
+        [[call(0, "a", "w", "city"), call(1, "a", "w", CITY)]],
+        [("a", "w", "city"), ("*", "w", CITY)],
+    ),
     "the index comes late": ([[UNNUMBERED], [ENDED]], [("a", "w", '{"c":1}')]),
     "the indexes of two calls come late": (
         [[UNNUMBERED, call(None, "b", "v", '{"d":')], [ENDED], [ENDED_B]],
@@ -181,8 +193,13 @@ def test_unknown_keys_of_a_call_are_kept_to_be_sent_back() -> None:
     (one,) = merge(
         [call(0, "a", "w", "", extra_content={"google": {"thought_signature": "s"}}, type="function")],
         [{"index": 0, "function": {"arguments": "{}", "signature": "t"}}],
+        [call(0, "a", "w", "{}", again=True)],
     )
-    assert one.extra == {"extra_content": {"google": {"thought_signature": "s"}}, "function": {"signature": "t"}}
+    assert one.extra == {
+        "extra_content": {"google": {"thought_signature": "s"}},
+        "function": {"signature": "t"},
+        "again": True,
+    }
 
 
 @given(st.dictionaries(st.text(max_size=4), st.text(max_size=6) | st.integers(), max_size=4), st.data())

@@ -1,6 +1,7 @@
 """Merge the fragments of streamed tool calls; other modules import it from ``merging``."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -32,6 +33,10 @@ class ToolCallMerger:
     nevertheless if it has another id, if a second JSON object starts after a complete one, or if it has another name
     after empty or complete arguments. The first name wins; argument texts are appended and never parsed in part.
 
+    While the arguments are incomplete, a new id without a name, or a new index with the known id or with neither id
+    nor name, continues the call. A call with the name and the arguments of an earlier one repeats it if it has its id,
+    or its index and not an id of its own; models do make equal calls with different ids.
+
     The rules follow recorded streams of Ollama, vLLM, DashScope, GLM, MiniMax and the gateways of Gemini and LiteLLM.
     """
 
@@ -58,12 +63,28 @@ class ToolCallMerger:
         """Return the calls in the order in which they started, with unique ids; missing ids are generated."""
         used: set[str] = set()
         calls = []
-        for slot in self._slots:
+        for slot in self._without_repetitions():
             # Results are matched to calls by their ids, which some servers leave out or use twice.
             call_id = slot.id if slot.id and slot.id not in used else f"call_{uuid4().hex}"
             used.add(call_id)
-            calls.append(ToolCall(id=call_id, name=slot.name, arguments=slot.arguments, extra=slot.extra))
+            calls.append(ToolCall(id=call_id, name=slot.name, arguments=slot.text, extra=slot.extra))
         return tuple(calls)
+
+    def _without_repetitions(self) -> "list[_Slot]":
+        """The calls, each once: a repetition may be cut like any call, so only the end shows that it is one."""
+        kept: list[_Slot] = []
+        labelled: dict[str | int | None, _Slot] = {}
+        for slot in self._slots:
+            slot.seal()
+            candidates = labelled.get(slot.id), labelled.get(slot.index), kept[-1] if kept and not slot.name else None
+            call = next((each for each in candidates if each and slot.repeats(each)), slot)
+            if call is not slot:
+                call.id = call.id or slot.id
+                call.extra.update(slot.extra)
+            else:
+                kept.append(slot)
+            labelled |= {label: call for label in (slot.id, slot.index) if label not in ("", None)}
+        return kept
 
     def _add_one(self, fragment: "_Fragment", touched: set[int]) -> None:
         slot = self._find(fragment)
@@ -72,10 +93,10 @@ class ToolCallMerger:
                 return
             slot = self._open(fragment.index)
         slot.fill(fragment)
-        # Some servers number a call only from its second fragment on.
-        if slot.index is None and fragment.index is not None:
-            slot.index = fragment.index
-            self._by_index[fragment.index] = slot
+        # Some servers number a call only from its second fragment on, or each fragment anew.
+        if fragment.index is not None:
+            slot.index = fragment.index if slot.index is None else slot.index
+            self._by_index.setdefault(fragment.index, slot)
         if slot.id:
             self._by_id[slot.index, slot.id] = self._by_id[None, slot.id] = slot
         self._last = slot
@@ -87,20 +108,21 @@ class ToolCallMerger:
         if known:
             return known
         if fragment.index is not None:
-            return self._by_index.get(fragment.index) or self._unnumbered(fragment, fragment.index)
+            return self._by_index.get(fragment.index) or self._numbered_anew(fragment, fragment.index)
         if not fragment.id:
             return self._last
         # An id without a name completes the call that started without an id.
-        waits_for_id = self._last is not None and not self._last.id and not fragment.name
-        return self._last if waits_for_id else None
+        is_open = self._last is not None and not (self._last.id and self._last.is_complete)
+        return self._last if is_open and not fragment.name else None
 
-    def _unnumbered(self, fragment: "_Fragment", index: int) -> "_Slot | None":
-        """Find the call that a fragment with an index continues if the call started without one."""
+    def _numbered_anew(self, fragment: "_Fragment", index: int) -> "_Slot | None":
+        """Find the call that a fragment with an index continues if the call started without one, or with another."""
         same_id = self._by_id.get((None, fragment.id)) if fragment.id else None
         for slot in (same_id, *self._slots[index : index + 1], self._last):
             if slot and slot.index is None and fragment.id in ("", slot.id) and fragment.name in ("", slot.name):
                 return slot
-        return None
+        slot = same_id if fragment.id or fragment.name else self._last
+        return slot if slot and fragment.name in ("", slot.name) and not slot.is_complete else None
 
     def _open(self, index: int | None) -> "_Slot":
         slot = _Slot(index)
@@ -133,6 +155,10 @@ class _Slot:
     pieces: list[str] = field(default_factory=list)
     extra: dict[str, Any] = field(default_factory=dict)
     checks: int = 0
+    text: str = ""
+    """The arguments, once the call is sealed."""
+    value: object = None
+    """What the text is as JSON."""
 
     def fill(self, fragment: _Fragment) -> None:
         self.id = self.id or fragment.id
@@ -141,13 +167,19 @@ class _Slot:
         # Appended, the real arguments would make two objects of one.
         if self.is_placeholder and fragment.begins_object:
             self.pieces.clear()
-        if fragment.arguments and not self.repeats(fragment):
+        if fragment.arguments:
             self.pieces.append(fragment.arguments)
 
-    def repeats(self, fragment: _Fragment) -> bool:
-        """Whether the fragment repeats the whole call, as some servers do in the chunk with the ``finish_reason``."""
-        is_same = bool(fragment.id) and fragment.name in ("", self.name)
-        return is_same and self.pieces == [fragment.arguments] and self.is_complete
+    def seal(self) -> None:
+        self.text = self.arguments
+        with suppress(ValueError):
+            self.value = from_json(self.text)
+
+    def repeats(self, call: "_Slot") -> bool:
+        """Whether this is an earlier sealed call, or its beginning, again."""
+        if self.name not in ("", call.name) or (self.name and self.id and call.id and self.id != call.id):
+            return False
+        return call.text.startswith(self.text) or (self.value is not None and self.value == call.value)
 
     @property
     def is_placeholder(self) -> bool:
@@ -175,14 +207,14 @@ class _Slot:
 def _opens_new_call(slot: _Slot, fragment: _Fragment, *, again: bool) -> bool:
     """Whether a fragment for ``slot`` starts another call; ``again``: the same list already had one for it."""
     if fragment.id and slot.id and fragment.id != slot.id:
-        return True
-    if again and fragment.index is None and fragment.name:
-        return True  # entries of one list without an index are different calls
+        return bool(fragment.name) or (slot.is_complete and not slot.is_placeholder)
+    if again and fragment.name and (fragment.index is None or fragment.index != slot.index):
+        return True  # entries of one list are different calls, unless their index is the same
     if fragment.name and slot.name and fragment.name != slot.name and not fragment.id:
         return not slot.pieces or slot.is_complete
     if not fragment.begins_object or not slot.is_complete:
         return False
-    return not (slot.is_placeholder and not fragment.name) and not slot.repeats(fragment)
+    return not (slot.is_placeholder and not fragment.name)
 
 
 def _read_fragment(value: Mapping[str, Any]) -> _Fragment:

@@ -193,15 +193,12 @@ class ResponsesTurn:
             if item.get("type") == "reasoning":
                 output.append({name: value for name, value in item.items() if value is not None})
             elif item.get("type") == "function_call":
-                output.append(len(calls))
-                calls.add({"index": len(calls), "id": item.get("call_id"), "function": item})
+                output.append(_string(item, "call_id"))
+                calls.add({"index": len(output), "id": item.get("call_id"), "function": item})
             else:
                 output.append("")
-        if not any(isinstance(each, dict) for each in output):
-            output = []
-        called = calls.finish()
-        placed = [called[each].id if isinstance(each, int) else each for each in output]
-        return AssistantMessage(self._text.text, called, {OUTPUT: placed} if placed else {})
+        extra = {OUTPUT: output} if any(isinstance(each, dict) for each in output) else {}
+        return AssistantMessage(self._text.text, calls.finish(), extra)
 
     def _end(self, response: Mapping[str, Any]) -> str:
         if response.get("status") in ("failed", "cancelled"):

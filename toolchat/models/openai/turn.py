@@ -50,17 +50,13 @@ class OpenAITurn:
         self.new_reasoning = ""
         if (model := chunk.get("model")) != self._model and _is_name(model):
             self._model = model
-        choice = _first_choice(chunk.get("choices"))
         if usage := chunk.get("usage"):
             self._count(usage)
-        if not choice:
+        choices = chunk.get("choices")
+        if not isinstance(choices, list):
             return ""
-        if usage := choice.get("usage"):
-            self._count(usage)
-        self._answered = True
-        if reason := choice.get("finish_reason"):
-            self._stop(reason)
-        return self._add_message(self._message_of(choice))
+        # We ask for one answer: servers that send several choices put the text in one and the calls in others.
+        return "".join([self._add_choice(choice) for choice in choices if isinstance(choice, dict) and choice])
 
     def close(self) -> str:
         """Return the text that was held back."""
@@ -76,6 +72,14 @@ class OpenAITurn:
         if reason == "content_filter" and not message.text and not message.tool_calls:
             raise ContentFiltered("the provider's moderation refused the answer")
         return ChatResponse(message, reason, self._usage, self._model)
+
+    def _add_choice(self, choice: Mapping[str, Any]) -> str:
+        if usage := choice.get("usage"):
+            self._count(usage)
+        self._answered = True
+        if reason := choice.get("finish_reason"):
+            self._stop(reason)
+        return self._add_message(self._message_of(choice))
 
     def _count(self, value: object) -> None:
         usage = usage_from(value)
@@ -170,14 +174,6 @@ def _finished(detail: Mapping[str, Any]) -> dict[str, Any]:
 
 def _is_name(model: object) -> TypeGuard[str]:
     return isinstance(model, str) and 0 < len(model) <= _MAX_MODEL_NAME and model.isprintable()
-
-
-def _first_choice(choices: object) -> Mapping[str, Any]:
-    if not isinstance(choices, list):
-        return {}
-    if choices and isinstance(choices[0], dict):
-        return choices[0]
-    return next((choice for choice in choices if isinstance(choice, dict)), {})
 
 
 @immutable

@@ -119,6 +119,10 @@ CASES: dict[str, tuple[Sequence[object], Sequence[tuple[str, str, str]]]] = {
         [[WHOLE], [call(0, "a", "v", CITY)]],
         [("a", "w", CITY), ("*", "v", CITY)],
     ),
+    "one id for two equal calls of one list": (
+        [[call(None, "a", "w", CITY), call(None, "a", "w", CITY)]],
+        [("a", "w", CITY), ("*", "w", CITY)],
+    ),
     "the whole again, then with its id": (
         [[call(0, None, "w", CITY)], [call(0, "a", "w", '{"city":"北京"}')]],
         [("a", "w", CITY)],

@@ -35,7 +35,7 @@ class ToolCallMerger:
 
     While the arguments are incomplete, a new id without a name, or a new index with the known id or with neither id
     nor name, continues the call. A call with the name and the arguments of an earlier one repeats it if it has its id,
-    or its index and not an id of its own; models do make equal calls with different ids.
+    or its index and not an id of its own. Models do make equal calls: with different ids, or as entries of one list.
 
     The rules follow recorded streams of Ollama, vLLM, DashScope, GLM, MiniMax and the gateways of Gemini and LiteLLM.
     """
@@ -88,10 +88,12 @@ class ToolCallMerger:
 
     def _add_one(self, fragment: "_Fragment", touched: set[int]) -> None:
         slot = self._find(fragment)
-        if slot is None or _opens_new_call(slot, fragment, again=id(slot) in touched):
+        again = id(slot) in touched
+        if slot is None or _opens_new_call(slot, fragment, again=again):
             if not (fragment.id or fragment.name or fragment.arguments):
                 return
             slot = self._open(fragment.index)
+            slot.is_listed = again and fragment.index is None
         slot.fill(fragment)
         # Some servers number a call only from its second fragment on, or each fragment anew.
         if fragment.index is not None:
@@ -155,6 +157,8 @@ class _Slot:
     pieces: list[str] = field(default_factory=list)
     extra: dict[str, Any] = field(default_factory=dict)
     checks: int = 0
+    is_listed: bool = False
+    """Whether it is an entry of its own in a list without indexes, and so no repetition even under the same id."""
     text: str = ""
     """The arguments, once the call is sealed."""
     value: object = None
@@ -177,7 +181,11 @@ class _Slot:
 
     def repeats(self, call: "_Slot") -> bool:
         """Whether this is an earlier sealed call, or its beginning, again."""
-        if self.name not in ("", call.name) or (self.name and self.id and call.id and self.id != call.id):
+        if (
+            self.is_listed
+            or self.name not in ("", call.name)
+            or (self.name and self.id and call.id and self.id != call.id)
+        ):
             return False
         return call.text.startswith(self.text) or (self.value is not None and self.value == call.value)
 

@@ -79,7 +79,7 @@ async def test_an_eligibility_of_ones_own_decides_about_every_response(limit: in
     assert seen == [True, True]
 
 
-@pytest.mark.parametrize("reason", ["length", "content_filter"])
+@pytest.mark.parametrize("reason", ["length", "content_filter", "incomplete"])
 @pytest.mark.parametrize("guarded", [False, True])
 async def test_calls_of_a_message_that_was_cut_do_not_run(reason: str, guarded: bool) -> None:
     paid: list[int] = []

@@ -112,13 +112,16 @@ async def test_a_whole_turn_that_fails_leaves_no_trace(
         await go_on(client, player)
 
 
-async def test_an_answer_cut_by_moderation_is_returned_and_not_stored() -> None:
-    # Given again with every question, it would have every one refused.
-    answers = [sse(PARTIAL, finish("content_filter"))]
+@pytest.mark.parametrize(("said", "told"), [("content_filter",) * 2, ("SAFETY", "content_filter"), ("?", "incomplete")])
+async def test_an_answer_cut_by_moderation_or_for_an_unknown_reason_is_returned_and_not_stored(
+    said: str, told: str
+) -> None:
+    # Given again with every question, what moderation refused would have every one refused.
+    answers = [sse(PARTIAL, finish(said))]
     async with OpenAIPlayer(fails_once(*answers)) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         await ask(client, "before")
         cut = events_of((await ask(client, "fail", **EVENTS)).text)[-1]
-        assert (cut.data["answer"], cut.data["finish_reason"]) == ("I was about to", "content_filter")
+        assert (cut.data["answer"], cut.data["finish_reason"]) == ("I was about to", told)
         await go_on(client, player)
 
 

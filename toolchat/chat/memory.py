@@ -282,7 +282,8 @@ class MemoryAdvisor(Advisor):
 
     Its order is outside the tool loop, so a turn is stored whole or not at all: one that fails, is cancelled or waits
     for approval leaves the conversation unchanged; a resumed turn is stored when it ends. An answer that the
-    provider's moderation cut is not stored: with it in the history, every later request would be refused as well.
+    provider's moderation cut is not stored: with it in the history, every later request would be refused as well. Nor
+    is one that ended for an unknown reason.
     """
 
     order = 200
@@ -306,7 +307,7 @@ class MemoryAdvisor(Advisor):
             turn = opened.replacing(request.context.get(REPLACED_TURNS, 0), identifier)
             begin, request = _with_history(request, turn)
             response = await chain.proceed(request, emit)
-            if not response.has_tool_calls and response.finish_reason != "content_filter":
+            if not response.has_tool_calls and response.finish_reason not in ("content_filter", "incomplete"):
                 duration = (time.perf_counter() - began) * 1000
                 summary = turn_summary(response, chain.model.provider, duration)
                 messages = (*response.history[begin:], response.message)

@@ -13,7 +13,7 @@ from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 from toolchat.tool_calling.events import ToolCallFinished
 
-CUT = ("length", "content_filter")
+CUT = ("length", "content_filter", "incomplete")
 """The finish reasons of a truncated message: the arguments of its tool calls may be incomplete."""
 
 
@@ -95,6 +95,7 @@ class ChatResponse:
 
     - ``stop``: the answer is complete.
     - ``length``, ``content_filter``: the provider cut the answer; calls in it may be incomplete and do not run.
+    - ``incomplete``: the provider ended the answer for a reason that is not known; its calls do not run either.
     - ``tool_calls``: the caller runs the calls.
     - ``approval_required``: a call waits for the user's approval; see :meth:`ChatClient.resume`.
     - ``return_direct``: the answer is the results of tools.

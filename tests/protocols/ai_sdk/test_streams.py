@@ -106,7 +106,8 @@ async def test_reasoning_is_a_separate_part_before_the_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "told"), [("stop", "stop"), ("length", "length"), ("content_filter", "content-filter")]
+    ("reason", "told"),
+    [("stop", "stop"), ("length", "length"), ("content_filter", "content-filter"), ("pause_turn", "other")],
 )
 async def test_the_finish_reason_is_one_of_the_sdk(reason: str, told: str) -> None:
     async with played([sse(delta(content="Hel"), finish(reason))]) as (client, _):

@@ -124,7 +124,9 @@ async def test_a_required_tool_is_required_once() -> None:
     assert [each.body.get("tool_choice") for each in player.requests] == ["required", None]
 
 
-@pytest.mark.parametrize(("reason", "told"), [("stop", "stop"), ("length", "length"), ("content_filter",) * 2])
+@pytest.mark.parametrize(
+    ("reason", "told"), [("stop", "stop"), ("length", "length"), ("content_filter",) * 2, ("pause_turn", "length")]
+)
 async def test_the_finish_reason_is_one_of_openai(reason: str, told: str) -> None:
     async with played([whole(message(reason, content="Hel"))]) as (client, _):
         document = await completion(client)

@@ -219,7 +219,10 @@ async def test_options_reach_the_model_in_its_own_terms() -> None:
     assert (document["text"]["format"], document["tool_choice"]["name"]) == (form, "roll")
 
 
-@pytest.mark.parametrize(("reason", "detail"), [("length", "max_output_tokens"), ("content_filter", "content_filter")])
+@pytest.mark.parametrize(
+    ("reason", "detail"),
+    [("length", "max_output_tokens"), ("content_filter", "content_filter"), ("pause_turn", "max_output_tokens")],
+)
 async def test_a_cut_answer_is_incomplete(reason: str, detail: str) -> None:
     async with played([whole(message(reason, content="It is"))]) as (client, _):
         document = await ask(client, "?")

@@ -19,6 +19,7 @@ from toolchat.messages import (
     turn_start,
 )
 from toolchat.models.base import CUT, ChatOptions
+from toolchat.models.finish_reasons import read_finish_reason
 from toolchat.models.merging import TextMerger, usage_from
 from toolchat.models.provider_errors import provider_error, retry_after_from
 from toolchat.models.tool_call_merging import ToolCallMerger, is_json_object
@@ -157,7 +158,7 @@ class DashScopeAnswer:
         reason = choice.get("finish_reason")
         # DashScope sends the text "null" until the end.
         if isinstance(reason, str) and reason not in ("", "null"):
-            self._finish_reason = reason
+            self._finish_reason = read_finish_reason(reason)
         message = choice.get("message")
         if not isinstance(message, Mapping):
             return ""

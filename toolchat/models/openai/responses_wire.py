@@ -7,7 +7,7 @@ reasoning of a turn is sent back with each round, encrypted by the provider.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from toolchat.errors import ContentFiltered, InvalidRequest, UpstreamInvalid, UpstreamUnavailable
+from toolchat.errors import ContentFiltered, InvalidRequest, UpstreamInvalid
 from toolchat.messages import (
     AssistantMessage,
     Message,
@@ -18,7 +18,8 @@ from toolchat.messages import (
     UserMessage,
     turn_start,
 )
-from toolchat.models.base import ChatOptions, ChatResponse, Prompt, SerializedTools
+from toolchat.models.base import CUT, ChatOptions, ChatResponse, Prompt, SerializedTools
+from toolchat.models.finish_reasons import read_finish_reason
 from toolchat.models.merging import TextMerger, usage_from
 from toolchat.models.openai.mapping import OUTPUT, valid_name
 from toolchat.models.tool_call_merging import ToolCallMerger, is_json_object
@@ -29,7 +30,6 @@ _TEXT_DELTAS: Final = ("response.output_text.delta", "response.refusal.delta")
 _REASONING_DELTAS: Final = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 _ENDS: Final = tuple(f"response.{status}" for status in ("completed", "incomplete", "failed", "cancelled"))
 _NO_USAGE: Final = Usage()
-_REASONS: Final = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
 class ResponsesWire:
@@ -151,6 +151,7 @@ class ResponsesTurn:
         self._by_deltas = False
         self._items: dict[object, Mapping[str, Any]] = {}
         self._response: Mapping[str, Any] = {}
+        self._finish_reason = ""
 
     def add(self, event: Mapping[str, Any]) -> str:
         """Add one event or a whole response and return its text."""
@@ -177,8 +178,7 @@ class ResponsesTurn:
         if not self._response:
             raise UpstreamInvalid("the chat provider sent no answer", retryable=True)
         message = self._message()
-        details = self._response.get("incomplete_details")
-        cut = _REASONS.get(str(details.get("reason"))) if isinstance(details, dict) else None
+        cut = self._finish_reason if self._finish_reason in CUT else None
         if cut == "content_filter" and not message.text and not message.tool_calls:
             raise ContentFiltered("the provider's moderation refused the answer")
         usage = usage_from(self._response.get("usage"))
@@ -201,8 +201,9 @@ class ResponsesTurn:
         return AssistantMessage(self._text.text, calls.finish(), extra)
 
     def _end(self, response: Mapping[str, Any]) -> str:
-        if response.get("status") in ("failed", "cancelled"):
-            raise UpstreamUnavailable("the chat provider reported a failure of its own")
+        details = response.get("incomplete_details")
+        said = _string(details, "reason") if isinstance(details, dict) else ""
+        self._finish_reason = read_finish_reason(said or _string(response, "status") or "completed")
         self.finished, self.ended, self._response = True, True, response
         self._model = _string(response, "model") or self._model
         output = response.get("output")

@@ -3,19 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, TypeGuard
 
-from toolchat.errors import ContentFiltered, UpstreamInvalid, UpstreamUnavailable
+from toolchat.errors import ContentFiltered, UpstreamInvalid
 from toolchat.messages import AssistantMessage, Usage, immutable
-from toolchat.models.base import ChatResponse
+from toolchat.models.base import CUT, ChatResponse
+from toolchat.models.finish_reasons import read_finish_reason
 from toolchat.models.merging import SnapshotMerger, TextMerger, usage_from
 from toolchat.models.tool_call_merging import ToolCallMerger
 
-_FINISH_REASONS = {
-    "length": "length",
-    "max_tokens": "length",
-    "content_filter": "content_filter",
-    "sensitive": "content_filter",
-}
-_FAILED = ("error", "network_error")
 _REASONING_KEYS = frozenset(("reasoning_content", "reasoning", "reasoning_details", "extra_content"))
 _CONTENT_KEYS = ("tool_calls", "refusal", *_REASONING_KEYS)
 _MAX_MODEL_NAME = 200
@@ -67,7 +61,7 @@ class OpenAITurn:
         if not self._answered:
             raise UpstreamInvalid("the chat provider sent no answer", retryable=True)
         # Unless the message was cut, the calls decide: some servers end a message with calls by "stop".
-        reason = _FINISH_REASONS.get(self._finish_reason) or ("tool_calls" if self._calls else "stop")
+        reason = self._finish_reason if self._finish_reason in CUT else "tool_calls" if self._calls else "stop"
         message = AssistantMessage(self._text.text, self._calls.finish(), self._reasoning.finish())
         if reason == "content_filter" and not message.text and not message.tool_calls:
             raise ContentFiltered("the provider's moderation refused the answer")
@@ -90,9 +84,9 @@ class OpenAITurn:
     def _stop(self, reason: object) -> None:
         if not isinstance(reason, str) or reason == "null":
             return
-        if reason in _FAILED:
-            raise UpstreamUnavailable("the chat provider reported a failure of its own")
-        self.finished, self._finish_reason = True, reason
+        self.finished = True
+        if self._finish_reason not in CUT:  # some servers send another reason behind it
+            self._finish_reason = read_finish_reason(reason)
 
     def _message_of(self, choice: Mapping[str, Any]) -> Mapping[str, Any]:
         delta = choice.get("delta")

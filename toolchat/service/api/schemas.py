@@ -235,7 +235,7 @@ def _header(description: str) -> dict[str, Any]:
 _HEADERS = {
     "X-Chat-Model": _header("The model that answered"),
     "X-Sandbox": _header("Offered tools that answer from invented data"),
-    "X-Finish-Reason": _header("Why the model stopped; `length`: the answer was cut off"),
+    "X-Finish-Reason": _header("Why the model stopped; `length`, `incomplete`: the answer was cut off"),
     "X-Request-ID": _header("The request's id"),
     "X-Toolchat-Overhead-Ms": _header("Milliseconds that the service itself took until the first byte"),
 }

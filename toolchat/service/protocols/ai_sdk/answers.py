@@ -18,7 +18,12 @@ from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted, pars
 from toolchat.tool_calling.results import json_or_text
 
 _DONE = b"data: [DONE]\n\n"
-_REASONS = {"length": "length", "content_filter": "content-filter", "approval_required": "tool-calls"}
+_REASONS = {
+    "length": "length",
+    "content_filter": "content-filter",
+    "incomplete": "other",
+    "approval_required": "tool-calls",
+}
 """Finish reasons in the SDK's terms; all others become ``stop``."""
 
 

@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from toolchat.chat.request import ChatEvent
 from toolchat.errors import ToolchatError
 from toolchat.messages import Usage, immutable
-from toolchat.models.base import ChatResponse, Progress, TextDelta
+from toolchat.models.base import CUT, ChatResponse, Progress, TextDelta
 from toolchat.service.api.responses.active_request import ActiveRequest
 from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter
 from toolchat.service.api.responses.formats import AnswerFormat, BufferedFormat
@@ -214,8 +214,8 @@ def _client_calls(response: ChatResponse, client_tools: frozenset[str]) -> list[
 def _finish_reason(response: ChatResponse, *, has_calls: bool) -> str:
     """The finish reason as one of OpenAI's values."""
     reason = response.finish_reason
-    if reason in ("length", "content_filter"):  # the client's calls may be incomplete
-        return reason
+    if reason in CUT:  # the client's calls may be incomplete
+        return "length" if reason == "incomplete" else reason
     return "tool_calls" if has_calls else "stop"
 
 

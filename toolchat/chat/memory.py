@@ -281,9 +281,8 @@ class MemoryAdvisor(Advisor):
     """Adds the earlier turns to a request, and stores the turn when it is answered.
 
     Its order is outside the tool loop, so a turn is stored whole or not at all: one that fails, is cancelled or waits
-    for approval leaves the conversation unchanged; a resumed turn is stored when it ends. An answer that the
-    provider's moderation cut is not stored: with it in the history, every later request would be refused as well. Nor
-    is one that ended for an unknown reason.
+    for approval leaves the conversation unchanged; a resumed turn is stored when it ends. An answer that ended for
+    an unknown reason is not stored, nor one that moderation cut: every later request would be refused as well.
     """
 
     order = 200

@@ -181,11 +181,8 @@ class _Slot:
 
     def repeats(self, call: "_Slot") -> bool:
         """Whether this is an earlier sealed call, or its beginning, again."""
-        if (
-            self.is_listed
-            or self.name not in ("", call.name)
-            or (self.name and self.id and call.id and self.id != call.id)
-        ):
+        has_own_id = self.name and self.id and call.id and self.id != call.id
+        if self.is_listed or has_own_id or self.name not in ("", call.name):
             return False
         return call.text.startswith(self.text) or (self.value is not None and self.value == call.value)
 

@@ -157,12 +157,7 @@ def _part(text: str) -> dict[str, Any]:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
-_INCOMPLETE = {
-    "length": "max_output_tokens",
-    "content_filter": "content_filter",
-    "incomplete": "max_output_tokens",
-}
-"""The reasons of OpenAI; it has none for an answer that ended for an unknown one."""
+_INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter", "incomplete": "max_output_tokens"}
 
 
 class Answer(OpenAIFormat):

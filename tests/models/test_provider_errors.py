@@ -6,6 +6,7 @@ from email.utils import format_datetime
 import pytest
 
 from toolchat.errors import ToolchatError
+from toolchat.models.profiles import Profile, profile_named
 from toolchat.models.provider_errors import provider_error, retry_after_from
 
 FREE = "Free allocated quota exceeded."
@@ -13,13 +14,16 @@ TOKENS = "Allocated quota exceeded, please increase your quota limit."
 PLAN = "You exceeded your current quota, please check your plan and billing details."
 
 
-def error_of(status: int, code: str = "", message: str = "", retry_after: float | None = None) -> ToolchatError:
+def error_of(
+    status: int, code: str = "", message: str = "", retry_after: float | None = None, profile: Profile = Profile()
+) -> ToolchatError:
     return provider_error(
         status=status,
         code=code,
         message=message,
         retry_after=retry_after,
         variables="OPENAI",
+        profile=profile,
     )
 
 
@@ -64,7 +68,6 @@ def error_of(status: int, code: str = "", message: str = "", retry_after: float 
         (429, "limit_requests", "", "provider-rate-limited"),
         (429, "limit_burst_rate", "", "provider-rate-limited"),
         (429, "rate_limit_exceeded", "", "provider-rate-limited"),
-        (200, "1002", "", "provider-rate-limited"),
         (429, "", "", "provider-rate-limited"),
         (404, "model_not_found", "", "not-configured"),
         (404, "Model.NotExist", "", "not-configured"),
@@ -85,7 +88,9 @@ def error_of(status: int, code: str = "", message: str = "", retry_after: float 
         (400, "InternalError.Algo.InvalidParameter", "Repetitive tool calls", "upstream-invalid"),
         (200, "invalid_request_error", "", "upstream-invalid"),
         (422, "", "", "upstream-invalid"),
-        (409, "conflict", "", "upstream-invalid"),
+        (409, "conflict", "", "upstream-unavailable"),
+        (425, "", "", "upstream-unavailable"),
+        (418, "", "", "upstream-invalid"),
     ],
 )
 def test_each_code_and_status_has_its_meaning(status: int, code: str, message: str, meaning: str) -> None:
@@ -128,12 +133,46 @@ def test_what_the_operator_can_set_right_names_the_variable(status: int, code: s
     ("status", "code", "logged"),
     [
         (429, "Throttling.AllocationQuota", {"upstream_status": 429, "provider_code": "Throttling.AllocationQuota"}),
-        (200, "1008", {"upstream_status": 200, "provider_code": "1008"}),
+        (200, "1008", {"upstream_status": 200}),
         (401, "sk-canary-1234", {"upstream_status": 401}),
     ],
 )
 def test_the_log_has_the_status_and_a_known_code(status: int, code: str, logged: dict[str, object]) -> None:
     assert error_of(status, code).log_fields == logged
+
+
+@pytest.mark.parametrize(
+    ("provider", "status", "code", "meaning"),
+    [
+        ("minimax", 200, "1002", "provider-rate-limited"),
+        ("minimax", 200, "20132", "upstream-unavailable"),
+        ("glm", 200, "1002", "provider-auth"),
+        ("glm", 429, "1113", "provider-quota"),
+        ("moonshot", 429, "1113", "provider-rate-limited"),
+        ("minimax", 401, "1002", "provider-auth"),
+    ],
+)
+def test_a_number_counts_within_its_profile_but_never_against_a_401(
+    provider: str, status: int, code: str, meaning: str
+) -> None:
+    assert error_of(status, code, profile=profile_named(provider)).code == meaning
+
+
+def test_a_code_of_a_profile_is_shown_and_logged() -> None:
+    error = error_of(200, "2013", profile=profile_named("minimax"))
+    assert error.detail == "the provider refused the request (code 2013)"
+    assert error.log_fields["provider_code"] == "2013"
+
+
+@pytest.mark.parametrize("name", ["azure", "dashscope", "minimax", "moonshot"])
+def test_a_refused_key_comes_with_the_advice_of_the_profile(name: str) -> None:
+    profile = profile_named(name)
+    assert "check OPENAI_API_KEY, and that OPENAI_BASE_URL " in error_of(401, profile=profile).detail
+
+
+def test_a_malformed_call_is_worth_another_try() -> None:
+    error = error_of(400, "tool_use_failed", retry_after=1)
+    assert (error.code, error.retryable, error.retry_after) == ("upstream-invalid", True, 1)
 
 
 @pytest.mark.parametrize(

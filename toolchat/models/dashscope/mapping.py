@@ -21,6 +21,7 @@ from toolchat.messages import (
 from toolchat.models.base import CUT, ChatOptions
 from toolchat.models.finish_reasons import read_finish_reason
 from toolchat.models.merging import TextMerger, usage_from
+from toolchat.models.profiles import profile_named
 from toolchat.models.provider_errors import provider_error, retry_after_from
 from toolchat.models.tool_call_merging import ToolCallMerger, is_json_object
 from toolchat.tool_calling.definition import ToolDefinition
@@ -151,6 +152,7 @@ class DashScopeAnswer:
             message=reply.message if isinstance(reply.message, str) else "",
             retry_after=retry_after_from(headers),
             variables="DASHSCOPE",
+            profile=profile_named("dashscope"),
         )
 
     def _add_choice(self, choice: Mapping[str, Any]) -> str:

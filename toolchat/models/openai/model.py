@@ -21,6 +21,7 @@ from toolchat.models.openai.mapping import ChatCompletionsWire
 from toolchat.models.openai.responses_wire import ResponsesTurn, ResponsesWire
 from toolchat.models.openai.sse import ServerSentEvent, SseDecoder
 from toolchat.models.openai.turn import Fault, OpenAITurn, fault_in
+from toolchat.models.profiles import Profile, find_profile, profile_named
 from toolchat.models.provider_errors import provider_error, retry_after_from, secret_words
 from toolchat.models.resilience import FINISH_TIMEOUT, KEEPALIVE
 
@@ -87,6 +88,7 @@ class OpenAICompatibleChatModel(ChatModel):
         self.name = model
         self._tls = tls
         self._base_url = (base_url or DEFAULT_BASE_URL).rstrip("/")
+        self._provider = find_profile(self._base_url, model)
         self._options = options
         self._extra_body = dict(extra_body or {})
         wires: tuple[_AnyWire, ...] = (ChatCompletionsWire(), ResponsesWire())
@@ -134,7 +136,8 @@ class OpenAICompatibleChatModel(ChatModel):
             ) as response:
                 if response.status >= 400:
                     fault = await _fault_of(response)
-                    error, text = _as_error(response, fault), fault.message.lower() if response.status < 500 else ""
+                    error = _as_error(response, fault, self._provider)
+                    text = fault.message.lower() if response.status < 500 else ""
                     # A concurrent call may have adapted first: then the request is another one by now.
                     if wire.adapt(text) or self._body(wire, prompt) != data:
                         continue
@@ -144,8 +147,8 @@ class OpenAICompatibleChatModel(ChatModel):
                     raise error if refused is None or error.retryable else refused
                 is_stream, begun = await _begin(response)
                 if is_stream:
-                    await self._read_stream(_EventReader(response, begun), turn, prompt, emit)
-                elif (text := turn.add(await _whole_body(response, begun))) and prompt.stream:
+                    await self._read_stream(_EventReader(response, begun, self._provider), turn, prompt, emit)
+                elif (text := turn.add(await _whole_body(response, begun, self._provider))) and prompt.stream:
                     await emit(TextDelta(text))
             if (rest := turn.close()) and prompt.stream:
                 await emit(TextDelta(rest))
@@ -193,7 +196,7 @@ class OpenAICompatibleChatModel(ChatModel):
                     if stream:
                         await emit(KEEPALIVE)
                     continue
-                text = turn.add(_read_chunk(response, data, is_error=is_error))
+                text = turn.add(_read_chunk(response, data, reader.provider, is_error=is_error))
                 if stream and (turn.new_reasoning or not text):
                     await emit(Progress(turn.new_reasoning))
                 if stream and text:
@@ -227,15 +230,15 @@ async def _begin(response: Response) -> tuple[bool, bytes]:
     raise error
 
 
-async def _whole_body(response: Response, begun: bytes) -> dict[str, Any]:
-    return _read_chunk(response, (begun + await response.read()).removeprefix(_BYTE_ORDER_MARK))
+async def _whole_body(response: Response, begun: bytes, provider: Profile) -> dict[str, Any]:
+    return _read_chunk(response, (begun + await response.read()).removeprefix(_BYTE_ORDER_MARK), provider)
 
 
 class _EventReader:
     """Reads the server-sent events of a response in slices of limited size."""
 
-    def __init__(self, response: Response, begun: bytes) -> None:
-        self.response = response
+    def __init__(self, response: Response, begun: bytes, provider: Profile) -> None:
+        self.response, self.provider = response, provider
         self._decoder = SseDecoder(_UPSTREAM)
         self._rest = begun
         self._size = 0
@@ -273,14 +276,14 @@ async def _end_stream(response: Response, turn: OpenAITurn | ResponsesTurn) -> N
         raise UpstreamInvalid(f"{_UPSTREAM}'s answer was cut short", retryable=True)
 
 
-def _read_chunk(response: Response, data: bytes, *, is_error: bool = False) -> dict[str, Any]:
+def _read_chunk(response: Response, data: bytes, provider: Profile, *, is_error: bool = False) -> dict[str, Any]:
     try:
         chunk = from_json(data, allow_inf_nan=False)
     except ValueError:
         chunk = None
     fault = fault_in(chunk) or (Fault() if is_error else None)
     if fault:
-        raise _as_error(response, fault)
+        raise _as_error(response, fault, provider)
     if not isinstance(chunk, dict):
         raise UpstreamInvalid(f"{_UPSTREAM} sent something that is not a JSON object", retryable=True)
     return chunk
@@ -289,18 +292,20 @@ def _read_chunk(response: Response, data: bytes, *, is_error: bool = False) -> d
 async def _fault_of(response: Response) -> Fault:
     """Read the error of a 4xx or 5xx response, whose body may be anything."""
     try:
-        return fault_in(from_json(await response.read(_MAX_ERROR_BYTES))) or Fault()
+        return fault_in(from_json(await response.read(_MAX_ERROR_BYTES)), refused=True) or Fault()
     except (ValueError, UpstreamError):
         return Fault()
 
 
-def _as_error(response: Response, fault: Fault) -> ToolchatError:
+def _as_error(response: Response, fault: Fault, provider: Profile) -> ToolchatError:
+    wait = retry_after_from(response.headers)
     error = provider_error(
         status=response.status if response.status >= 400 else fault.status or response.status,
         code=fault.code,
         message=fault.message,
-        retry_after=retry_after_from(response.headers),
+        retry_after=retry_after_from({"retry-after": fault.retry_after}) if wait is None else wait,
         variables="OPENAI",
+        profile=profile_named(fault.profile) if fault.profile else provider,
     )
     if response.proxy:
         error.log_fields["cause"] = f"status {response.status} came {response.proxy}, which may have sent it itself"

@@ -1,7 +1,10 @@
 """Parse the responses of OpenAI-compatible servers: chunks of a stream or one complete body, and errors."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, TypeGuard
+
+from pydantic_core import from_json
 
 from toolchat.errors import ContentFiltered, UpstreamInvalid
 from toolchat.messages import AssistantMessage, Usage, immutable
@@ -178,43 +181,68 @@ class Fault:
     message: str = ""
     status: int | None = None
     """The HTTP status within the error object."""
+    retry_after: str = ""
+    """Seconds to wait, as Gemini says it in the error object."""
+    profile: str = ""
+    """The name of the provider, if only one has this format."""
 
 
-def fault_in(body: object) -> Fault | None:
+def fault_in(body: object, *, refused: bool = False) -> Fault | None:
     """Find the error in a body or a chunk, in any format that servers use; ``None`` if it is an answer.
 
     Formats: ``{"error": {..}}`` or ``{"error": ".."}`` (OpenAI, Ollama), a list around it (Gemini),
-    ``{"code": .., "message": ..}`` (DashScope, vLLM) and ``{"base_resp": {"status_code": ..}}`` (MiniMax).
+    ``{"errors": [..]}`` (Cloudflare), ``{"code": .., "message": ..}`` (DashScope, vLLM) and
+    ``{"base_resp": {"status_code": ..}}`` (MiniMax); if the request was refused, also ``{"message": ..}`` (Bedrock,
+    Databricks) and ``{"detail": ..}`` (FastAPI) alone.
     """
-    if isinstance(body, dict) and body.get("choices") and _FAULT_KEYS.isdisjoint(body):
-        return None
-    if isinstance(body, list) and body:
-        body = body[0]
-    if not isinstance(body, dict):
+    body = body[0] if isinstance(body, list) and body else body
+    if not isinstance(body, dict) or (body.get("choices") and _FAULT_KEYS.isdisjoint(body)):
         return None
     if isinstance(response := body.get("response"), dict):
         body = response  # of an event of the Responses API
-    error = body.get("error")
-    if isinstance(error, dict) and error:
-        return _fault(error, "code", "type", "status")
-    if isinstance(error, str) and error:
-        return Fault(message=error)
+    error = body.get("error") or body.get("errors")
+    error = error[0] if isinstance(error, list) and error else error
+    if isinstance(error, dict | str) and error:
+        return _fault(error if isinstance(error, dict) else {"code": body.get("code"), "message": error})
     base = body.get("base_resp")
     if isinstance(base, dict) and base.get("status_code") not in (None, 0, "0"):
-        return _fault(base, "status_code")
-    if body.get("choices") or body.get("code") in (None, "", 0, 200) or "message" not in body:
-        return None
-    return _fault(body, "code")
+        return _fault(base, profile="minimax")
+    has_code = "message" in body and body.get("code") not in (None, "", 0, 200)
+    return _fault(body) if refused or (has_code and not body.get("choices")) else None
 
 
-def _fault(error: Mapping[str, Any], *keys: str) -> Fault:
-    message = error.get("message", error.get("status_msg"))
-    codes = [str(value) for key in keys if isinstance(value := error.get(key), str | int) and value]
+def _fault(error: Mapping[str, Any], profile: str = "") -> Fault:
+    """Read an error object; OpenRouter's may have the one of the provider behind it as JSON in a text."""
+    codes = [str(value) for key in _CODES if isinstance(value := error.get(key), str | int) and value]
     status = next((int(code) for code in codes if code in _STATUSES), None)
     code = next((code for code in codes if code not in _STATUSES), "")
-    return Fault(code, message if isinstance(message, str) else "", status)
+    text, metadata = _text(error), error.get("metadata")
+    if isinstance(metadata, dict) and isinstance(raw := metadata.get("raw"), str):
+        text = raw
+        with suppress(ValueError):
+            if inner := fault_in(from_json(raw), refused=True):
+                return Fault(inner.code, inner.message, status or inner.status, inner.retry_after)
+    return Fault(code, text, status, _delay(error.get("details")), profile)
 
 
-_FAULT_KEYS = frozenset(("error", "base_resp", "response"))
+def _text(said: object) -> str:
+    """The text of an error: itself, that of the first of a list, or what stands under a known key."""
+    if isinstance(said, list) and said:
+        return _text(said[0])
+    if not isinstance(said, dict):
+        return said if isinstance(said, str) else ""
+    place = ".".join(map(str, said["loc"])) + ": " if isinstance(said.get("loc"), list) else ""
+    return place + next(filter(None, map(_text, map(said.get, _TEXTS))), "")
+
+
+def _delay(details: object) -> str:
+    """Gemini's ``{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34s"}``."""
+    delays = [each.get("retryDelay") for each in details if isinstance(each, dict)] if isinstance(details, list) else []
+    return next((each.removesuffix("s") for each in delays if isinstance(each, str)), "")
+
+
+_FAULT_KEYS = frozenset(("error", "errors", "base_resp", "response"))
 """Keys under which an error may stand beside an answer."""
+_CODES = ("code", "type", "status", "error_code", "status_code")
+_TEXTS = ("message", "status_msg", "detail", "msg", "Message")
 _STATUSES = frozenset(str(status) for status in range(400, 600))

@@ -33,9 +33,9 @@ class Profile(BaseModel):
     streams_only: bool = False
     """Whether the model refuses to answer without a stream."""
     errors: Mapping[str, str] = {}
-    """Our error codes by the provider's own."""
-    too_long: tuple[str, ...] = ()
-    """Words, in lower case, of the refusal of a conversation that is longer than the model takes."""
+    """Our error codes by the provider's own, where these mean something else elsewhere or nothing."""
+    advice: Mapping[str, str] = {}
+    """What else to check, by our error codes; ``{0}`` is the prefix of the provider's variables."""
 
 
 def find_profile(base_url: str, model: str) -> Profile:
@@ -43,6 +43,11 @@ def find_profile(base_url: str, model: str) -> Profile:
     host, name = urlsplit(base_url).hostname or "", model.lower()
     known = [each for each in _profiles() if _fits(each.hosts, host) and _fits(each.models, name)]
     return max(known, key=lambda each: (bool(each.hosts), bool(each.models)), default=Profile())
+
+
+def profile_named(name: str) -> Profile:
+    """Return the profile of that name."""
+    return next(each for each in _profiles() if each.name == name)
 
 
 def _fits(patterns: tuple[str, ...], value: str) -> bool:

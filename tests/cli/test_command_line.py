@@ -85,8 +85,19 @@ def test_tools_lists_registered_modules_and_the_reasons_for_others(tmp_path: Pat
             {"OPENAI_BASE_URL": "https://me:sk-a@x/v1", "OPENAI_API_KEY": "k"},
             ["OPENAI_BASE_URL: must be a URL with a host, a port between 1 and 65535 if any, and no user name"],
         ),
-        ({"OPENAI_BASE_URL": "https://x/v1?key=sk-a"}, ["OPENAI_BASE_URL: must be a URL without ? and #"]),
+        (
+            {"OPENAI_BASE_URL": "https://x/v1?key=sk-a"},
+            ["OPENAI_BASE_URL: must end before /chat/completions, and without ?"],
+        ),
+        (
+            {"OPENAI_BASE_URL": "https://x/v1?api-version=1&key=a"},
+            ["OPENAI_BASE_URL: must end before /chat/completions, and without ?"],
+        ),
         ({"OPENAI_BASE_URL": "https://x/v1/chat/completions/"}, ["OPENAI_BASE_URL: must end before /chat/completions"]),
+        (
+            {"OPENAI_BASE_URL": "https://x/openai/deployments/d/chat/completions?api-version=2024-10-21"},
+            ["OPENAI_BASE_URL: must end before /chat/completions"],
+        ),
         ({"WEATHER_BASE_URL": "http://sk-a@x"}, ["WEATHER_BASE_URL: must be a URL with a host, a port"]),
         ({"DASHSCOPE_API_KEY": "sk-a\nb"}, ["DASHSCOPE_API_KEY: must be printable ASCII without line breaks"]),
         ({"WEATHER_ENABLED": "perhaps"}, ["WEATHER_ENABLED: Input should be a valid boolean"]),

@@ -60,6 +60,7 @@ def test_the_offline_model_answers_other_machines_on_purpose_only(
         ({"CHAT_PROVIDER": "auto_or_offline"}, "offline"),
         ({"CHAT_PROVIDER": "auto_or_offline", "OPENAI_API_KEY": "k"}, "openai_compatible"),
         ({"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}, "openai_compatible"),
+        ({"OPENAI_BASE_URL": "https://x/openai/deployments/d?api-version=2024-10-21"}, "openai_compatible"),
         ({"DASHSCOPE_API_KEY": "k"}, "dashscope"),
     ],
 )

@@ -34,6 +34,18 @@ from toolchat.tool_calling.callback import ClientToolCallback
 from toolchat.tool_calling.definition import ToolDefinition
 
 
+@pytest.mark.parametrize("slash", ["", "/"])
+async def test_a_classic_deployment_of_azure_gets_its_version_and_its_key(slash: str) -> None:
+    # https://learn.microsoft.com/azure/foundry/openai/api-version-lifecycle
+    async with aclosing(OutboundHttp()) as http, OpenAIPlayer([whole(message(content="晴"))]) as player:
+        url = f"{player.base_url.removesuffix('/v1')}/openai/deployments/d{slash}?api-version=2024-10-21"
+        await events_of(model_at(url, http), AT_ONCE)
+    (request,) = player.requests
+    assert request.path == "/openai/deployments/d/chat/completions?api-version=2024-10-21"
+    assert request.headers["api-key"] == SECRET
+    assert "authorization" not in request.headers
+
+
 async def test_the_request_contains_only_the_fields_in_use() -> None:
     async with played([whole(message(content="晴"))]) as (model, player):
         await events_of(model, AT_ONCE)

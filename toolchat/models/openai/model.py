@@ -60,7 +60,8 @@ class OpenAICompatibleChatModel(ChatModel):
     Args:
         model: the name of the model.
         api_key: the key of the server; local servers usually need none.
-        base_url: the address of the server without ``/chat/completions``; by default OpenAI's.
+        base_url: the address of the server without ``/chat/completions``; by default OpenAI's. It may end in Azure's
+            ``?api-version=``: then the key is sent as ``api-key``.
         api: ``chat``, ``responses``, or ``auto``: Responses at OpenAI's own address, else chat completions, and for a
             model the other one once the server has asked for it.
         options: the options of every call; those of a prompt take precedence.
@@ -87,7 +88,10 @@ class OpenAICompatibleChatModel(ChatModel):
     ) -> None:
         self.name = model
         self._tls = tls
-        self._base_url = (base_url or DEFAULT_BASE_URL).rstrip("/")
+        # Azure's classic deployments have a version in the query, and take keys in a header of their own:
+        # https://learn.microsoft.com/azure/foundry/openai/api-version-lifecycle
+        self._base_url, question_mark, version = (base_url or DEFAULT_BASE_URL).rstrip("/").partition("?")
+        self._base_url, self._query = self._base_url.rstrip("/"), question_mark + version
         self._provider = find_profile(self._base_url, model)
         self._options = options
         self._extra_body = dict(extra_body or {})
@@ -99,7 +103,7 @@ class OpenAICompatibleChatModel(ChatModel):
         """The models that are called by another API than the first one."""
         self._headers = {"Content-Type": "application/json", "User-Agent": "toolchat", "Accept": "application/json"}
         if api_key:
-            self._headers["Authorization"] = f"Bearer {api_key}"
+            self._headers |= {"api-key": api_key} if version else {"Authorization": f"Bearer {api_key}"}
         self._headers |= extra_headers or {}
         self._stream_headers = self._headers | {"Accept": "text/event-stream"}
         self.secrets = secret_words(api_key or "", extra_headers or {})
@@ -130,7 +134,7 @@ class OpenAICompatibleChatModel(ChatModel):
         while True:
             turn = wire.turn(model)
             headers, data = self._stream_headers if prompt.stream else self._headers, self._body(wire, prompt)
-            url = self._base_url + wire.path
+            url = self._base_url + wire.path + self._query
             async with self._http.request(
                 "POST", url, upstream=_UPSTREAM, headers=headers, data=data, tls=self._tls
             ) as response:

@@ -1,5 +1,6 @@
 """Settings of the chat providers."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,12 +20,12 @@ from pydantic_settings import NoDecode, SettingsConfigDict
 from toolchat.models.dashscope import DEFAULT_BASE_URL as DASHSCOPE_URL
 from toolchat.models.openai import DEFAULT_BASE_URL as OPENAI_URL
 from toolchat.service.settings.base import EnvironmentSettings
-from toolchat.tool_calling.setting_types import BaseUrl, Secret
+from toolchat.tool_calling.setting_types import BaseUrl, Secret, Url
 
 
 def _without_operation(url: str) -> str:
-    if url.lower().endswith("/completions"):
-        raise ValueError("must end before /chat/completions, which is put behind it")
+    if not re.fullmatch(r"(?i)[^?#]+(?<!/completions)(?<!/completions/)(\?api-version=[\w.-]+)?", url):
+        raise ValueError("must end before /chat/completions, and without ? and # but for Azure's ?api-version=")
     return url
 
 
@@ -62,8 +63,9 @@ class OpenAISettings(EnvironmentSettings):
     model_config = SettingsConfigDict(env_prefix="OPENAI_")
 
     api_key: Secret | None = Field(None, description="API key of the server; local servers usually need none")
-    base_url: Annotated[BaseUrl, AfterValidator(_without_operation)] | None = Field(
-        None, description=f"Address of the server without /chat/completions; default {OPENAI_URL}"
+    base_url: Annotated[Url, AfterValidator(_without_operation)] | None = Field(
+        None,
+        description=f"Address without /chat/completions; Azure's may end in ?api-version=...; default {OPENAI_URL}",
     )
     model: str = Field("gpt-4o-mini", min_length=1, description="Name of the chat model")
     api: Literal["auto", "chat", "responses"] = Field(

@@ -64,8 +64,7 @@ class OpenAISettings(EnvironmentSettings):
 
     api_key: Secret | None = Field(None, description="API key of the server; local servers usually need none")
     base_url: Annotated[Url, AfterValidator(_without_operation)] | None = Field(
-        None,
-        description=f"Address without /chat/completions; Azure's may end in ?api-version=...; default {OPENAI_URL}",
+        None, description=f"Address without /chat/completions, at Azure with ?api-version=...; default {OPENAI_URL}"
     )
     model: str = Field("gpt-4o-mini", min_length=1, description="Name of the chat model")
     api: Literal["auto", "chat", "responses"] = Field(

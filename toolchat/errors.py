@@ -74,6 +74,8 @@ class UpstreamError(ToolchatError):
     """An upstream failed: the chat provider, or a service that a tool calls."""
 
     status, code, title = 502, "upstream", "Upstream error"
+    is_stale = False
+    """Whether it only shows that a kept connection had been closed, which says nothing about the upstream."""
 
 
 class UpstreamInvalid(UpstreamError):

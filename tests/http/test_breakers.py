@@ -8,6 +8,7 @@ import pytest
 from toolchat.errors import (
     Overloaded,
     ProviderRateLimited,
+    ToolchatError,
     UpstreamError,
     UpstreamInvalid,
     UpstreamTimeout,
@@ -15,7 +16,8 @@ from toolchat.errors import (
 )
 from toolchat.http.breakers import Breakers, CircuitBreaker
 
-AWAY = UpstreamUnavailable("away")
+AWAY, STALE = UpstreamUnavailable("away"), UpstreamUnavailable("closed")
+STALE.is_stale = True
 
 
 class Clock:
@@ -55,12 +57,13 @@ def test_any_response_resets_the_count_of_failures(answer: Exception | None) -> 
         assert asked(breaker, answer) != "refused"
 
 
-def test_our_own_overload_does_not_count_against_the_upstream() -> None:
+@pytest.mark.parametrize("error", [Overloaded("no open file left"), STALE])
+def test_what_proves_nothing_counts_neither_way(error: ToolchatError) -> None:
     breaker = CircuitBreaker("x", failures=2)
     assert asked(breaker, AWAY) == "failed"
     for _ in range(3):
-        with pytest.raises(Overloaded):
-            asked(breaker, Overloaded("no open file left"))
+        with suppress(Overloaded):
+            assert asked(breaker, error) == "failed"
     assert not breaker.is_open
     assert [asked(breaker, AWAY), asked(breaker)] == ["failed", "refused"]
 

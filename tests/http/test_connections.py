@@ -239,3 +239,30 @@ async def test_a_forked_process_uses_no_connection_of_its_parent() -> None:
         await until(lambda: os.waitpid(child, os.WNOHANG) == (child, 0))
         await asked(http, upstream.url)
         assert upstream.connections == 2
+
+
+async def test_after_a_stale_connection_the_next_request_gets_a_new_one() -> None:
+    async def stale(peer: Peer) -> None:
+        await peer.asked()
+        await peer.send(OK)
+        await peer.asked()  # each connection is closed at its second request
+
+    async with playing(stale) as upstream, outbound() as http:
+        await asyncio.gather(*(asked(http, upstream.url, "POST") for _ in range(2)))
+        assert upstream.connections == 2
+        with pytest.raises(UpstreamUnavailable) as failed:
+            await asked(http, upstream.url, "POST")
+        assert failed.value.is_stale
+        assert (await asked(http, upstream.url, "POST")).status == 200
+        assert (upstream.connections, len(upstream.requests)) == (3, 4)
+
+
+async def test_a_refused_connection_is_not_stale_though_the_one_before_it_was_kept() -> None:
+    async with outbound() as http:
+        async with playing(answering(OK, OK)) as upstream:
+            for _ in range(2):
+                await asked(http, upstream.url, "POST")
+            await until(lambda: not http.connections)
+        with pytest.raises(UpstreamUnavailable) as failed:
+            await asked(http, upstream.url, "POST")
+        assert not failed.value.is_stale

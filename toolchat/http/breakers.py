@@ -72,16 +72,17 @@ class CircuitBreaker:
         if error is None and not (self._failed_status or self._failed or self.last_failure):
             return  # the common case
         status, self._failed_status = self._failed_status, 0
-        if isinstance(error, _FAILURES):
+        proves_nothing = isinstance(error, Overloaded) or (isinstance(error, UpstreamError) and error.is_stale)
+        if isinstance(error, _FAILURES) and not proves_nothing:
             self._fail(error.for_operators)
         elif status:
             self._fail(f"status {status}")
-        elif error is None or (isinstance(error, Exception) and not isinstance(error, Overloaded)):
+        elif error is None or (isinstance(error, Exception) and not proves_nothing):
             self._succeed()
             if isinstance(error, UpstreamError | NotConfigured):
                 self.last_failure = error.for_operators  # it is up, but refuses us: a key, a quota, an address
         elif self.is_open:
-            # The trial was cancelled, or this process had no file for it: it proved nothing, so another one may pass.
+            # The trial was cancelled, had no open file left, or a stale connection: another one may pass.
             self._next_trial = 0.0
 
     def record_status(self, status: int) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import random
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -11,7 +12,7 @@ import aiohttp
 from yarl import URL
 
 import toolchat.instruments as instruments
-from toolchat.errors import UpstreamInvalid, UpstreamTimeout
+from toolchat.errors import UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
 from toolchat.http.environment import Proxies
 from toolchat.http.failures import upstream_error
 
@@ -25,6 +26,8 @@ _BUFFER_BYTES = 64 * 1024
 _SDK_BUFFER_BYTES = 1024 * 1024
 """The same for libraries, which read lines: none may be longer than twice this."""
 FAILURES = (aiohttp.ClientError, OSError)
+_is_kept = ContextVar[bool | None]("is_kept", default=False)
+"""Whether the task's last connection had been used before; ``None``: and was stale, so the next one has to be new."""
 
 
 class Request(NamedTuple):
@@ -159,6 +162,9 @@ class Pool:
                     _check_status(response, upstream)
             except (*FAILURES, ValueError, UpstreamInvalid) as error:
                 failure = upstream_error(error, upstream, url, self.proxies)
+                if _is_kept.get() and isinstance(failure, UpstreamUnavailable):
+                    failure.is_stale = True
+                    _is_kept.set(None)
                 observer.record_upstream_response(upstream, failure.code)
                 raise failure from None
             observer.record_upstream_response(upstream, str(response.status))
@@ -198,6 +204,8 @@ class _Connector(aiohttp.TCPConnector):
         self, req: aiohttp.ClientRequest, traces: list[Any], timeout: aiohttp.ClientTimeout
     ) -> aiohttp.connector.Connection:
         limit = timeout if timeout.connect else self.timeout  # a library sends its own
+        may_be_kept = _is_kept.get() is not None
+        _is_kept.set(False)
         while True:
             connection = await super().connect(req, traces, limit)
             protocol, now = connection.protocol, self._loop.time()
@@ -207,7 +215,8 @@ class _Connector(aiohttp.TCPConnector):
                 instruments.observer.record_connection_opened()
                 return connection
             # One that received bytes which no request asked for "should close", too: they are no answer to the next.
-            if now < expiry and protocol is not None and not protocol.should_close:
+            if may_be_kept and now < expiry and protocol is not None and not protocol.should_close:
+                _is_kept.set(True)
                 return connection
             connection.close()
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 import toolchat.instruments as instruments
-from toolchat.errors import ToolchatError, UpstreamTimeout
+from toolchat.errors import ToolchatError, UpstreamError, UpstreamTimeout
 from toolchat.http.breakers import CircuitBreaker
 from toolchat.instruments import ModelCall
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Progress, Prompt
@@ -198,9 +198,11 @@ class ResilientChatModel(ChatModel):
         await self._model.aclose()
 
     async def _wait_before_retry(self, attempt: int, error: ToolchatError, deadline: float) -> bool:
-        delay = self._retry.delay(attempt, error)
+        delay, most = self._retry.delay(attempt, error), self._retry.max_attempts
+        if isinstance(error, UpstreamError) and error.is_stale:
+            delay, most = 0, max(2, most)  # the provider has not failed: another try, even if only one is allowed
         late = asyncio.get_running_loop().time() + delay >= deadline
-        if not error.retryable or attempt >= self._retry.max_attempts or late:
+        if not error.retryable or attempt >= most or late:
             return False
         # Not a warning: if the retries fail as well, the failure itself is logged, with their number.
         _log.info("chat model failed, retrying", extra={"code": error.code, "attempt": attempt, **error.log_fields})

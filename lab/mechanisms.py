@@ -35,7 +35,7 @@ class Mechanism:
 _FENCE = "if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end\n"
 _SET = "redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])\n"
 _RELEASE = "redis.call('DEL', KEYS[2])"
-_IS_FINAL = "if not error.retryable or attempt >= self._retry.max_attempts or late:"
+_IS_FINAL = "if not error.retryable or attempt >= most or late:"
 
 # By file: the mechanism, its text in the file, what takes the text's place, and the rows.
 _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
@@ -163,13 +163,12 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
     ],
     "toolchat/service/api/responses/active_request.py": [
         ("time limit of a question", "ModelTimeouts(deadline=inf, idle=limit,", "ModelTimeouts(deadline=inf, idle=inf,",
-         "upstream-slower-than-the-question"),
+         "upstream-slower-than-the-question upstream-that-never-ends"),
     ],
     "toolchat/models/resilience.py": [
-        ("idle limit of a model's stream", "idle = self._idle_timeout if prompt.stream else self._total_timeout",
-         "idle = self._total_timeout", "upstream-frozen-mid-stream upstream-frozen-stream"),
-        ("total limit of a model call", "deadline = asyncio.get_running_loop().time() + self._total_timeout",
-         "deadline = float('inf')", "upstream-that-never-ends"),
+        ("limit of a model's silence", "idle=self._idle_timeout", "idle=self._total_timeout",
+         "upstream-frozen-mid-stream upstream-frozen-stream upstream-frozen"),
+        ("no retry after a model's silence", " or timeouts.expired", "", "upstream-frozen-stream upstream-frozen"),
         ("retries of a model call", _IS_FINAL, "if True:", "upstream-500-once upstream-reset-once upstream-429-once"),
         ("limit of retries", _IS_FINAL, "if not error.retryable or late:", "upstream-500 upstream-retries-are-bounded"),
         ("no retry once a client has text", "is_final = listener.has_text or", "is_final =",

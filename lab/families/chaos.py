@@ -26,8 +26,8 @@ from tests.players.redis_server import RedisServer
 
 _REPLICAS = 3
 _SETTINGS = {
-    "MEMORY_MAX_MESSAGES": "1000", "MEMORY_MAX_TOKENS": "1000000", "SHUTDOWN_TIMEOUT": "5", "MODEL_TIMEOUT": "3",
-    "MODEL_IDLE_TIMEOUT": "2", "REQUEST_TIMEOUT": "15", "SESSION_WAIT": "2", "EXAMPLES_ENABLED": "true",
+    "MEMORY_MAX_MESSAGES": "1000", "MEMORY_MAX_TOKENS": "1000000", "SHUTDOWN_TIMEOUT": "5", "MODEL_TIMEOUT": "2",
+    "REQUEST_TIMEOUT": "15", "SESSION_WAIT": "2", "EXAMPLES_ENABLED": "true",
 }  # fmt: skip
 _DOCUMENTED = {"session-busy", "overloaded", "draining", "store-unavailable", "upstream-unavailable",
                "upstream-invalid", "upstream-timeout", "deadline", "provider-rate-limited"}  # fmt: skip

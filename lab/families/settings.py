@@ -71,8 +71,7 @@ async def open_to_all_without_a_key(stage: Stage) -> float:
 
 _LIMITS = {
     "a-tool-longer-than-its-question": {"TOOL_TIMEOUT": "100", "REQUEST_TIMEOUT": "50"},
-    "a-silence-longer-than-its-turn": {"MODEL_IDLE_TIMEOUT": "50", "MODEL_TIMEOUT": "20"},
-    "a-turn-longer-than-its-question": {"MODEL_TIMEOUT": "100", "REQUEST_TIMEOUT": "50"},
+    "a-silence-longer-than-its-question": {"MODEL_TIMEOUT": "100", "REQUEST_TIMEOUT": "50"},
     "a-wait-longer-than-its-question": {"SESSION_WAIT": "130", "REQUEST_TIMEOUT": "120"},
 }
 

@@ -18,8 +18,8 @@ from tests.http.certificates import Authority
 from tests.players.openai_player import Answer, body, bytewise, delta, event, finish, message, sse, whole
 
 _IMPATIENT = {
-    "MODEL_IDLE_TIMEOUT": "1",
-    "MODEL_TIMEOUT": "3",
+    "MODEL_TIMEOUT": "1",
+    "REQUEST_TIMEOUT": "3",
     "TOOL_TIMEOUT": "3",
     "MODEL_MAX_ATTEMPTS": "2",
 }
@@ -134,8 +134,8 @@ _FAILURES: list[tuple[str, str, Behaviour, str, int, bool]] = [
     ("upstream-resets", "the connection is reset when the question is there", _resets, _UNAVAILABLE, 2, False),
     ("upstream-hangs-up", "the connection is closed without a byte", _hangs_up, _UNAVAILABLE, 2, False),
     ("upstream-frozen", "no byte comes for a whole answer", frozen, _TIMEOUT, 1, False),
-    ("upstream-frozen-stream", "no byte comes for a stream", frozen, _TIMEOUT, 2, True),
-    ("upstream-frozen-after-headers", "nothing comes behind the headers", _stops(), _TIMEOUT, 2, True),
+    ("upstream-frozen-stream", "no byte comes for a stream", frozen, _TIMEOUT, 1, True),
+    ("upstream-frozen-after-headers", "nothing comes behind the headers", _stops(), _TIMEOUT, 1, True),
     ("upstream-cut-body", "a JSON answer is cut in its middle", playing(Answer([b'{"id": "x", "choi'], 200,
      {"Content-Type": _JSON}, "cut")), _INVALID, 2, False),
     ("upstream-cut-stream", "a stream is cut after its first words",
@@ -204,16 +204,16 @@ for _name, _done, _behave, _streams in _MENDED:
 @fault(users="the text so far, then an `error` event, asked 1 ×", figure="ms until answered, of 1 s of silence",
        at_most=2500, fast=True)  # fmt: skip
 async def upstream_frozen_mid_stream(stage: Stage) -> float:
-    """The provider: a stream falls silent after its first words; a whole answer may take 3 s."""
+    """The provider: a stream falls silent after its first words; a question may take 3 s."""
     return await _failing(_stops(_BEGUN), _CUT_OFF, 1, streams=True)(stage)
 
 
-@fault(users="the text so far, then an `error` event, asked 1 ×", figure="ms until answered, of 3 s for an answer",
+@fault(users="the text so far, then an `error` event, asked 1 ×", figure="ms until answered, of 3 s for a question",
        at_most=6000, limit=20)  # fmt: skip
 async def upstream_that_never_ends(stage: Stage) -> float:
     """The provider: a stream goes on for a minute, a word every half second."""
     endless = speaking(lambda _: "word " * 120, pieces=120, pause=0.5)
-    return await _failing(endless, _CUT_OFF, 1, streams=True)(stage)
+    return await _failing(endless, "200 error deadline", 1, streams=True)(stage)
 
 
 @fault(users="504 `deadline`", figure="ms until answered, of 1 s for a question", at_most=3000)

@@ -154,7 +154,7 @@ async def test_the_whole_question_has_a_deadline() -> None:
     [
         (sse(delta(content="half"), done=False), "upstream-invalid", {}),
         (sse(delta(content="half"), done=False, ending="cut"), "upstream-invalid", {}),
-        (sse(delta(content="half"), done=False, ending="hang"), "upstream-timeout", {"MODEL_IDLE_TIMEOUT": "1"}),
+        (sse(delta(content="half"), done=False, ending="hang"), "upstream-timeout", {"MODEL_TIMEOUT": "1"}),
         (
             sse(delta(content="half"), {"error": {"message": "x", "code": "rate_limit_exceeded"}}),
             "provider-rate-limited",

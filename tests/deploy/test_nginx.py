@@ -57,7 +57,7 @@ async def dying(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
 
 
 @asynccontextmanager
-async def nginx(folder: Path, *ports: int, silence: str = "150s") -> AsyncGenerator[httpx.AsyncClient, None]:
+async def nginx(folder: Path, *ports: int, silence: str = "630s") -> AsyncGenerator[httpx.AsyncClient, None]:
     """Start nginx as Compose does, but for where it listens and finds its replicas and its folder for files."""
     (limits,) = re.findall(r"server toolchat:8083 resolve(.*?);", CONFIGURATION)
     servers = " ".join(f"server 127.0.0.1:{port}{limits};" for port in ports)
@@ -65,7 +65,7 @@ async def nginx(folder: Path, *ports: int, silence: str = "150s") -> AsyncGenera
         port = holder.getsockname()[1]
         changed = re.sub(r"resolver .*|server toolchat:8083 .*", "", CONFIGURATION).replace("/tmp/", f"{folder}/")
         changed = changed.replace("zone toolchat 64k;", f"zone toolchat 64k; {servers}")
-        changed = changed.replace("listen 8080;", f"listen 127.0.0.1:{port};").replace(" 150s", f" {silence}")
+        changed = changed.replace("listen 8080;", f"listen 127.0.0.1:{port};").replace(" 630s", f" {silence}")
         (folder / "nginx.conf").write_text(re.sub(r"/dev/std(out|err)", rf"{folder}/\1.log", changed))
         command = ["-p", str(folder), "-c", "nginx.conf", "-e", "start.log", "-g", "daemon off;"]
         process = await asyncio.create_subprocess_exec(require("nginx"), *command)

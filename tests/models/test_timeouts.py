@@ -102,3 +102,25 @@ async def test_signs_of_life_reset_the_idle_limit_only_and_are_not_passed_on(tot
             await asked
     else:
         assert (await asked)[:-1] == [TextDelta("ok")]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_silent_model_is_given_up_at_the_idle_limit_and_not_asked_again(stream: bool) -> None:
+    asked = 0
+
+    class Silent(_Busy):
+        async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
+            nonlocal asked
+            asked += 1
+            await asyncio.sleep(1000)
+            raise AssertionError("nobody waited for so long")
+
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    with pytest.raises(UpstreamTimeout):
+        await events_of(
+            ResilientChatModel(Silent(), total_timeout=600, idle_timeout=30),
+            Prompt((UserMessage("?"),), stream=stream),
+        )
+    assert asked == 1
+    assert loop.time() - began == pytest.approx(30)

@@ -52,7 +52,7 @@ async def test_a_signal_that_does_not_stop_the_service_interrupts_no_stream(
 async def test_a_second_interrupt_cancels_what_runs_without_a_traceback(tmp_path: Path) -> None:
     async with PacedModel(text(["begun"], ends=False)) as model:
         # Nothing else ends the answer before the test gives up.
-        limits = dict.fromkeys(("SHUTDOWN_TIMEOUT", "MODEL_TIMEOUT", "MODEL_IDLE_TIMEOUT"), "600")
+        limits = dict.fromkeys(("SHUTDOWN_TIMEOUT", "MODEL_TIMEOUT"), "600")
         variables = {"OPENAI_BASE_URL": model.base_url, "LOG_LEVEL": "ERROR", **limits}
         with started(cwd=tmp_path, **variables) as (process, url):
             async with RawClient(url) as client, asyncio.timeout(PATIENCE):

@@ -66,7 +66,7 @@ FAILURES = [
     pytest.param([sse(PARTIAL, done=False, ending="reset")], {}, "upstream-", id="connection is reset"),
     pytest.param([body(b"no", 500)], {}, "upstream-unavailable", id="upstream fails before a byte"),
     pytest.param([SILENT], {"REQUEST_TIMEOUT": "2"}, "deadline", id="deadline", marks=pytest.mark.slow),
-    pytest.param([SILENT], {"MODEL_IDLE_TIMEOUT": "2"}, "upstream-timeout", id="silence", marks=pytest.mark.slow),
+    pytest.param([SILENT], {"MODEL_TIMEOUT": "2"}, "upstream-timeout", id="silence", marks=pytest.mark.slow),
     pytest.param([sse(CALL, finish("tool_calls"))], {"TOOL_MAX_ROUNDS": "1"}, "tool-loop", id="tool loop"),
     pytest.param(
         [sse(CALL, finish("tool_calls")), body(b"no", 500)], {}, "upstream-unavailable", id="dies after a tool round"

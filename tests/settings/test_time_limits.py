@@ -17,22 +17,27 @@ def warnings(monkeypatch: pytest.MonkeyPatch, text: str) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("set_up", "told"),
     [
-        ("MODEL_IDLE_TIMEOUT=61", "MODEL_IDLE_TIMEOUT (61 s) should not be longer than MODEL_TIMEOUT (60 s)"),
-        ("MODEL_TIMEOUT=120.5", "MODEL_TIMEOUT (120.5 s) should not be longer than REQUEST_TIMEOUT (120 s)"),
-        ("TOOL_TIMEOUT=200", "TOOL_TIMEOUT (200 s) should not be longer than REQUEST_TIMEOUT (120 s)"),
-        ("SESSION_WAIT=121", "SESSION_WAIT (121 s) should not be longer than REQUEST_TIMEOUT (120 s)"),
+        ("MODEL_TIMEOUT=600.5", "MODEL_TIMEOUT (600.5 s) should not be longer than REQUEST_TIMEOUT (600 s)"),
         (
-            "SERVER_CLIENT_TIMEOUT=300",
+            "REQUEST_TIMEOUT=120 TOOL_TIMEOUT=200",
+            "TOOL_TIMEOUT (200 s) should not be longer than REQUEST_TIMEOUT (120 s)",
+        ),
+        (
+            "REQUEST_TIMEOUT=120 SESSION_WAIT=121",
+            "SESSION_WAIT (121 s) should not be longer than REQUEST_TIMEOUT (120 s)",
+        ),
+        (
+            "REQUEST_TIMEOUT=120 SERVER_CLIENT_TIMEOUT=300",
             "SERVER_CLIENT_TIMEOUT (300 s) should not be longer than REQUEST_TIMEOUT (120 s)",
         ),
-        ("SESSION_TTL=100", "REQUEST_TIMEOUT (120 s) should not be longer than SESSION_TTL (100 s)"),
+        ("SESSION_TTL=100", "REQUEST_TIMEOUT (600 s) should not be longer than SESSION_TTL (100 s)"),
         (
             "REDIS_TIMEOUT=4",
             "REDIS_TIMEOUT (4 s) should not be longer than two thirds of the lifetime of a conversation's lock (3 s)",
         ),
         (
             "REQUEST_TIMEOUT=15",
-            "MODEL_TIMEOUT (60 s) and TOOL_TIMEOUT (20 s) and SERVER_CLIENT_TIMEOUT (20 s) should not be longer than "
+            "MODEL_TIMEOUT (120 s) and TOOL_TIMEOUT (20 s) and SERVER_CLIENT_TIMEOUT (20 s) should not be longer than "
             "REQUEST_TIMEOUT (15 s)",
         ),
     ],
@@ -47,7 +52,7 @@ def test_a_time_limit_above_its_enclosing_limit_is_reported_with_names_and_value
     "set_up",
     [
         "",
-        "REQUEST_TIMEOUT=60",  # as long as what it holds is long enough
+        "REQUEST_TIMEOUT=120",  # as long as what it holds is long enough
         "SHUTDOWN_TIMEOUT=1",  # nothing holds them
     ],
 )
@@ -58,8 +63,8 @@ def test_limits_that_lie_within_one_another_are_not_spoken_of(set_up: str, monke
 def test_every_combination_that_is_inverted_in_several_places_names_each_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told = warnings(monkeypatch, "TOOL_TIMEOUT=500 MODEL_IDLE_TIMEOUT=90")
-    assert [each.partition(" ")[0] for each in told] == ["MODEL_IDLE_TIMEOUT", "TOOL_TIMEOUT"]
+    told = warnings(monkeypatch, "TOOL_TIMEOUT=500 REQUEST_TIMEOUT=400 SESSION_TTL=300")
+    assert [each.partition(" ")[0] for each in told] == ["TOOL_TIMEOUT", "REQUEST_TIMEOUT"]
 
 
 def test_the_timeout_of_a_tool_module_lies_within_that_of_tools(tmp_path: Path) -> None:
@@ -80,7 +85,7 @@ module = ToolModule(settings=LampSettings)
 
 
 def test_check_reports_it_too(tmp_path: Path) -> None:
-    done = run("check", cwd=tmp_path, CHAT_PROVIDER="offline", TOOL_TIMEOUT="130")
+    done = run("check", cwd=tmp_path, CHAT_PROVIDER="offline", TOOL_TIMEOUT="130", REQUEST_TIMEOUT="120")
     assert done.returncode == 0
     assert done.stderr.splitlines() == [
         "toolchat: WARNING: TOOL_TIMEOUT (130 s) should not be longer than REQUEST_TIMEOUT (120 s), which ends first"

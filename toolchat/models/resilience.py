@@ -46,13 +46,13 @@ class ModelTimeouts:
         "_cancelling",
         "_deadline",
         "_error",
-        "_expired",
         "_idle",
         "_loop",
         "_paused",
         "_since",
         "_task",
         "_timer",
+        "expired",
     )
 
     def __init__(self, *, deadline: float, idle: float, error: Callable[[], ToolchatError] = _timeout_error) -> None:
@@ -61,7 +61,8 @@ class ModelTimeouts:
         self._deadline = deadline
         self._idle = idle
         self._paused = False
-        self._expired = False
+        self.expired = False
+        """Whether one of the limits has ended the block."""
 
     def __enter__(self) -> Self:
         task = asyncio.current_task(self._loop)
@@ -80,7 +81,7 @@ class ModelTimeouts:
         if self._timer is not None:
             self._timer.cancel()
         # As asyncio.timeout does: take our own cancellation back, unless one from outside came as well.
-        if self._expired and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
+        if self.expired and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
             raise self._error() from None
 
     def pause(self) -> None:
@@ -107,7 +108,7 @@ class ModelTimeouts:
         if now < min(self._deadline, self._since + self._idle):
             self._start_timer(now)
         else:
-            self._expired = True
+            self.expired = True
             self._task.cancel()
 
 
@@ -136,7 +137,12 @@ class ResilientChatModel(ChatModel):
     """A chat model with timeouts, retries and a circuit breaker.
 
     One deadline covers all attempts and the delays between them. A call is retried only if its error is retryable and
-    no text was emitted, and never while the circuit is open.
+    no text was emitted, and never while the circuit is open or after one of the timeouts.
+
+    Args:
+        total_timeout: seconds for the whole call.
+        idle_timeout: seconds without a sign of life: an event, or a :class:`Progress` that is a keepalive. Most models
+            give none before the end of an answer that is not streamed.
     """
 
     def __init__(
@@ -166,11 +172,9 @@ class ResilientChatModel(ChatModel):
             UpstreamTimeout: the model exceeded the idle timeout or the total timeout.
         """
         deadline = asyncio.get_running_loop().time() + self._total_timeout
-        # Without streaming nothing arrives before the end, so only the total timeout applies.
-        idle = self._idle_timeout if prompt.stream else self._total_timeout
         with instruments.observer.observe_model_call(self.provider, self.name, prompt) as call:
             for attempt in count(1):
-                timeouts = ModelTimeouts(deadline=deadline, idle=idle)
+                timeouts = ModelTimeouts(deadline=deadline, idle=self._idle_timeout)
                 listener = _Listener(emit, timeouts, call)
                 try:
                     # The breaker is outside: a timeout must count as a failure of the upstream.
@@ -184,8 +188,9 @@ class ResilientChatModel(ChatModel):
                     error.provider_message = quotable(error.provider_message, self._model.secrets)
                     if error.provider_message and self._log_provider_messages:
                         error.log_fields["provider_message"] = error.provider_message
-                    # The client has the text already, and a second attempt would write another one behind it.
-                    is_final = listener.has_text or self.breaker.is_open
+                    # The client has the text already, and a second attempt would write another one behind it; a model
+                    # that was silent for so long would be so again.
+                    is_final = listener.has_text or self.breaker.is_open or timeouts.expired
                     if is_final or not await self._wait_before_retry(attempt, error, deadline):
                         named = {"provider": self.provider, "model": prompt.options.model or self.name}
                         error.log_fields |= {**named, "retries": attempt - 1}

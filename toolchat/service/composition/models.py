@@ -202,8 +202,8 @@ def _required(chosen: ChosenModel | None, fault: str) -> ChosenModel:
 def _resilient(model: ChatModel, settings: Settings, tuning: Tuning, *, max_attempts: int = 0) -> ChatModel:
     return ResilientChatModel(
         model,
-        total_timeout=settings.model_timeout,
-        idle_timeout=settings.model_idle_timeout,
+        total_timeout=settings.request_timeout,
+        idle_timeout=settings.model_timeout,
         retry=RetryPolicy(max_attempts or settings.model_max_attempts),
         log_provider_messages=settings.log_provider_messages,
         breaker=CircuitBreaker(

@@ -101,7 +101,7 @@ class Settings(EnvironmentSettings):
         8000, ge=100, description="Estimated tokens of a conversation that are sent to the model"
     )
     memory_tool_rounds: bool = Field(False, description="Store the tool calls and results of a conversation as well")
-    request_timeout: float = Field(120, gt=0, le=3600, description="Seconds a whole chat request may take")
+    request_timeout: float = Field(600, gt=0, le=3600, description="Seconds a whole chat request may take")
     question_max_chars: int = Field(
         32_000,
         ge=4000,
@@ -112,8 +112,9 @@ class Settings(EnvironmentSettings):
     shutdown_timeout: int = Field(
         30, ge=0, le=3600, description="Seconds that running requests may take to finish at shutdown"
     )
-    model_timeout: float = Field(60, gt=0, le=3600, description="Seconds one model call may take")
-    model_idle_timeout: float = Field(30, gt=0, le=3600, description="Seconds a streaming model call may stay silent")
+    model_timeout: float = Field(
+        120, gt=0, le=3600, description="Seconds the model may give no sign of life; any byte of its answer is one"
+    )
     model_max_attempts: int = Field(
         3, ge=1, le=10, description="Attempts per model call; none is repeated once text has been sent"
     )
@@ -143,7 +144,6 @@ class Settings(EnvironmentSettings):
 
 
 _INNER_LIMITS = {
-    "model_timeout": ("model_idle_timeout",),
     "tool_timeout": (),
     "request_timeout": ("model_timeout", "tool_timeout", "session_wait", "server_client_timeout"),
     "session_ttl": ("request_timeout",),

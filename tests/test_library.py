@@ -144,7 +144,7 @@ async def test_a_loop_of_the_questions_own_takes_the_place_of_the_clients() -> N
     asking = ChatClient(model).prompt("?").tools(add).advisors(ToolCallingAdvisor(max_rounds=1))
     response = await asking.call().response()
     assert (len(response.executions), len(response.history)) == (1, 3)
-    assert model.prompts[1].tools == ()
+    assert model.prompts[1].options.tool_choice == "none"
 
 
 def test_two_loops_for_one_question_are_refused() -> None:

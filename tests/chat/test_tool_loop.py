@@ -11,9 +11,13 @@ from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 
-async def test_a_model_at_the_round_limit_is_called_once_more_without_tools() -> None:
+def may_call(prompt: Prompt) -> bool:
+    return prompt.options.tool_choice != "none"
+
+
+async def test_a_model_at_the_round_limit_is_called_once_more_and_may_call_no_tool() -> None:
     def turn(prompt: Prompt) -> AssistantMessage:
-        return calls(("add", f'{{"a":{len(prompt.messages)},"b":0}}')) if prompt.tools else says("enough")
+        return calls(("add", f'{{"a":{len(prompt.messages)},"b":0}}')) if may_call(prompt) else says("enough")
 
     client, model = client_of(turn)
     response = await client.prompt("?").tools("add").call().response()
@@ -26,11 +30,11 @@ async def test_a_model_that_cannot_stop_even_then_is_an_error() -> None:
     client, model = client_of(lambda prompt: calls(("add", f'{{"a":{len(prompt.messages)},"b":0}}')))
     with pytest.raises(ToolLoop):
         await client.prompt("?").tools("add").call().content()
-    assert len(model.prompts) == 4
+    assert len(model.prompts) == 5
 
 
 async def test_the_same_call_for_ever_is_run_three_times_and_then_ends() -> None:
-    client, model = client_of(lambda prompt: calls(ADD) if prompt.tools else says("3 it is"), max_rounds=50)
+    client, model = client_of(lambda prompt: calls(ADD) if may_call(prompt) else says("3 it is"), max_rounds=50)
     response = await client.prompt("?").tools("add").call().response()
     assert response.message.text == "3 it is"
     assert [each.error_kind for each in response.executions] == [None, None, None, "repeated-call"]

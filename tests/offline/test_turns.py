@@ -66,6 +66,12 @@ async def test_calls_that_may_not_be_parallel_are_made_one_after_another() -> No
     assert [line[:11] for line in answer.message.text.splitlines()] == ["In Paris it", "In Tokyo it"]
 
 
+async def test_a_call_that_is_forbidden_is_not_made() -> None:
+    forbidden = ChatOptions(tool_choice="none")
+    answer = await response(UserMessage("time in Paris"), tools=(CLOCK,), options=forbidden)
+    assert answer.message.tool_calls == ()
+
+
 async def said(messages: Sequence[Message]) -> ChatResponse:
     return await response(*messages, tools=(CLOCK,), options=ChatOptions(parallel_tool_calls=False))
 

@@ -9,12 +9,17 @@ from toolchat.messages import AssistantMessage, Message, immutable
 from toolchat.models.base import ChatOptions, ChatResponse, ModelEvent, Prompt
 from toolchat.tool_calling.callback import ToolCallback, ToolSet
 from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.definition import ToolDefinition
 from toolchat.tool_calling.events import ToolCallEvent
 
 _NOTICE_NAME = re.compile("[a-z_]+")
 _OWN_EVENTS = frozenset(
     ("tool_call_started", "tool_call_progress", "tool_call_finished", "delta", "usage", "done", "error")
 )
+
+
+# Bedrock, Anthropic and LiteLLM refuse a conversation with calls if no tool is defined (BerriAI/litellm#40735).
+_NO_TOOLS = (ToolDefinition("no_tool", "Not available: never call it.", {"type": "object", "properties": {}}),)
 
 
 @immutable
@@ -94,15 +99,18 @@ class ChatRequest:
 
         Args:
             messages: the conversation with the calls and their results.
-            withdraw_tools: offer no more tools that the service runs; calls of a client tool end the turn anyway.
+            withdraw_tools: let no more tools be called that the service runs; calls of a client tool end the turn
+                anyway. Without those the tools stay defined, since many servers refuse calls of undefined tools.
         """
         client_tools = self.tool_set.client_tools
         options = self.options
         # A forced tool choice has been met by this round, and kept it would never let the model answer. A client
         # tool's call ends the turn, so with client tools "required" cannot loop.
-        if options.tool_choice and not (options.tool_choice == "required" and client_tools):
+        if withdraw_tools and not client_tools:
+            options = replace(options, tool_choice="none")
+        elif options.tool_choice not in (None, "none") and not (options.tool_choice == "required" and client_tools):
             options = replace(options, tool_choice=None)
-        tools = client_tools if withdraw_tools else self.tools
+        tools = client_tools if withdraw_tools and client_tools else self.tools
         # Without ``resume``: a decision holds for the calls it was made for, and a later call may have the same id.
         return ChatRequest(messages, tools, self.context, options, self.stream)
 
@@ -122,5 +130,11 @@ class ChatRequest:
 
     def prompt(self) -> Prompt:
         """The request to the model."""
-        tools = self.tool_set
-        return Prompt(self.messages, tools.definitions, self.options, self.stream, tools.metadata)
+        tools, options = self.tool_set, self.options
+        if not tools and options.tool_choice != "none" and any(_has_calls(each) for each in self.messages):
+            return Prompt(self.messages, _NO_TOOLS, replace(options, tool_choice="none"), self.stream)
+        return Prompt(self.messages, tools.definitions, options, self.stream, tools.metadata)
+
+
+def _has_calls(message: Message) -> bool:
+    return isinstance(message, AssistantMessage) and bool(message.tool_calls)

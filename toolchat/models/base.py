@@ -36,7 +36,7 @@ class ChatOptions:
     parallel_tool_calls: bool | None = None
     """Whether one message may contain several tool calls."""
     tool_choice: str | None = None
-    """``auto``, ``required`` (the model must call a tool) or the name of the tool that it must call.
+    """``auto``, ``none``, ``required`` (the model must call a tool) or the name of the tool that it must call.
 
     A name applies to the first round only, since the turn would not end otherwise. So does ``required``, unless the
     caller runs some tools itself: then it applies until the model calls one of those.

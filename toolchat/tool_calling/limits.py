@@ -23,7 +23,7 @@ class ToolCallLimits:
     identical: int = 3
     """Calls of one tool with the same arguments, however the model wrote them."""
     rounds: int = 10
-    """Rounds of tool calls; after the last one the model has to answer without tools."""
+    """Rounds of tool calls; after the last one the model has to answer without a call."""
 
     def __post_init__(self) -> None:
         for fault in number_faults(self, [(each.name, int, 0) for each in fields(self)]):

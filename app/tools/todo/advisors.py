@@ -112,7 +112,7 @@ class TodoReminder(Advisor):
         conversation_id = request.context.get(CONVERSATION_ID)
         # A resumed round was counted before the turn paused.
         if request.resume is None and isinstance(last, ToolResponseMessage) and last.responses and conversation_id:
-            offered = TODO_UPDATE in request.tool_set.by_name
+            offered = TODO_UPDATE in request.tool_set.by_name and request.options.tool_choice != "none"
             if await self._is_due(request, str(conversation_id), last, offered=offered):
                 request = replace(request, messages=(*request.messages[:-1], _with_reminder(last)))
         return await chain.proceed(request, emit)

@@ -54,13 +54,17 @@ async def test_sampling_options_are_sent_only_when_they_are_set() -> None:
     assert player.requests[0].parameters == {"result_format": "message", **sampling}
 
 
-@pytest.mark.parametrize(("choice", "is_sent"), [("get_weather", True), ("required", False), ("not_there", False)])
-async def test_a_tool_that_is_offered_can_be_forced(choice: str, is_sent: bool) -> None:
+NAMED = {"type": "function", "function": {"name": "get_weather"}}
+
+
+@pytest.mark.parametrize(
+    ("choice", "sent"), [("get_weather", NAMED), ("none", "none"), ("required", None), ("not_there", None)]
+)
+async def test_a_tool_that_is_offered_can_be_forced_and_forbidden(choice: str, sent: object) -> None:
     # DashScope refuses "required".
     async with played(saying("ok")) as (model, player):
         await response_of(model, asking(tools=(WEATHER,), options=ChatOptions(tool_choice=choice)))
-    named = {"type": "function", "function": {"name": choice}}
-    assert player.requests[0].parameters.get("tool_choice") == (named if is_sent else None)
+    assert player.requests[0].parameters.get("tool_choice") == sent
 
 
 @pytest.mark.parametrize("stream", [False, True])

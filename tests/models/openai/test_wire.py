@@ -30,6 +30,7 @@ from toolchat.http.client import OutboundHttp
 from toolchat.messages import AssistantMessage, SystemMessage, ToolCall, ToolResponse, ToolResponseMessage, Usage
 from toolchat.models.base import ChatOptions, Prompt, TextDelta
 from toolchat.models.openai.mapping import map_tool_call, write_messages
+from toolchat.models.openai.model import OpenAICompatibleChatModel
 from toolchat.tool_calling.callback import ClientToolCallback
 from toolchat.tool_calling.definition import ToolDefinition
 
@@ -97,6 +98,7 @@ async def test_options_that_have_one_name_on_both_sides_are_sent_as_they_are() -
         ("required", (WEATHER,), "required"),
         ("get_weather", (WEATHER,), {"type": "function", "function": {"name": "get_weather"}}),
         ("not_there", (WEATHER,), None),
+        ("none", (WEATHER,), "none"),
         ("required", (), None),
     ],
 )
@@ -106,6 +108,18 @@ async def test_a_tool_is_forced_only_where_it_is_offered(choice: str, tools: tup
         await events_of(model, Prompt((QUESTION,), tools, options))
     body = player.requests[0].body
     assert (body.get("tool_choice"), body.get("parallel_tool_calls")) == (sent, False if tools else None)
+
+
+async def test_calls_can_be_forbidden_while_tools_are_defined_on_the_other_api_too() -> None:
+    output = [{"type": "message", "content": [{"type": "output_text", "text": "晴"}]}]
+    answer = whole({"object": "response", "status": "completed", "output": output})
+    async with (
+        OpenAIPlayer([answer]) as player,
+        OpenAICompatibleChatModel(api="responses", base_url=player.base_url) as model,
+    ):
+        await events_of(model, Prompt((QUESTION,), (WEATHER,), ChatOptions(tool_choice="none")))
+    body = player.requests[0].body
+    assert (body["tool_choice"], [each["name"] for each in body["tools"]]) == ("none", ["get_weather"])
 
 
 class _CountedSchema(UserDict[str, Any]):

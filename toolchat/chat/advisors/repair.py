@@ -51,7 +51,8 @@ class ToolCallRepairAdvisor(Advisor):
         response = await chain.proceed(request, emit)
         usage, rounds = response.usage, response.rounds
         # Without tools the loop accepts no call, broken or not, so a repair would be in vain.
-        for _ in range(self._max_repairs if request.tools else 0):
+        may_call = request.tools and request.options.tool_choice != "none"
+        for _ in range(self._max_repairs if may_call else 0):
             exchange = _exchange(response.message)
             if exchange is None:
                 break

@@ -47,7 +47,7 @@ class ToolCallingAdvisor(Advisor):
       result says so, and the model may repeat it.
     - After the last allowed round (``limits.rounds``, or ``max_rounds`` if it is given), or if the model only repeats
       refused calls, the tools are withdrawn and the model is called once more, so that it answers from the results it
-      has.
+      has. Withdrawn tools are still defined; if the model calls one nevertheless, it is called without any.
     """
 
     order = 300
@@ -76,9 +76,11 @@ class ToolCallingAdvisor(Advisor):
         state = LoopState(request, CallCounter(self._limits.within(request.options.max_tool_calls)), request.tool_set)
         # An advisor inside the loop may offer other tools; the calls are checked against those that the model saw.
         chain = replace(chain, on_model_request=state.record_offer) if chain.advisors else chain
-        for _ in range(self._max_rounds + 1):  # one more than may run calls: the model answers without tools
+        for _ in range(self._max_rounds + 2):  # two more than may run calls: the model answers without tools
             response = await _next_response(state, chain, emit)
             state.accept_response(response)
+            if state.drops_tools(response):
+                continue
             run = decide(response, state, self._eligibility, await _guarded_calls(response.message, state))
             if run is None:
                 return state.finish(response)
@@ -160,8 +162,22 @@ class LoopState:
         messages = (*self.request.messages, message, ToolResponseMessage(tuple(responses)))
         self.request = self.request.next_round(messages, withdraw_tools=self.tools_withdrawn)
 
+    def drops_tools(self, response: ChatResponse) -> bool:
+        """Whether the model has to be asked again, without any tool: some servers ignore ``tool_choice: none``."""
+        if not (self.is_forbidden and response.has_tool_calls and self.request.tools):
+            return False
+        self.request = self.request.with_tools(())  # ollama/ollama#17921
+        self.offered = self.request.tool_set
+        return True
+
+    @property
+    def is_forbidden(self) -> bool:
+        """Whether the model may call no tool."""
+        return self.request.options.tool_choice == "none" and self.request.resume is None
+
     def loop_error(self) -> ToolLoop:
-        return ToolLoop(f"the model still asked for tools after {self.rounds - 1} rounds of calls")
+        rounds = len({each.round for each in self.executions})
+        return ToolLoop(f"the model still asked for tools after {rounds} rounds of calls")
 
     def finish(self, response: ChatResponse) -> ChatResponse:
         """The turn's response: the last one, with the sums over all rounds."""
@@ -208,7 +224,7 @@ def decide(
         return Run(left, _rejections(left, guarded, state.request.resume.approvals), is_whole_message=left == calls)
     client_tools = state.offered.client_tools.by_name
     service_calls = tuple([call for call in calls if call.name not in client_tools]) if client_tools else calls
-    if state.tools_withdrawn and service_calls:
+    if (state.tools_withdrawn or state.is_forbidden) and service_calls:
         raise state.loop_error()
     if not (service_calls and is_eligible(state.request, response)):
         return None  # the caller runs the calls itself, such as those of its own tools

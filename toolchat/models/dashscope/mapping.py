@@ -70,7 +70,9 @@ def _map_tool_call(call: ToolCall) -> dict[str, Any]:
 def map_tool_options(options: ChatOptions, tools: Sequence[ToolDefinition]) -> dict[str, Any]:
     """Map the options about tools; DashScope does not support ``required``."""
     mapped: dict[str, Any] = {"parallel_tool_calls": options.parallel_tool_calls}
-    if any(tool.name == options.tool_choice for tool in tools):
+    if options.tool_choice == "none":  # https://help.aliyun.com/zh/model-studio/qwen-api-reference
+        mapped["tool_choice"] = "none"
+    elif any(tool.name == options.tool_choice for tool in tools):
         mapped["tool_choice"] = {"type": "function", "function": {"name": options.tool_choice}}
     return mapped
 

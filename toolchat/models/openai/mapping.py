@@ -149,7 +149,7 @@ def map_tool_options(options: ChatOptions, tools: Sequence[ToolDefinition]) -> d
     mapped: dict[str, Any] = {}
     if options.parallel_tool_calls is not None:
         mapped["parallel_tool_calls"] = options.parallel_tool_calls
-    if options.tool_choice in ("auto", "required"):
+    if options.tool_choice in ("auto", "none", "required"):
         mapped["tool_choice"] = options.tool_choice
     elif options.tool_choice and any(tool.name == options.tool_choice for tool in tools):
         mapped["tool_choice"] = {"type": "function", "function": {"name": options.tool_choice}}

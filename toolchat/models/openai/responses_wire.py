@@ -93,7 +93,7 @@ def _map_input(messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> 
 
 
 def _map_tool_choice(options: ChatOptions, tools: Sequence[ToolDefinition]) -> dict[str, Any]:
-    choice: object = options.tool_choice if options.tool_choice in ("auto", "required") else None
+    choice: object = options.tool_choice if options.tool_choice in ("auto", "none", "required") else None
     if options.tool_choice and any(tool.name == options.tool_choice for tool in tools):
         choice = {"type": "function", "name": options.tool_choice}
     return {"parallel_tool_calls": options.parallel_tool_calls, "tool_choice": choice}

@@ -101,8 +101,9 @@ class OfflineChatModel(ChatModel):
 
 def _answer(prompt: Prompt) -> Sequence[PlannedCall] | str:
     """The next calls, or the answer; only the results of the running turn count."""
-    chosen = [each for each in prompt.tools if each.name == prompt.options.tool_choice]
-    tools = [OfferedTool(each, prompt.metadata.get(each.name)) for each in chosen or prompt.tools[:_MOST_TOOLS]]
+    choice, offered = prompt.options.tool_choice, prompt.tools[:_MOST_TOOLS]
+    chosen = [each for each in prompt.tools if each.name == choice] or (() if choice == "none" else offered)
+    tools = [OfferedTool(each, prompt.metadata.get(each.name)) for each in chosen]
     planned = read_conversation(_asked(prompt.messages), tools)
     start = max((n for n, each in enumerate(prompt.messages) if isinstance(each, UserMessage)), default=0)
     turn = prompt.messages[start:]

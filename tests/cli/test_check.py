@@ -23,6 +23,7 @@ from tests.serving import serving
 from toolchat.service.access.keys import digest_of
 
 NO_MODEL = "there is no chat model at the configured address; check OPENAI_BASE_URL, which usually ends in /v1"
+CALLS = "calls tools, whole and streamed, and answers from their results"
 NOT_DURABLE = "it writes nothing to disk, so a restart loses everything: set appendonly yes"
 
 OWN = """
@@ -72,7 +73,7 @@ async def test_every_configured_upstream_is_probed_and_reported(tmp_path: Path) 
         done = await check(tmp_path, **variables, LAMP_KEY="k", TODO_ENABLED="false")
     assert (done.returncode, done.stderr) == (0, "")
     assert lines_of(done) == {
-        "Chat model": ("works", True, "openai_compatible/gpt-4o-mini calls tools"),
+        "Chat model": ("works", True, f"openai_compatible/gpt-4o-mini {CALLS}"),
         "State": ("works", True, f"redis writes, reads and deletes; {NOT_DURABLE}"),
         "Traces": ("works", True, f"http://127.0.0.1:{collector.port}/v1/traces accepts traces; traceidratio 0.01"),
         "Time": ("ready", False, "no upstream to check"),

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from toolchat.errors import ToolchatError
+from toolchat.errors import ToolchatError, UpstreamTimeout, UpstreamUnavailable
 from toolchat.http.client import OutboundHttp
-from toolchat.messages import UserMessage
-from toolchat.models.base import ChatModel, Prompt
+from toolchat.messages import ToolResponse, ToolResponseMessage, UserMessage
+from toolchat.models.base import ChatModel, ChatResponse, Prompt
 from toolchat.models.fallbacks import models_of
 from toolchat.service.access.tokens import Tokens
 from toolchat.service.api.service import model_label
@@ -28,6 +28,7 @@ from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.events import discard_event
 
 _PING = ToolDefinition("ping", "Check that tools can be called.", {"type": "object", "properties": {}})
+_QUESTION = UserMessage("Call the tool ping once, then say ok.")
 _LONGEST_NOTE = 600
 _COLLECTOR_SECONDS = 3.0
 
@@ -96,7 +97,8 @@ async def _run(part: _Part) -> _Result:
         async with asyncio.timeout(part.timeout):
             note = await part.probe()
     except Exception as error:  # noqa: BLE001 - a tool module's own check may raise anything
-        return _Result("failed", _describe(error, part.timeout), time.perf_counter() - began)
+        notes = "".join(f"{each}: " for each in getattr(error, "__notes__", ()))
+        return _Result("failed", notes + _describe(error, part.timeout), time.perf_counter() - began)
     return _Result("works", note, time.perf_counter() - began)
 
 
@@ -121,7 +123,7 @@ def _parts(service: OpenedService) -> Iterator[_Part]:
     models = models_of(service.state.chat.model)
     for number, (each, route) in enumerate(zip(models, service.configuration.model_routes, strict=True), 1):
         title = f"Chat model {number}" if number > 1 else "Chat model"
-        yield _Part(title, _model_probe(service, each), settings.model_timeout, route)
+        yield _Part(title, _model_probe(service, each), 2 * settings.model_timeout, route)
     yield _Part("State", _store_probe(service.state.store), 5)
     # The exporter keeps its own limit, which tells the reason; this one ends only an exporter that does not.
     yield _Part("Traces", _traces_probe(service.configuration.tracing), 10 * _COLLECTOR_SECONDS)
@@ -139,15 +141,41 @@ def _model_probe(service: OpenedService, model: ChatModel) -> _Probe | _Result:
         # A deployment that answers without a model by accident must not pass.
         return _Result("failed", f"only the offline model answers; set {PROVIDER_VARIABLES}, or CHAT_PROVIDER=offline")
 
-    async def call_ping() -> str:
-        prompt = Prompt((UserMessage("Call the tool ping, then say ok."),), (_PING,))
-        response = await model.respond(prompt, discard_event)
-        label = model_label(model.provider, model.name)
-        if not response.has_tool_calls:
-            raise ToolchatError(f"fault of the model: {label} answers, but did not call the tool that it was asked to")
-        return f"{label} calls tools"
+    return partial(_use_tool, model, model_label(model.provider, model.name))
 
-    return call_ping
+
+async def _use_tool(model: ChatModel, label: str) -> str:
+    called = (await _call_ping(model, label)).message
+    results = ToolResponseMessage(tuple([ToolResponse(call.id, call.name, "pong") for call in called.tool_calls]))
+    try:
+        answer = await model.respond(Prompt((_QUESTION, called, results), (_PING,), stream=True), discard_event)
+        if not answer.message.text.strip():
+            raise ToolchatError(f"fault of the model: {label} wrote nothing")
+    except ToolchatError as error:
+        error.add_note("tool calls work, but not the answer to their result")
+        raise
+    return f"{label} calls tools, whole and streamed, and answers from their results"
+
+
+async def _call_ping(model: ChatModel, label: str) -> ChatResponse:
+    """Ask for a call, whole and streamed; if only one of them fails, the error has a note."""
+    called, failures = dict[str, ChatResponse](), list[ToolchatError]()
+    for kind in ("whole", "streamed"):
+        try:
+            response = await model.respond(Prompt((_QUESTION,), (_PING,), stream=kind == "streamed"), discard_event)
+            if not response.has_tool_calls:
+                did = "answers, but did not call the tool that it was asked to"
+                raise ToolchatError(f"fault of the model: {label} {did}")
+            called[kind] = response
+        except ToolchatError as error:
+            failures.append(error)
+            if isinstance(error, UpstreamUnavailable | UpstreamTimeout):
+                break  # the other kind would hardly fare better, and take as long
+    for failure in failures:
+        for kind in called:
+            failure.add_note(f"only {kind} tool calls work")
+        raise failure
+    return called["streamed"]
 
 
 def _store_probe(store: StateStore) -> _Probe | _Result:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_check import lines_of
+from tests.cli.test_check import CALLS, lines_of
 from tests.command_line import LOG, run, started
 from tests.mcp_client.player import McpPlayer
 from tests.mcp_client.playing import reaches, written
@@ -25,7 +25,7 @@ async def test_check_tells_the_way_to_what_works(variables: dict[str, str], rout
         variables = {**variables, "OPENAI_BASE_URL": model.base_url, "MCP_SERVERS_FILE": file}
         done = await asyncio.to_thread(run, "check", cwd=tmp_path, **variables)
     told = lines_of(done)
-    assert told["Chat model"] == ("works", True, f"openai_compatible/gpt-4o-mini calls tools{route}")
+    assert told["Chat model"] == ("works", True, f"openai_compatible/gpt-4o-mini {CALLS}{route}")
     assert told["MCP far"][2].partition(" tools")[2] == route
 
 

@@ -9,7 +9,7 @@ import pytest
 import toolchat.models.openai.model as openai
 from tests.models.openai.playing import AT_ONCE, CITY, STREAMED, calls_of, play, played, tool_delta, turn
 from tests.models.responding import events_of, response_of, streamed_text
-from tests.players.openai_player import Answer, OpenAIPlayer, chunk, delta, event, finish, message, sse
+from tests.players.openai_player import Answer, OpenAIPlayer, chunk, delta, event, finish, message, sse, whole
 from toolchat.models.base import ChatResponse, Progress, Prompt, TextDelta
 from toolchat.models.openai.model import OpenAICompatibleChatModel
 from toolchat.models.resilience import KEEPALIVE
@@ -36,6 +36,24 @@ async def test_whatever_arrives_shows_that_the_stream_is_alive(beat: bytes) -> N
     events = await play([sse(beat, beat, b"\n\n", delta(reasoning="hm"), *FINISHED)])
     assert events[:3] == [KEEPALIVE] * 3
     assert events[3:-1] == [Progress("hm"), TextDelta("晴"), Progress()]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(
+            Answer([*[b"\n"] * 3, *whole(message(content="晴")).pieces], 200, {"Content-Type": "application/json"}),
+            id="empty lines before a whole answer: DeepSeek",
+        ),
+        pytest.param(sse(delta(content="晴"), delta(content=""), delta(content=""), finish("stop")), id="a stream"),
+    ],
+)
+async def test_whatever_arrives_of_a_whole_answer_shows_that_the_model_is_alive(answer: Answer) -> None:
+    *events, last = await play([answer], AT_ONCE)
+    assert isinstance(last, ChatResponse)
+    assert last.message.text == "晴"
+    assert events.count(KEEPALIVE) >= 4
+    assert set(events) == {KEEPALIVE}
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from pydantic_core import from_json, to_json
 
 from toolchat.errors import ToolchatError, UpstreamError, UpstreamInvalid
 from toolchat.http.client import OutboundHttp, Response
+from toolchat.http.pool import MAX_BODY_BYTES, read_body
 from toolchat.models.base import ChatModel, ChatOptions, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
 from toolchat.models.openai import DEFAULT_BASE_URL
 from toolchat.models.openai.mapping import ChatCompletionsWire
@@ -152,7 +153,7 @@ class OpenAICompatibleChatModel(ChatModel):
                 is_stream, begun = await _begin(response)
                 if is_stream:
                     await self._read_stream(_EventReader(response, begun, self._provider), turn, prompt, emit)
-                elif (text := turn.add(await _whole_body(response, begun, self._provider))) and prompt.stream:
+                elif (text := turn.add(await _whole_body(response, begun, self._provider, emit))) and prompt.stream:
                     await emit(TextDelta(text))
             if (rest := turn.close()) and prompt.stream:
                 await emit(TextDelta(rest))
@@ -196,9 +197,9 @@ class OpenAICompatibleChatModel(ChatModel):
                 if data == b"[DONE]":
                     turn.ended = turn.finished = True
                     break
+                if not stream or not (data or is_error):
+                    await emit(KEEPALIVE)
                 if not data and not is_error:
-                    if stream:
-                        await emit(KEEPALIVE)
                     continue
                 text = turn.add(_read_chunk(response, data, reader.provider, is_error=is_error))
                 if stream and (turn.new_reasoning or not text):
@@ -234,8 +235,13 @@ async def _begin(response: Response) -> tuple[bool, bytes]:
     raise error
 
 
-async def _whole_body(response: Response, begun: bytes, provider: Profile) -> dict[str, Any]:
-    return _read_chunk(response, (begun + await response.read()).removeprefix(_BYTE_ORDER_MARK), provider)
+async def _whole_body(response: Response, begun: bytes, provider: Profile, emit: EmitModelEvent) -> dict[str, Any]:
+    async def next_piece() -> bytes:
+        await emit(KEEPALIVE)  # DeepSeek sends empty lines: https://api-docs.deepseek.com/quick_start/rate_limit
+        return await response.readany()
+
+    body = await read_body(next_piece, _UPSTREAM, MAX_BODY_BYTES)
+    return _read_chunk(response, (begun + body).removeprefix(_BYTE_ORDER_MARK), provider)
 
 
 class _EventReader:

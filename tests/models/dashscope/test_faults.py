@@ -9,7 +9,7 @@ from tests.models.dashscope.playing import DONE, KEY, SILENCE, TEXT, asking, fai
 from tests.models.responding import response_of
 from tests.players.dashscope_player import Answer, event, json_answer, sse_answer, stream_of, whole
 from toolchat.errors import ProviderRateLimited, ToolchatError, UpstreamInvalid, UpstreamUnavailable
-from toolchat.models.resilience import ResilientChatModel
+from toolchat.models.resilience import ResilientChatModel, RetryPolicy
 
 REFUSALS = [
     (400, "InvalidParameter", "url error, please check url", "not-configured"),
@@ -134,3 +134,11 @@ async def test_a_page_at_a_wrong_address_is_not_requested_again(stream: bool) ->
         with pytest.raises(UpstreamInvalid) as caught:
             await response_of(ResilientChatModel(model, total_timeout=5, idle_timeout=5), asking(stream=stream))
     assert (caught.value.retryable, len(player.requests)) == (False, 1)
+
+
+async def test_a_kept_connection_that_was_closed_costs_no_attempt() -> None:
+    answers = iter([json_answer(whole({"content": "杭州"})), Answer(ending="cut", is_silent=True)])
+    async with played(lambda _: next(answers, json_answer(whole({"content": "晴"})))) as (model, player):
+        once = ResilientChatModel(model, total_timeout=60, idle_timeout=60, retry=RetryPolicy(1))
+        texts = [(await response_of(once, asking())).message.text for _ in range(2)]
+    assert (texts, len(player.requests), player.connections) == (["杭州", "晴"], 3, 2)

@@ -76,9 +76,10 @@ class MemoryWindow:
     """
 
     def trim(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """The part of a finished turn that is stored; never its reasoning."""
-        if self.tool_rounds and self.fits(whole := tuple(map(_storable, messages))):
-            return whole
+        """The part of a finished turn that is stored; its reasoning only with the tool rounds that led to it."""
+        if self.tool_rounds and self.fits(messages):
+            has_rounds = any(isinstance(each, ToolResponseMessage) for each in messages)
+            return tuple([_storable(each, keep_extra=has_rounds) for each in messages])
         # Without any of its tool rounds: providers reject a call without its result, so none is dropped alone.
         short = tuple(map(_storable, _without_tool_rounds(messages)))
         return short if estimate_size(short) <= self.max_tokens else tuple(map(self._truncate, short))
@@ -331,13 +332,13 @@ def _size(turns: Sequence[Turn]) -> tuple[int, int]:
     return sum([len(each.messages) for each in turns]), sum([each.size for each in turns])
 
 
-def _storable(message: Message) -> Message:
-    """A message without its reasoning, as it is read again."""
+def _storable(message: Message, *, keep_extra: bool = False) -> Message:
+    """A message as it is read again; without what some providers demand back, such as reasoning, unless it is kept."""
     if isinstance(message, ToolResponseMessage):
         return ToolResponseMessage(tuple([replace(each, text=sendable(each.text)) for each in message.responses]))
     text = sendable(message.text)
     if isinstance(message, AssistantMessage) and message.extra:
-        return AssistantMessage(text, message.tool_calls)
+        return AssistantMessage(text, message.tool_calls, message.extra if keep_extra else {})
     return message if text is message.text else replace(message, text=text)
 
 

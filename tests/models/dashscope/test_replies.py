@@ -63,7 +63,8 @@ async def test_reasoning_never_enters_the_text_and_is_kept_for_replay(stream: bo
         *before, answer = await events_of(model, asking(stream=stream))
     assert isinstance(answer, ChatResponse)
     assert answer.message.text == "十九度"
-    assert answer.message.extra == {"reasoning_content": "用户想知道天气。" + ("查。" if stream else "")}
+    reasoning = "用户想知道天气。" + ("查。" if stream else "")
+    assert answer.message.extra == {"reasoning_content": reasoning, "by": "127.0.0.1/qwen-plus"}
     assert [each for each in before if each != KEEPALIVE][:1] == ([Progress("用户想知道天气。")] if stream else [])
 
 

@@ -130,4 +130,4 @@ async def test_the_change_is_logged_once(caplog: pytest.LogCaptureFixture) -> No
     async with standing(lambda request: (400, ONLY) if request.path == CHAT else None) as (model, player):
         await asyncio.gather(*(ask(model, player, "new") for _ in range(3)))
     (record,) = [each for each in caplog.records if each.levelname == "WARNING"]
-    assert (vars(record)["model"], vars(record)["to"]) == ("new", "/responses")
+    assert (vars(record)["model"], vars(record)["changes"]) == ("new", {"api": "/responses"})

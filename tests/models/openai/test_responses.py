@@ -240,7 +240,7 @@ async def test_the_other_api_is_used_once_the_server_asks_for_it(caplog: pytest.
             assert (await response_of(model, AT_ONCE)).message.text == "晴"
     assert [each.path for each in player.requests] == ["/v1/chat/completions", *["/v1/responses"] * 3]
     assert [each.message for each in caplog.records if each.levelname == "WARNING"] == [
-        "the model is called by another API from now on"
+        "the model is asked in another way from now on"
     ]
 
 

@@ -21,7 +21,7 @@ from toolchat.messages import (
 from toolchat.models.base import CUT, ChatOptions
 from toolchat.models.finish_reasons import read_finish_reason
 from toolchat.models.merging import TextMerger, usage_from
-from toolchat.models.profiles import profile_named
+from toolchat.models.profiles import Profile, profile_named
 from toolchat.models.provider_errors import provider_error, retry_after_from
 from toolchat.models.tool_call_merging import ToolCallMerger, is_json_object
 from toolchat.tool_calling.definition import ToolDefinition
@@ -30,41 +30,42 @@ MAX_ANSWER_BYTES = 32 * 2**20
 """The size limit of all JSON of one model call; 64k tokens in as many events take about half of it."""
 
 
-def map_messages(messages: Sequence[Message], *, multimodal: bool) -> list[dict[str, Any]]:
-    """Map a conversation; reasoning is sent back within the current turn only."""
+def map_messages(messages: Sequence[Message], profile: Profile, *, multimodal: bool) -> list[dict[str, Any]]:
+    """Map a conversation; the profile says which fields of the model's messages are sent back."""
     turn = turn_start(messages)
     mapped: list[dict[str, Any]] = []
     for place, message in enumerate(messages):
-        mapped.extend(_map_message(message, multimodal=multimodal, replay=place >= turn))
+        mapped.extend(_map_message(message, profile, multimodal=multimodal, in_turn=place >= turn))
     return mapped
 
 
-def _map_message(message: Message, *, multimodal: bool, replay: bool) -> list[dict[str, Any]]:
+def _map_message(message: Message, profile: Profile, *, multimodal: bool, in_turn: bool) -> list[dict[str, Any]]:
     match message:
         case SystemMessage():
             return [{"role": "system", "content": message.text}]
         case UserMessage():
             return [{"role": "user", "content": [{"text": message.text}] if multimodal else message.text}]
         case AssistantMessage():
-            return [_map_assistant_message(message, replay=replay)]
+            return [_map_assistant_message(message, profile, in_turn=in_turn)]
         case ToolResponseMessage():
             return [{"role": "tool", "content": it.text, "tool_call_id": it.id} for it in message.responses]
 
 
-def _map_assistant_message(message: AssistantMessage, *, replay: bool) -> dict[str, Any]:
+def _map_assistant_message(message: AssistantMessage, profile: Profile, *, in_turn: bool) -> dict[str, Any]:
     mapped: dict[str, Any] = {"role": "assistant", "content": message.text}
-    if replay and (reasoning := message.extra.get("reasoning_content")):
+    if reasoning := profile.extra_of(message, in_turn=in_turn).get("reasoning_content"):
         mapped["reasoning_content"] = reasoning
     if message.tool_calls:
-        mapped["tool_calls"] = [_map_tool_call(call) for call in message.tool_calls]
+        calls = enumerate(message.tool_calls)
+        mapped["tool_calls"] = [_map_tool_call(call, profile.extra_of_call(message, place)) for place, call in calls]
     return mapped
 
 
-def _map_tool_call(call: ToolCall) -> dict[str, Any]:
-    inner = call.extra.get("function")
+def _map_tool_call(call: ToolCall, extra: Mapping[str, Any]) -> dict[str, Any]:
+    inner = extra.get("function")
     arguments = call.arguments if is_json_object(call.arguments) else "{}"
     function = {**(inner if isinstance(inner, Mapping) else {}), "name": call.name, "arguments": arguments}
-    return {**call.extra, "id": call.id, "type": "function", "function": function}
+    return {**extra, "id": call.id, "type": "function", "function": function}
 
 
 def map_tool_options(options: ChatOptions, tools: Sequence[ToolDefinition]) -> dict[str, Any]:

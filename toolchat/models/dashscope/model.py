@@ -31,6 +31,7 @@ from toolchat.models.base import ChatModel, ChatOptions, ChatResponse, EmitModel
 from toolchat.models.dashscope import DEFAULT_BASE_URL
 from toolchat.models.dashscope.mapping import DashScopeAnswer, map_messages, map_tool_options
 from toolchat.models.openai.mapping import map_tool_definition  # DashScope has the same format
+from toolchat.models.profiles import Profile, find_profile
 from toolchat.models.provider_errors import secret_words
 from toolchat.models.resilience import FINISH_TIMEOUT, KEEPALIVE
 
@@ -74,6 +75,7 @@ class DashScopeChatModel(ChatModel):
         options: the options of every call; those of a prompt take precedence.
         extra_body: parameters of every call that no option covers, such as ``enable_thinking`` and ``enable_search``.
         extra_headers: headers of every request.
+        profile: what differs from the profile of the server, see :class:`toolchat.models.profiles.Profile`.
         http: the connections to use; by default the model opens its own, which :meth:`aclose` closes.
 
     Raises:
@@ -93,6 +95,7 @@ class DashScopeChatModel(ChatModel):
         options: ChatOptions | None = None,
         extra_body: Mapping[str, Any] | None = None,
         extra_headers: Mapping[str, str] | None = None,
+        profile: Mapping[str, Any] | None = None,
         http: OutboundHttp | None = None,
     ) -> None:
         if not api_key:
@@ -104,6 +107,7 @@ class DashScopeChatModel(ChatModel):
         self._endpoint, self._workspace = endpoint, workspace
         self._options, self._extra_body, self._extra_headers = options, dict(extra_body or {}), extra_headers or {}
         self._thinks = self._extra_body.get("enable_thinking") is True
+        self._profile = lru_cache(lambda name: find_profile(self._base_url, name, profile or {}))
         self.secrets = secret_words(api_key, self._extra_headers)
         self._http, self._owns_http = http or OutboundHttp(), http is None
 
@@ -115,14 +119,15 @@ class DashScopeChatModel(ChatModel):
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
         """Call the model; see :meth:`ChatModel.respond`.
 
-        With thinking enabled it always streams, since many models can only think in a stream
+        With thinking enabled or by default it always streams, since many models can only think in a stream
         (https://help.aliyun.com/en/model-studio/error-code).
 
         Raises:
             UpstreamError: one of its kinds; also :class:`ContextTooLong`, :class:`ContentFiltered` and
                 :class:`NotConfigured` if the provider does not serve the model.
         """
-        answer = DashScopeAnswer(prompt.stream or self._thinks)
+        profile = self._profile(self._model(prompt))
+        answer = DashScopeAnswer(prompt.stream or self._thinks or profile.streams_only)
 
         async def watch(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
             response = await send(request)
@@ -132,7 +137,7 @@ class DashScopeChatModel(ChatModel):
 
         try:
             async with self._http.session("DashScope", self._base_url, watch) as session:
-                await self._call(session, prompt, answer, emit)
+                await self._call(session, prompt, answer, emit, profile)
             if (rest := answer.close()) and prompt.stream:
                 await emit(TextDelta(rest))
         except ToolchatError:
@@ -142,10 +147,14 @@ class DashScopeChatModel(ChatModel):
             raise UpstreamInvalid("DashScope answered with another content type; check DASHSCOPE_BASE_URL") from None
         except Exception as error:  # the SDK raises every kind of exception
             raise UpstreamInvalid("DashScope sent something that is not an answer", retryable=True) from error
-        return ChatResponse(answer.message(), answer.reason(), answer.usage, self._model(prompt))
+        message = profile.signed(answer.message())
+        return ChatResponse(message, answer.reason(), answer.usage, self._model(prompt))
 
-    async def _call(self, session: Any, prompt: Prompt, answer: DashScopeAnswer, emit: EmitModelEvent) -> None:
-        sent = await _sdk().call(**self._request(prompt), stream=answer.stream, session=session)
+    async def _call(
+        self, session: Any, prompt: Prompt, answer: DashScopeAnswer, emit: EmitModelEvent, profile: Profile
+    ) -> None:
+        request = self._request(prompt, profile, stream=answer.stream)
+        sent = await _sdk().call(**request, stream=answer.stream, session=session)
         if not answer.stream:
             answer.add(sent)
             return
@@ -158,12 +167,12 @@ class DashScopeChatModel(ChatModel):
                 if is_shown:
                     await emit(TextDelta(text))
 
-    def _request(self, prompt: Prompt) -> dict[str, Any]:
+    def _request(self, prompt: Prompt, profile: Profile, *, stream: bool) -> dict[str, Any]:
         model = self._model(prompt)
         multimodal = self._is_multimodal(model)
         return {
             "model": model,
-            "input": {"messages": map_messages(prompt.messages, multimodal=multimodal)},
+            "input": {"messages": map_messages(prompt.messages, profile, multimodal=multimodal)},
             "task_group": "aigc",
             "task": "multimodal-generation" if multimodal else "text-generation",
             "function": "generation",
@@ -171,13 +180,13 @@ class DashScopeChatModel(ChatModel):
             "base_address": self._base_url,
             "workspace": self._workspace,
             "headers": {"user-agent": "toolchat", **self._extra_headers},
-            **self._parameters(prompt),
+            **profile.request(self._parameters(prompt, stream=stream)),
         }
 
-    def _parameters(self, prompt: Prompt) -> dict[str, Any]:
+    def _parameters(self, prompt: Prompt, *, stream: bool) -> dict[str, Any]:
         options = self._options.updated(prompt.options) if self._options else prompt.options
         optional = {
-            "incremental_output": True if prompt.stream or self._thinks else None,
+            "incremental_output": True if stream else None,
             "temperature": options.temperature,
             "top_p": options.top_p,
             "max_tokens": options.max_tokens,

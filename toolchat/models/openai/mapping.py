@@ -1,7 +1,7 @@
 """Map messages, tools and options to OpenAI's chat completions, in a form that strict servers accept."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -17,6 +17,7 @@ from toolchat.messages import (
 )
 from toolchat.models.base import ChatOptions, Prompt, SerializedTools
 from toolchat.models.openai.turn import OpenAITurn
+from toolchat.models.profiles import Profile
 from toolchat.models.tool_call_merging import is_json_object
 from toolchat.tool_calling.definition import ToolDefinition
 
@@ -39,6 +40,7 @@ _OPTIONS = (
 """The fields with the same name and format on both sides."""
 _values = attrgetter(*_OPTIONS)
 _UNSET = (None,) * len(_OPTIONS)
+_NO_PROFILE = Profile()
 
 
 class ChatCompletionsWire:
@@ -50,11 +52,7 @@ class ChatCompletionsWire:
     def __init__(self) -> None:
         self.definitions = SerializedTools(map_tool_definition)
 
-    def adapt(self, refusal: str) -> bool:  # noqa: ARG002
-        """See :meth:`ResponsesWire.adapt`; there is nothing to ask less of."""
-        return False
-
-    def body(self, model: str, prompt: Prompt, options: ChatOptions) -> dict[str, Any]:
+    def body(self, model: str, prompt: Prompt, options: ChatOptions, _: Profile) -> dict[str, Any]:
         """The request without what :meth:`written` gives."""
         body: dict[str, Any] = {"model": model} | map_options(options)
         if prompt.stream:
@@ -64,51 +62,66 @@ class ChatCompletionsWire:
             body |= map_tool_options(options, prompt.tools)
         return body
 
-    def written(self, prompt: Prompt) -> dict[bytes, bytes]:
+    def written(self, prompt: Prompt, profile: Profile) -> dict[bytes, bytes]:
         """The parts of the request whose JSON is stored with the messages and the tools."""
-        messages = {b"messages": write_messages(prompt.messages, prompt.tools)}
+        messages = {b"messages": write_messages(prompt.messages, prompt.tools, profile)}
         return messages | ({b"tools": self.definitions.serialize(prompt.tools)} if prompt.tools else {})
 
 
-def write_messages(messages: Sequence[Message], tools: Sequence[ToolDefinition] = ()) -> bytes:
-    """Write a conversation as JSON; reasoning is sent back within the current turn only, as DeepSeek requires."""
-    turn = turn_start(messages)
-    written = [each.json or _write(each, tools, replay=False) for each in messages[:turn]]
-    written += [each.json or _write(each, tools, replay=True) for each in messages[turn:]]
+def write_messages(
+    messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), profile: Profile = _NO_PROFILE
+) -> bytes:
+    """Write a conversation as JSON; the profile says which fields of the model's messages are sent back."""
+    turn, differs = turn_start(messages), AssistantMessage if profile.filled else ()
+    written = [
+        (None if isinstance(each, differs) else each.json) or _write(each, tools, profile, in_turn=place >= turn)
+        for place, each in enumerate(messages)
+    ]
     return b"[%b]" % b",".join(written)
 
 
-def _write(message: Message, tools: Sequence[ToolDefinition], *, replay: bool) -> bytes:
+def _write(message: Message, tools: Sequence[ToolDefinition], profile: Profile, *, in_turn: bool) -> bytes:
     """Write one message; several results are several messages."""
     if isinstance(message, ToolResponseMessage):
-        results = [{"role": "tool", "tool_call_id": each.id, "content": each.text} for each in message.responses]
+        fit = profile.fitting_id
+        results = [{"role": "tool", "tool_call_id": fit(each.id), "content": each.text} for each in message.responses]
         return b",".join(map(to_json, results))
-    if isinstance(message, AssistantMessage) and (message.tool_calls or message.extra):
-        return to_json(map_message(message, tools, replay=replay))
+    if isinstance(message, AssistantMessage) and (message.tool_calls or message.extra or profile.filled):
+        return to_json(map_message(message, tools, profile, in_turn=in_turn))
     return text_json(message)
 
 
 def map_message(
-    message: AssistantMessage, tools: Sequence[ToolDefinition] = (), *, replay: bool = True
+    message: AssistantMessage,
+    tools: Sequence[ToolDefinition] = (),
+    profile: Profile = _NO_PROFILE,
+    *,
+    in_turn: bool = True,
 ) -> dict[str, Any]:
     """Map a message of the model.
 
     Args:
         message: the message.
         tools: the offered tools, see :func:`map_tool_call`.
-        replay: whether to send provider-specific keys of an assistant message back, such as its reasoning.
+        profile: which fields go back, and the form of ids.
+        in_turn: whether it belongs to the current turn.
     """
     mapped: dict[str, Any] = {"role": message.role, "content": message.text}
-    if replay and message.extra:
-        mapped = {**message.extra, **mapped}
+    if extra := profile.extra_of(message, in_turn=in_turn):
+        mapped = {**extra, **mapped}
         mapped.pop(OUTPUT, None)  # of the other API, which a fallback or an earlier round may have used
     if message.tool_calls:
-        mapped["tool_calls"] = [map_tool_call(call, tools) for call in message.tool_calls]
+        mapped["tool_calls"] = [
+            map_tool_call(call, tools, profile.extra_of_call(message, place), profile.fitting_id(call.id))
+            for place, call in enumerate(message.tool_calls)
+        ]
     return mapped
 
 
-def map_tool_call(call: ToolCall, tools: Sequence[ToolDefinition] = ()) -> dict[str, Any]:
-    """Map a tool call of the model back to the provider's format, including provider-specific keys.
+def map_tool_call(
+    call: ToolCall, tools: Sequence[ToolDefinition] = (), extra: Mapping[str, Any] = {}, call_id: str = ""
+) -> dict[str, Any]:
+    """Map a tool call of the model back to the provider's format, with the id and the keys that the provider takes.
 
     Strict servers reject a conversation whose arguments are not a JSON object or whose names contain other characters,
     so one mistake of a model would otherwise end the conversation.
@@ -116,12 +129,12 @@ def map_tool_call(call: ToolCall, tools: Sequence[ToolDefinition] = ()) -> dict[
     name = valid_name(call.name, tools)
     arguments = call.arguments if is_json_object(call.arguments) else "{}"
     function = {"name": name, "arguments": arguments}
-    mapped: dict[str, Any] = {"id": call.id, "type": "function", "function": function}
-    if not call.extra:
+    mapped: dict[str, Any] = {"id": call_id or call.id, "type": "function", "function": function}
+    if not extra:
         return mapped
-    if isinstance(inner := call.extra.get("function"), dict):
+    if isinstance(inner := extra.get("function"), dict):
         mapped["function"] = inner | function
-    return {**call.extra, **mapped}
+    return {**extra, **mapped}
 
 
 def valid_name(name: str, tools: Sequence[ToolDefinition]) -> str:

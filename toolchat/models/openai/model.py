@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import ssl
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -23,6 +24,7 @@ from toolchat.models.openai.responses_wire import ResponsesTurn, ResponsesWire
 from toolchat.models.openai.sse import ServerSentEvent, SseDecoder
 from toolchat.models.openai.turn import Fault, OpenAITurn, fault_in
 from toolchat.models.profiles import Profile, find_profile, profile_named
+from toolchat.models.profiles.refusals import adapted
 from toolchat.models.provider_errors import provider_error, retry_after_from, secret_words
 from toolchat.models.resilience import FINISH_TIMEOUT, KEEPALIVE
 
@@ -38,13 +40,8 @@ _JSON_TYPES = ("application/json", "text/plain", "application/octet-stream")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _STREAM_STARTS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _NO_EVENT = (b"message", b"")
-# Nothing quoted before: servers quote the conversation in their errors. "Function tools with reasoning_effort are not
-# supported for gpt-5.6-luna in /v1/chat/completions. To use function tools, use /v1/responses or ...", "This model is
-# only supported in v1/responses and not in v1/chat/completions."
-_OTHER_API = re.compile(
-    r"""[^'"`]*?(?:this model is only supported in|function tools with reasoning_effort are not supported """
-    r"""[^'"`]{1,200} use) /?v1(/responses|/chat/completions)\b"""
-)
+_MAX_CHANGES = 4
+"""How often one question is asked in another way, since a refusal may name one field only."""
 
 Wire = Literal["auto", "chat", "responses"]
 _AnyWire = ChatCompletionsWire | ResponsesWire
@@ -68,6 +65,7 @@ class OpenAICompatibleChatModel(ChatModel):
         options: the options of every call; those of a prompt take precedence.
         extra_body: fields of every request that no option covers; they take precedence.
         extra_headers: headers of every request.
+        profile: what differs from the profile of the server, see :class:`toolchat.models.profiles.Profile`.
         tls: shows a client's certificate; see :func:`toolchat.http.environment.tls_context`.
         http: the connections to use; by default the model opens its own, which :meth:`aclose` closes.
     """
@@ -84,6 +82,7 @@ class OpenAICompatibleChatModel(ChatModel):
         options: ChatOptions | None = None,
         extra_body: Mapping[str, Any] | None = None,
         extra_headers: Mapping[str, str] | None = None,
+        profile: Mapping[str, Any] | None = None,
         tls: ssl.SSLContext | None = None,
         http: OutboundHttp | None = None,
     ) -> None:
@@ -93,15 +92,15 @@ class OpenAICompatibleChatModel(ChatModel):
         # https://learn.microsoft.com/azure/foundry/openai/api-version-lifecycle
         self._base_url, question_mark, version = (base_url or DEFAULT_BASE_URL).rstrip("/").partition("?")
         self._base_url, self._query = self._base_url.rstrip("/"), question_mark + version
-        self._provider = find_profile(self._base_url, model)
         self._options = options
         self._extra_body = dict(extra_body or {})
         wires: tuple[_AnyWire, ...] = (ChatCompletionsWire(), ResponsesWire())
         if api == "responses" or (api == "auto" and urlsplit(self._base_url).hostname == _OPENAI):
             wires = wires[::-1]
         self._wires = wires if api == "auto" else wires[:1]
-        self._moved: dict[str, _AnyWire] = {}
-        """The models that are called by another API than the first one."""
+        self._known_profile = lru_cache(lambda name: self._find_profile(name, profile or {}))
+        self._learned: dict[str, Profile] = {}
+        """The profiles of models that have refused a request and then answered another one."""
         self._headers = {"Content-Type": "application/json", "User-Agent": "toolchat", "Accept": "application/json"}
         if api_key:
             self._headers |= {"api-key": api_key} if version else {"Authorization": f"Bearer {api_key}"}
@@ -113,7 +112,12 @@ class OpenAICompatibleChatModel(ChatModel):
     @property
     def path(self) -> str:
         """The path of the API in use, such as ``/chat/completions``."""
-        return self._moved.get(self.name, self._wires[0]).path
+        return self._wire(self._profile(self.name)).path
+
+    @property
+    def adapted(self) -> dict[str, dict[str, Any]]:
+        """By model, in what its profile has changed after refusals."""
+        return {name: _difference(each, self._known_profile(name)) for name, each in self._learned.items()}
 
     async def aclose(self) -> None:
         """Close the connections, unless they were passed."""
@@ -130,53 +134,69 @@ class OpenAICompatibleChatModel(ChatModel):
             UpstreamError: one of its kinds; also :class:`ContextTooLong`, :class:`ContentFiltered` and
                 :class:`NotConfigured` if the provider does not serve the model.
         """
-        model, refused = prompt.options.model or self.name, None
-        wire = self._moved.get(model, self._wires[0])
+        model = prompt.options.model or self.name
+        tried = [self._profile(model)]
+        refused: ToolchatError | None = None
         while True:
+            profile = tried[-1]
+            wire, asked = self._wire(profile), prompt.stream or profile.streams_only
             turn = wire.turn(model)
-            headers, data = self._stream_headers if prompt.stream else self._headers, self._body(wire, prompt)
+            headers = self._stream_headers if asked else self._headers
+            data = self._body(wire, prompt if asked is prompt.stream else replace(prompt, stream=asked), profile)
             url = self._base_url + wire.path + self._query
             async with self._http.request(
                 "POST", url, upstream=_UPSTREAM, headers=headers, data=data, tls=self._tls
             ) as response:
                 if response.status >= 400:
                     fault = await _fault_of(response)
-                    error = _as_error(response, fault, self._provider)
-                    text = fault.message.lower() if response.status < 500 else ""
-                    # A concurrent call may have adapted first: then the request is another one by now.
-                    if wire.adapt(text) or self._body(wire, prompt) != data:
-                        continue
-                    if refused is None and (other := self._other_wire(wire, response.status, text)):
-                        wire, refused = other, error
+                    error = _as_error(response, fault, profile)
+                    changed = self._changed(profile, response.status, fault.message)
+                    if changed and changed not in tried and len(tried) <= _MAX_CHANGES:
+                        tried.append(changed)
+                        refused = refused or error
                         continue
                     raise error if refused is None or error.retryable else refused
                 is_stream, begun = await _begin(response)
                 if is_stream:
-                    await self._read_stream(_EventReader(response, begun, self._provider), turn, prompt, emit)
-                elif (text := turn.add(await _whole_body(response, begun, self._provider, emit))) and prompt.stream:
+                    await self._read_stream(_EventReader(response, begun, profile), turn, prompt, emit)
+                elif (text := turn.add(await _whole_body(response, begun, profile, emit))) and prompt.stream:
                     await emit(TextDelta(text))
             if (rest := turn.close()) and prompt.stream:
                 await emit(TextDelta(rest))
             answer = turn.response()
             if refused is not None:
-                self._move(model, wire)
-            return answer
+                self._learn(model, profile)
+            message = profile.signed(answer.message)
+            return answer if message is answer.message else replace(answer, message=message)
 
-    def _other_wire(self, wire: _AnyWire, status: int, refusal: str) -> _AnyWire | None:
-        """The API to try instead: the one that OpenAI's words name, or the first one if this one is not there.
+    def _find_profile(self, model: str, own: Mapping[str, Any]) -> Profile:
+        found = find_profile(self._base_url, model, own)
+        return found.changed(api=self._wire(found).path)
+
+    def _profile(self, model: str) -> Profile:
+        return self._learned.get(model) or self._known_profile(model)
+
+    def _wire(self, profile: Profile) -> _AnyWire:
+        return next((each for each in self._wires if each.path == profile.api), self._wires[0])
+
+    def _changed(self, profile: Profile, status: int, refusal: str) -> Profile | None:
+        """How to ask instead: as the provider's words say, or by the first API if the other one is not there.
 
         OpenAI's newest models refuse function tools with reasoning on chat completions, and some models have only one
         of the two.
         """
-        asked = _OTHER_API.match(refusal)
-        path = asked[1] if asked else self._wires[0].path if status in (404, 405) else wire.path
-        return next((each for each in self._wires if each is not wire and each.path == path), None)
+        changed = adapted(profile, status, refusal)
+        if changed is None and status in (404, 405):
+            changed = profile.changed(api=self._wires[0].path)
+        return changed if changed and changed.api in [each.path for each in self._wires] else None
 
-    def _move(self, model: str, wire: _AnyWire) -> None:
-        """Use another API for the further calls of a model: it has answered, and the one so far has refused."""
-        if self._moved.get(model, self._wires[0]) is not wire:
-            self._moved[model] = wire
-            _log.warning("the model is called by another API from now on", extra={"model": model, "to": wire.path})
+    def _learn(self, model: str, profile: Profile) -> None:
+        """Ask a model in another way from now on: it has answered, and refused the way so far."""
+        before = self._profile(model)
+        if before != profile:
+            self._learned[model] = profile
+            changes = _difference(profile, before)
+            _log.warning("the model is asked in another way from now on", extra={"model": model, "changes": changes})
 
     async def _read_stream(
         self, reader: _EventReader, turn: OpenAITurn | ResponsesTurn, prompt: Prompt, emit: EmitModelEvent
@@ -208,14 +228,19 @@ class OpenAICompatibleChatModel(ChatModel):
                     await emit(TextDelta(text))
         await _end_stream(response, turn)
 
-    def _body(self, wire: _AnyWire, prompt: Prompt) -> list[bytes]:
+    def _body(self, wire: _AnyWire, prompt: Prompt, profile: Profile) -> list[bytes]:
         """The JSON of a request in pieces, those that are stored among them: joining them would copy all tools."""
         options = self._options.updated(prompt.options) if self._options else prompt.options
-        data = to_json(wire.body(options.model or self.name, prompt, options) | self._extra_body)
+        body = wire.body(options.model or self.name, prompt, options, profile)
+        data = to_json(profile.request(body) | self._extra_body)
         pieces = [data[:-1]]
-        for name, value in wire.written(prompt).items():
+        for name, value in wire.written(prompt, profile).items():
             pieces += (b',"%b":' % name, value)
         return [*pieces, b"}"]
+
+
+def _difference(profile: Profile, other: Profile) -> dict[str, Any]:
+    return {name: value for name, value in profile if value != getattr(other, name)}
 
 
 async def _begin(response: Response) -> tuple[bool, bytes]:

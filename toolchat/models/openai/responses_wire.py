@@ -22,6 +22,7 @@ from toolchat.models.base import CUT, ChatOptions, ChatResponse, Prompt, Seriali
 from toolchat.models.finish_reasons import read_finish_reason
 from toolchat.models.merging import TextMerger, usage_from
 from toolchat.models.openai.mapping import OUTPUT, valid_name
+from toolchat.models.profiles import Profile
 from toolchat.models.tool_call_merging import ToolCallMerger, is_json_object
 from toolchat.tool_calling.definition import ToolDefinition
 
@@ -40,16 +41,8 @@ class ResponsesWire:
     def __init__(self) -> None:
         self.definitions = SerializedTools(_map_definition)
         self.turn = ResponsesTurn
-        self.encrypted = True
-        """Whether to ask for encrypted reasoning; models that do not reason refuse that."""
 
-    def adapt(self, refusal: str) -> bool:
-        """Ask for less if that is what the provider has refused; returns whether to try again."""
-        adapted = self.encrypted and "encrypted content" in refusal
-        self.encrypted = self.encrypted and not adapted
-        return adapted
-
-    def body(self, model: str, prompt: Prompt, options: ChatOptions) -> dict[str, Any]:
+    def body(self, model: str, prompt: Prompt, options: ChatOptions, profile: Profile) -> dict[str, Any]:
         """The request without what :meth:`written` gives."""
         _refuse_missing(options)
         text = _map_format(options.response_format) if options.response_format else None
@@ -59,14 +52,14 @@ class ResponsesWire:
             "max_output_tokens": options.max_tokens,
             "reasoning": {"effort": options.reasoning_effort} if options.reasoning_effort else None,
             "text": {"format": text} if text else None,
-            "include": [_ENCRYPTED] if self.encrypted else None,
+            "include": [_ENCRYPTED],  # models that do not reason refuse it
             "stream": True if prompt.stream else None,
             **(_map_tool_choice(options, prompt.tools) if prompt.tools else {}),
         }
-        body = {"model": model, "input": _map_input(prompt.messages, prompt.tools), "store": False}
+        body = {"model": model, "input": _map_input(prompt.messages, prompt.tools, profile), "store": False}
         return body | {name: value for name, value in values.items() if value is not None}
 
-    def written(self, prompt: Prompt) -> dict[bytes, bytes]:
+    def written(self, prompt: Prompt, _: Profile) -> dict[bytes, bytes]:
         return {b"tools": self.definitions.serialize(prompt.tools)} if prompt.tools else {}
 
 
@@ -83,12 +76,12 @@ def _refuse_missing(options: ChatOptions) -> None:
         )
 
 
-def _map_input(messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> list[dict[str, Any]]:
+def _map_input(messages: Sequence[Message], tools: Sequence[ToolDefinition], profile: Profile) -> list[dict[str, Any]]:
     """Map a conversation to input items; reasoning is sent back within the current turn only."""
     turn = turn_start(messages)
     items: list[dict[str, Any]] = []
     for place, message in enumerate(messages):
-        items += _map_message(message, tools, replay=place >= turn)
+        items += _map_message(message, tools, profile, in_turn=place >= turn)
     return items
 
 
@@ -105,32 +98,42 @@ def _map_definition(tool: ToolDefinition) -> dict[str, Any]:
     return {"type": "function", **described, "strict": False}
 
 
-def _map_message(message: Message, tools: Sequence[ToolDefinition], *, replay: bool) -> list[dict[str, Any]]:
+def _map_message(
+    message: Message, tools: Sequence[ToolDefinition], profile: Profile, *, in_turn: bool
+) -> list[dict[str, Any]]:
     match message:
         case SystemMessage(text):
             return [{"role": "system", "content": text}]
         case UserMessage(text):
             return [{"role": "user", "content": text}]
         case ToolResponseMessage(responses):
-            return [{"type": "function_call_output", "call_id": one.id, "output": one.text} for one in responses]
+            fit = profile.fitting_id
+            return [{"type": "function_call_output", "call_id": fit(one.id), "output": one.text} for one in responses]
         case AssistantMessage():
-            return _map_output(message, tools, message.extra.get(OUTPUT, ()) if replay else ())
+            return _map_output(message, tools, profile, in_turn=in_turn)
 
 
 def _map_output(
-    message: AssistantMessage, tools: Sequence[ToolDefinition], output: Sequence[Any]
+    message: AssistantMessage, tools: Sequence[ToolDefinition], profile: Profile, *, in_turn: bool
 ) -> list[dict[str, Any]]:
     """The items of a message in the order in which they came: reasoning belongs to the item behind it."""
-    parts: dict[str, dict[str, Any]] = {call.id: _map_call(call, tools) for call in message.tool_calls}
-    if message.text:
+    output = message.extra.get(OUTPUT, ()) if profile.wrote(message) else ()
+    if OUTPUT not in profile.extra_of(message, in_turn=in_turn):
+        output = [each for each in output if not isinstance(each, dict) or each.get("type") != "reasoning"]
+    parts: dict[str, dict[str, Any]] = {
+        call.id: _map_call(call, tools, profile.fitting_id(call.id)) for call in message.tool_calls
+    }
+    told = [each for each in output if isinstance(each, dict) and each.get("type") == "message"]
+    if "".join(_texts(told)) != message.text:  # it was changed, or has no phase
+        output = [each for each in output if each not in told]
         parts = {"": {"role": "assistant", "content": message.text}, **parts}
     items = [each if isinstance(each, dict) else parts.pop(each, None) for each in output]
     return [each for each in items if each] + list(parts.values())
 
 
-def _map_call(call: ToolCall, tools: Sequence[ToolDefinition]) -> dict[str, Any]:
+def _map_call(call: ToolCall, tools: Sequence[ToolDefinition], call_id: str) -> dict[str, Any]:
     arguments = call.arguments if is_json_object(call.arguments) else "{}"
-    return {"type": "function_call", "call_id": call.id, "name": valid_name(call.name, tools), "arguments": arguments}
+    return {"type": "function_call", "call_id": call_id, "name": valid_name(call.name, tools), "arguments": arguments}
 
 
 def _map_format(response_format: Mapping[str, Any]) -> dict[str, Any]:
@@ -190,7 +193,7 @@ class ResponsesTurn:
         calls = ToolCallMerger()
         output: list[Any] = []
         for item in self._items.values():
-            if item.get("type") == "reasoning":
+            if item.get("type") == "reasoning" or item.get("phase"):
                 output.append({name: value for name, value in item.items() if value is not None})
             elif item.get("type") == "function_call":
                 output.append(_string(item, "call_id"))

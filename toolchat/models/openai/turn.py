@@ -13,7 +13,7 @@ from toolchat.models.finish_reasons import read_finish_reason
 from toolchat.models.merging import SnapshotMerger, TextMerger, usage_from
 from toolchat.models.tool_call_merging import ToolCallMerger
 
-_REASONING_KEYS = frozenset(("reasoning_content", "reasoning", "reasoning_details", "extra_content"))
+_REASONING_KEYS = frozenset(("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks", "extra_content"))
 _CONTENT_KEYS = ("tool_calls", "refusal", *_REASONING_KEYS)
 _MAX_MODEL_NAME = 200
 _NO_USAGE = Usage()
@@ -93,9 +93,11 @@ class OpenAITurn:
 
     def _message_of(self, choice: Mapping[str, Any]) -> Mapping[str, Any]:
         delta = choice.get("delta")
-        if isinstance(delta, dict) and (delta.get("content") or any(map(delta.get, _CONTENT_KEYS))):
-            self._by_deltas = True
-            return delta
+        if isinstance(delta, dict):
+            if delta.get("content") or any(map(delta.get, _CONTENT_KEYS)):
+                self._by_deltas = True
+                return delta
+            self._reasoning.add(delta)  # it may be empty, and is demanded back nevertheless
         message = choice.get("message")
         return message if isinstance(message, dict) and not self._by_deltas else {}
 
@@ -111,25 +113,31 @@ class _ReasoningMerger:
     """Merges the reasoning of all deltas, under the keys in which the provider expects it back.
 
     DeepSeek rejects a conversation with tool calls but without their reasoning
-    (https://api-docs.deepseek.com/guides/thinking_mode), Gemini one without its signature in ``extra_content``.
+    (https://api-docs.deepseek.com/guides/thinking_mode), even if it is empty, Gemini one without its signature in
+    ``extra_content``, LiteLLM's Claude one without its ``thinking_blocks``.
     """
 
     def __init__(self) -> None:
         self._texts: dict[str, _JoinedText] = {}
         self._details: dict[tuple[str, ...], dict[str, Any]] = {}
+        self._blocks: list[dict[str, Any]] = []
         self._extra_content: Any = None
 
     def add(self, message: Mapping[str, Any]) -> str:
         """Add the reasoning of a message and return the new text."""
         new = ""
         for key in ("reasoning_content", "reasoning"):
-            if isinstance(text := message.get(key), str) and text:
+            if isinstance(text := message.get(key), str):
                 added = self._texts.setdefault(key, _JoinedText()).add(text)
                 new = new or added  # some servers send the same text under both keys
         if isinstance(details := message.get("reasoning_details"), list):
             for detail in details:
                 if isinstance(detail, dict):
                     self._add_detail(detail)
+        if isinstance(blocks := message.get("thinking_blocks"), list):
+            for block in blocks:
+                if isinstance(block, dict):
+                    self._add_block(block)
         self._extra_content = message.get("extra_content") or self._extra_content
         return new
 
@@ -137,9 +145,20 @@ class _ReasoningMerger:
         extra: dict[str, Any] = {key: text.finish() for key, text in self._texts.items()}
         if self._details:
             extra["reasoning_details"] = [_finished(detail) for detail in self._details.values()]
+        if self._blocks:
+            extra["thinking_blocks"] = self._blocks
         if self._extra_content:
             extra["extra_content"] = self._extra_content
         return extra
+
+    def _add_block(self, block: Mapping[str, Any]) -> None:
+        """Add a block, or a piece of the last one, which its signature ends."""
+        last = self._blocks[-1] if self._blocks else {}
+        if last.get("type") != "thinking" or block.get("type") != "thinking" or last.get("signature"):
+            self._blocks.append(dict(block))
+        else:
+            thinking = (last.get("thinking") or "") + (block.get("thinking") or "")
+            last |= {**block, "thinking": thinking}
 
     def _add_detail(self, detail: Mapping[str, Any]) -> None:
         known = self._details.setdefault(tuple(str(detail.get(key)) for key in ("type", "index", "id")), {})

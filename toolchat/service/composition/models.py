@@ -150,8 +150,9 @@ def _options(options: ModelOptions | None) -> dict[str, Any]:
     if options is None:
         return {}
     headers = {name: value.get_secret_value() for name, value in options.extra_headers.items()}
-    chat_options = ChatOptions(**options.model_dump(exclude={"extra_body", "extra_headers"}))
-    return {"options": chat_options, "extra_body": options.extra_body, "extra_headers": headers}
+    chat_options = ChatOptions(**options.model_dump(exclude={"extra_body", "extra_headers", "profile"}))
+    profile = options.profile.model_dump(exclude_unset=True) if options.profile else {}
+    return {"options": chat_options, "extra_body": options.extra_body, "extra_headers": headers, "profile": profile}
 
 
 def choose_chat_model(settings: Settings, tuning: Tuning = _DEFAULT) -> ChosenModel:

@@ -19,6 +19,7 @@ from pydantic_settings import NoDecode, SettingsConfigDict
 
 from toolchat.models.dashscope import DEFAULT_BASE_URL as DASHSCOPE_URL
 from toolchat.models.openai import DEFAULT_BASE_URL as OPENAI_URL
+from toolchat.models.profiles import Profile
 from toolchat.service.settings.base import EnvironmentSettings
 from toolchat.tool_calling.setting_types import BaseUrl, Secret, Url
 
@@ -44,6 +45,7 @@ class ModelOptions(BaseModel):
     reasoning_effort: str | None = None
     parallel_tool_calls: bool | None = None
     extra_body: dict[str, Any] = {}
+    profile: Profile | None = None
     extra_headers: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")], Secret] = {}
 
 
@@ -81,7 +83,8 @@ class OpenAISettings(EnvironmentSettings):
     options: Options = Field(
         None,
         description='Options of every call as JSON, such as {"temperature": 0.2, "reasoning_effort": "low", '
-        '"extra_body": {...}, "extra_headers": {...}}; those of a question take precedence',
+        '"extra_body": {...}, "extra_headers": {...}, "profile": {...}}; those of a question take precedence; what a '
+        'profile differs in from that of the provider, such as {"renamed": {"top_p": ""}}, which leaves top_p out',
     )
 
     @field_validator("client_key")

@@ -142,6 +142,6 @@ def _message(sent: WireMessage, text: str) -> Message:
     if role != "assistant":
         return SystemMessage(text)
     # DeepSeek rejects a turn whose calls come back without their reasoning.
-    extra = {"reasoning_content": sent.reasoning_content} if sent.reasoning_content else {}
+    extra = {} if sent.reasoning_content is None else {"reasoning_content": sent.reasoning_content}
     calls = tuple([ToolCall(each.id, each.function.name, each.function.arguments) for each in sent.tool_calls or ()])
     return AssistantMessage(text, calls, extra)

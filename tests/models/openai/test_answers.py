@@ -139,3 +139,45 @@ def test_reasoning_is_sent_back_within_its_own_turn_only() -> None:
     running = AssistantMessage("", (ToolCall("a", "now", "{}"),), {"reasoning_content": "new"})
     mapped = from_json(write_messages([QUESTION, earlier, QUESTION, running]))
     assert [one.get("reasoning_content") for one in mapped] == [None, None, None, "new"]
+
+
+# https://docs.litellm.ai/docs/reasoning_content
+BLOCK = {
+    "type": "thinking",
+    "thinking": "The capital of France is Paris.",
+    "signature": "EqoBCkgIARABGAIiQL2UoU0b1OHYi+",
+}
+REDACTED = {"type": "redacted_thinking", "data": "EmwKAhgBEgy3va3pzix"}
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        pytest.param([[BLOCK, REDACTED, BLOCK]], id="at once"),
+        pytest.param(
+            [
+                [{"type": "thinking", "thinking": "The capital of ", "signature": None}],
+                [{"type": "thinking", "thinking": "France is Paris."}],
+                [{"type": "thinking", "thinking": "", "signature": BLOCK["signature"]}],
+                [REDACTED],
+                [BLOCK],
+            ],
+            id="in pieces",
+        ),
+    ],
+)
+async def test_thinking_blocks_are_kept_as_they_were_signed(pieces: list[list[dict[str, Any]]]) -> None:
+    reply = (await turn(sse(*(delta(thinking_blocks=each) for each in pieces), delta("stop", content="Paris")))).message
+    assert reply.extra["thinking_blocks"] == [BLOCK, REDACTED, BLOCK]
+
+
+@pytest.mark.parametrize("text", ["", None])
+async def test_reasoning_that_is_empty_is_kept_and_what_is_missing_is_not(text: str | None) -> None:
+    called = {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "now", "arguments": "{}"}}]}
+    first = delta(role="assistant", content=None, reasoning_content=text)
+    for answer in (
+        sse(first, delta("tool_calls", **called)),
+        whole(message("tool_calls", reasoning_content=text, **called)),
+    ):
+        extra = (await turn(answer)).message.extra
+        assert extra == ({} if text is None else {"reasoning_content": "", "by": "127.0.0.1/asked"})

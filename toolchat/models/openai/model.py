@@ -24,8 +24,8 @@ from toolchat.models.openai.responses_wire import ResponsesTurn, ResponsesWire
 from toolchat.models.openai.sse import ServerSentEvent, SseDecoder
 from toolchat.models.openai.turn import Fault, OpenAITurn, fault_in
 from toolchat.models.profiles import Profile, find_profile, profile_named
-from toolchat.models.profiles.refusals import adapted
 from toolchat.models.provider_errors import provider_error, retry_after_from, secret_words
+from toolchat.models.refusals import adapted
 from toolchat.models.resilience import FINISH_TIMEOUT, KEEPALIVE
 
 _UPSTREAM = "the chat provider"

@@ -125,7 +125,7 @@ def _map_output(
     }
     told = [each for each in output if isinstance(each, dict) and each.get("type") == "message"]
     if "".join(_texts(told)) != message.text:  # it was changed, or has no phase
-        output = [each for each in output if each not in told]
+        output = ["" if each in told else each for each in output]
         parts = {"": {"role": "assistant", "content": message.text}, **parts}
     items = [each if isinstance(each, dict) else parts.pop(each, None) for each in output]
     return [each for each in items if each] + list(parts.values())

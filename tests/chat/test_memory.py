@@ -90,12 +90,13 @@ def test_the_model_receives_as_many_whole_newest_turns_as_fit(
 @pytest.mark.slow
 @given(WINDOWS, turns())
 def test_a_turn_is_stored_whole_or_as_question_and_answer(window: MemoryWindow, turn: tuple[Message, ...]) -> None:
-    # A call is never kept without its result, and reasoning never is.
+    # A call is never kept without its result, nor reasoning without the calls that it led to.
     kept = window.trim(turn)
 
-    unreasoned = (AssistantMessage(m.text, m.tool_calls) if isinstance(m, AssistantMessage) else m for m in turn)
-    whole = tuple(map(as_written, unreasoned))
-    alone = (whole[0], whole[-1])
+    unreasoned = [AssistantMessage(m.text, m.tool_calls) if isinstance(m, AssistantMessage) else m for m in turn]
+    has_rounds = any(isinstance(each, ToolResponseMessage) for each in turn)
+    whole = tuple(map(as_written, turn if has_rounds else unreasoned))
+    alone = (as_written(unreasoned[0]), as_written(unreasoned[-1]))
     if window.tool_rounds and window.fits(whole):
         assert kept == whole
     elif sum(estimate_tokens(getattr(message, "text", "")) for message in alone) <= window.max_tokens:

@@ -54,12 +54,15 @@ class Standing:
 
 
 @asynccontextmanager
-async def standing_by(first: Play, second: Play, *tuning: Tuning, **variables: str) -> AsyncGenerator[Standing, None]:
+async def standing_by(
+    first: Play, second: Play, *tuning: Tuning, call_id: str = ".*", **variables: str
+) -> AsyncGenerator[Standing, None]:
     async with OpenAIPlayer(first) as one, OpenAIPlayer(second) as other:
         entry = {"provider": "openai_compatible", "base_url": other.base_url, "api_key": "sk-second", "model": "second"}
+        options = {"options": {"profile": {"call_id": call_id}}}
         variables = {"OPENAI_API_KEY": "sk-first", "OPENAI_MODEL": "first", **variables}
         async with service(
-            *tuning, OPENAI_BASE_URL=one.base_url, CHAT_FALLBACKS=json.dumps([entry], indent=1), **variables
+            *tuning, OPENAI_BASE_URL=one.base_url, CHAT_FALLBACKS=json.dumps([entry | options], indent=1), **variables
         ) as client:
             yield Standing(client, one, other)
 
@@ -110,6 +113,25 @@ async def test_the_next_model_has_its_own_key_and_name_and_gets_nothing_of_the_f
         await standing.client.get(PATH)
     [request] = standing.second.requests
     assert (request.headers["authorization"], request.body["model"]) == ("Bearer sk-second", "second")
+
+
+async def test_in_mid_turn_the_next_model_gets_no_fields_of_the_first_and_ids_that_fit_it() -> None:
+    def first(request: PlayedRequest) -> Answer:
+        if request.body["messages"][-1]["role"] == "tool":
+            return whole({"error": {"message": "no"}}, 500)
+        function = {"name": "getCityTimeFunction", "arguments": '{"timeZoneId": "Asia/Tokyo"}'}
+        call = {"id": "call_00_QvDsKrCd1hYE5cn8wbTRnUoG", "type": "function", "function": function}
+        extra = {"extra_content": {"google": {"thought_signature": "AY89"}}}
+        return whole(message("tool_calls", reasoning_content="why", tool_calls=[call | extra]))
+
+    async with standing_by(first, says("It is late"), call_id="[a-zA-Z0-9]{9}") as standing:
+        answer = await standing.client.get(f"{PATH}-tool-function", headers=JSON)
+    assert answer.json()["answer"] == "It is late"
+    asked, result = standing.second.requests[0].body["messages"][-2:]
+    assert asked.keys() == {"role", "content", "tool_calls"}
+    assert asked["tool_calls"][0].keys() == {"id", "type", "function"}
+    assert len(asked["tool_calls"][0]["id"]) == 9
+    assert result["tool_call_id"] == asked["tool_calls"][0]["id"]
 
 
 async def test_if_all_models_fail_the_last_error_is_returned() -> None:

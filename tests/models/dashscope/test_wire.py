@@ -79,6 +79,12 @@ async def test_with_thinking_the_request_is_streamed_and_text_is_emitted_only_fo
     assert events[-1].message.text == "四度"
 
 
+async def test_a_model_that_only_streams_is_asked_for_a_stream() -> None:
+    async with played(saying("四度"), profile={"streams_only": True}) as (model, player):
+        assert (await response_of(model, asking())).message.text == "四度"
+    assert (player.requests[0].stream, player.requests[0].parameters["incremental_output"]) == (True, True)
+
+
 async def test_disabled_thinking_is_sent_without_a_stream() -> None:
     async with played(saying("ok"), extra_body={"enable_thinking": False}) as (model, player):
         await response_of(model, asking())

@@ -87,9 +87,12 @@ class Profile(BaseModel):
 
     def extra_of_call(self, message: AssistantMessage, place: int) -> Mapping[str, Any]:
         """The fields of one of a message's calls that go back."""
-        extra = message.tool_calls[place].extra if self.wrote(message) else {}
-        fields = extra if extra or place else self.filled_call
-        return {name: value for name, value in fields.items() if self._mode(name) != "never"} if fields else {}
+        fields = message.tool_calls[place].extra
+        if fields and not self.wrote(message):
+            fields = {}
+        if not fields and not place:
+            fields = self.filled_call
+        return {name: value for name, value in fields.items() if self._mode(name) != "never"} if fields else fields
 
     def fitting_id(self, call_id: str) -> str:
         """The id of a call as the provider takes it; the same for a call and its result, in every request."""

@@ -11,7 +11,9 @@ __all__ = ["TIME_SCHEMA", "WEATHER_SCHEMA", "Tools"]
 
 TIME_SCHEMA = {
     "type": "object",
-    "properties": {"timeZoneId": {"type": "string", "description": "Time zone id of the city in question, as Continent/City"}},
+    "properties": {
+        "timeZoneId": {"type": "string", "description": "Time zone id of the city in question, as Continent/City"}
+    },
     "required": ["timeZoneId"],
 }
 WEATHER_SCHEMA = {

@@ -148,7 +148,7 @@ def test_the_log_has_the_status_and_a_known_code(status: int, code: str, logged:
         ("minimax", 200, "20132", "upstream-unavailable"),
         ("glm", 200, "1002", "provider-auth"),
         ("glm", 429, "1113", "provider-quota"),
-        ("moonshot", 429, "1113", "provider-rate-limited"),
+        ("kimi", 429, "1113", "provider-rate-limited"),
         ("minimax", 401, "1002", "provider-auth"),
     ],
 )
@@ -164,7 +164,7 @@ def test_a_code_of_a_profile_is_shown_and_logged() -> None:
     assert error.log_fields["provider_code"] == "2013"
 
 
-@pytest.mark.parametrize("name", ["azure", "dashscope", "minimax", "moonshot"])
+@pytest.mark.parametrize("name", ["azure", "dashscope", "minimax", "kimi"])
 def test_a_refused_key_comes_with_the_advice_of_the_profile(name: str) -> None:
     profile = profile_named(name)
     assert "check OPENAI_API_KEY, and that OPENAI_BASE_URL " in error_of(401, profile=profile).detail

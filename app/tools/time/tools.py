@@ -7,7 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.tools.time.zones import CityTime, current_time
 from toolchat import tool
 
-_TimeZoneId = Annotated[str, Field(alias="timeZoneId", description="Time zone id of the city in question, as Continent/City")]
+# Without an example: small models copy it for any city.
+_ID = "Time zone id of the city in question, as Continent/City"
+_TimeZoneId = Annotated[str, Field(alias="timeZoneId", description=_ID)]
 
 
 class TimeRequest(BaseModel):

@@ -85,3 +85,19 @@ async def test_a_refusal_by_the_proxy_in_the_models_name_is_told_until_a_questio
     assert told[MODEL].startswith("provider-auth: ")
     assert told[MODEL].endswith(f"(status 403 came through 127.0.0.1:{port}, which may have sent it itself)")
     assert port not in answer.text
+
+
+async def test_readiness_tells_what_refusals_have_changed_in_the_requests(tmp_path: Path) -> None:
+    refusal = "Unsupported parameter: 'top_p' is not supported with this model."
+    answers = [whole({"error": {"message": refusal}}, 400), whole(message(content="ok"))]
+    async with OpenAIPlayer(lambda _: answers.pop(0)) as model:
+        variables = {
+            "OPENAI_BASE_URL": model.base_url,
+            "OPENAI_OPTIONS": '{"top_p": 0.5}',
+            **principals(tmp_path, narrow='roles = ["ask"]'),
+        }
+        async with service(**variables) as client:
+            assert (await client.get("/chat", params={"query": "?"}, headers=as_("alice"))).status_code == 200
+            told = (await client.get("/health/ready", headers=as_("alice"))).json()
+            assert "adapted" not in (await client.get("/health/ready", headers=as_("narrow"))).json()
+    assert told["adapted"] == {"gpt-4o-mini": {"renamed": {"top_p": ""}}}

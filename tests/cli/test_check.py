@@ -193,8 +193,8 @@ async def test_fallback_models_and_mcp_servers_are_probed_as_well_and_each_part_
         assert told[part][0] == "failed"
         assert told[part][2].startswith("upstream-unavailable: ")
         assert told[part][2].endswith(f" (connection refused: 127.0.0.1:{port})")
-    assert told["Chat model 2"][0] == "failed"
-    assert told["Chat model 2"][2].startswith("fault of the model: openai_compatible/second answers, but did not call")
+    assert told["Fallback 1"][0] == "failed"
+    assert told["Fallback 1"][2].startswith("fault of the model: openai_compatible/second answers, but did not call")
 
 
 async def test_the_words_of_a_provider_are_shown_without_its_key(tmp_path: Path) -> None:

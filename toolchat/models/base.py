@@ -176,6 +176,11 @@ class ChatModel(ABC):
     secrets: tuple[str, ...] = ()
     """What must not be logged if a provider repeats it, such as its key."""
 
+    @property
+    def adapted(self) -> Mapping[str, Any]:
+        """By model, what it is asked otherwise after refusals of its provider."""
+        return {}
+
     async def aclose(self) -> None:  # noqa: B027 - most models hold nothing
         """Release what the model holds, such as its own connections."""
 

@@ -3,11 +3,11 @@
 import asyncio
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import toolchat.instruments as instruments
 from toolchat.errors import ToolchatError, UpstreamError, UpstreamTimeout
@@ -197,6 +197,11 @@ class ResilientChatModel(ChatModel):
                         raise
                     call.record_retry(error)
         raise AssertionError("a model call ends with a response or an error")
+
+    @property
+    def adapted(self) -> Mapping[str, Any]:
+        """See :attr:`ChatModel.adapted`."""
+        return self._model.adapted
 
     async def aclose(self) -> None:
         """Close the model."""

@@ -214,6 +214,9 @@ class Health(BaseModel):
     failures: dict[str, str] = Field(
         {}, description="What failed last, by upstream, until it answers again; only for keys with the role `operate`"
     )
+    adapted: dict[str, Any] = Field(
+        {}, description="By model, what its provider's refusals have changed in the requests; only for `operate`"
+    )
 
 
 class Index(BaseModel):

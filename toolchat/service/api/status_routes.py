@@ -75,6 +75,7 @@ async def ready(service: Service) -> dict[str, Any]:
     principal = current_request_caller().principal
     if principal.name and "operate" in principal.roles:  # host names are for operators, and probes need no key
         health["failures"] = await _failures(service)
+        health["adapted"] = {name: it for each in models_of(service.chat.model) for name, it in each.adapted.items()}
     return health
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
+from pydantic_core import to_json
+
 from toolchat.errors import ToolchatError, UpstreamTimeout, UpstreamUnavailable
 from toolchat.http.client import OutboundHttp
 from toolchat.messages import ToolResponse, ToolResponseMessage, UserMessage
@@ -121,8 +123,8 @@ def _describe(error: Exception, timeout: float) -> str:
 def _parts(service: OpenedService) -> Iterator[_Part]:
     settings = service.configuration.settings
     models = models_of(service.state.chat.model)
-    for number, (each, route) in enumerate(zip(models, service.configuration.model_routes, strict=True), 1):
-        title = f"Chat model {number}" if number > 1 else "Chat model"
+    for number, (each, route) in enumerate(zip(models, service.configuration.model_routes, strict=True)):
+        title = f"Fallback {number}" if number else "Chat model"
         yield _Part(title, _model_probe(service, each), 2 * settings.model_timeout, route)
     yield _Part("State", _store_probe(service.state.store), 5)
     # The exporter keeps its own limit, which tells the reason; this one ends only an exporter that does not.
@@ -154,7 +156,8 @@ async def _use_tool(model: ChatModel, label: str) -> str:
     except ToolchatError as error:
         error.add_note("tool calls work, but not the answer to their result")
         raise
-    return f"{label} calls tools, whole and streamed, and answers from their results"
+    asked = f"; asked otherwise after a refusal: {to_json(model.adapted).decode()}" if model.adapted else ""
+    return f"{label} calls tools, whole and streamed, and answers from their results{asked}"
 
 
 async def _call_ping(model: ChatModel, label: str) -> ChatResponse:

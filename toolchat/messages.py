@@ -3,6 +3,7 @@
 All modules use these types; only the folder of a provider knows its wire format.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, TypeVar, dataclass_transform
@@ -75,6 +76,8 @@ class UserMessage:
 
     role: ClassVar = "user"
     text: str
+    images: tuple[str, ...] = ()
+    """URLs of images, or data URLs with their bytes; they go to models that take them, and are fetched by nobody."""
     json: bytes | None = field(default=None, init=False, repr=False, compare=False)
     """As in a :class:`SystemMessage`."""
 
@@ -101,6 +104,8 @@ class ToolResponse:
     text: str
     sandbox: bool = False
     """Whether the result is invented data of the sandbox."""
+    images: tuple[str, ...] = ()
+    """As in a :class:`UserMessage`."""
 
 
 @immutable
@@ -120,6 +125,24 @@ def text_json(message: SystemMessage | UserMessage | AssistantMessage) -> bytes:
         written = to_json({"role": message.role, "content": message.text})
         object.__setattr__(message, "json", written)
     return written
+
+
+MAX_IMAGES = 20
+"""Images of one message."""
+_IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,|https?://[^\s\"<>]{1,2048}\Z", re.ASCII)
+
+
+def is_image(url: str) -> bool:
+    """Whether a URL may be that of an image: of the web, or data of a type that all models with images take."""
+    return _IMAGE.match(url) is not None
+
+
+def described(message: UserMessage | ToolResponse) -> str:
+    """The text of a message, with a note in place of its images, for a model or a memory that takes only text."""
+    if not message.images:
+        return message.text
+    note = "[image left out]" if len(message.images) == 1 else f"[{len(message.images)} images left out]"
+    return f"{message.text}\n{note}".lstrip("\n")
 
 
 def turn_start(messages: Sequence[Message]) -> int:
@@ -201,10 +224,16 @@ def estimate_size(messages: Sequence[Message]) -> int:
     return sum([_message_tokens(message) for message in messages])
 
 
+_IMAGE_TOKENS = 800
+"""Of a picture of about a million pixels, at OpenAI and Qwen alike."""
+
+
 def _message_tokens(message: Message) -> int:
     if isinstance(message, ToolResponseMessage):
-        return sum([estimate_tokens(response.text) for response in message.responses])
+        return sum([estimate_tokens(each.text) + _IMAGE_TOKENS * len(each.images) for each in message.responses])
     tokens = estimate_tokens(message.text)
+    if isinstance(message, UserMessage) and message.images:
+        tokens += _IMAGE_TOKENS * len(message.images)
     if isinstance(message, AssistantMessage) and message.tool_calls:
         tokens += sum([estimate_tokens(call.arguments) for call in message.tool_calls])
     return tokens

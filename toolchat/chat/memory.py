@@ -20,6 +20,7 @@ from toolchat.messages import (
     SystemMessage,
     ToolResponseMessage,
     UserMessage,
+    described,
     estimate_size,
     immutable,
     sendable,
@@ -333,9 +334,12 @@ def _size(turns: Sequence[Turn]) -> tuple[int, int]:
 
 
 def _storable(message: Message, *, keep_extra: bool = False) -> Message:
-    """A message as it is read again; without what some providers demand back, such as reasoning, unless it is kept."""
+    """A message as it is read again: without its images and, unless it is kept, what some providers demand back."""
     if isinstance(message, ToolResponseMessage):
-        return ToolResponseMessage(tuple([replace(each, text=sendable(each.text)) for each in message.responses]))
+        stored = [replace(each, text=sendable(described(each)), images=()) for each in message.responses]
+        return ToolResponseMessage(tuple(stored))
+    if isinstance(message, UserMessage) and message.images:
+        return UserMessage(sendable(described(message)))
     text = sendable(message.text)
     if isinstance(message, AssistantMessage) and message.extra:
         return AssistantMessage(text, message.tool_calls, message.extra if keep_extra else {})

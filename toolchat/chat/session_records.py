@@ -65,6 +65,8 @@ def _record(message: Message) -> dict[str, Any]:
     if isinstance(message, AssistantMessage):
         record |= {"tool_calls": list(map(_call_record, message.tool_calls))} if message.tool_calls else {}
         record |= {"extra": dict(message.extra)} if message.extra else {}
+    elif isinstance(message, UserMessage) and message.images:
+        record["images"] = list(message.images)
     return record
 
 
@@ -75,7 +77,8 @@ def _call_record(call: ToolCall) -> dict[str, Any]:
 
 def _response_record(response: ToolResponse) -> dict[str, Any]:
     record: dict[str, Any] = {"id": response.id, "name": response.name, "text": sendable(response.text)}
-    return record | ({"sandbox": True} if response.sandbox else {})
+    record |= {"sandbox": True} if response.sandbox else {}
+    return record | ({"images": list(response.images)} if response.images else {})
 
 
 def _message(record: Mapping[str, Any]) -> Message:
@@ -83,7 +86,7 @@ def _message(record: Mapping[str, Any]) -> Message:
         case "system":
             return SystemMessage(_text(record))
         case "user":
-            return UserMessage(_text(record))
+            return UserMessage(_text(record), _images(record))
         case "assistant":
             return AssistantMessage(_text(record), tuple(map(_call, record.get("tool_calls", ()))), _extra(record))
         case "tool":
@@ -98,7 +101,7 @@ def _call(record: Mapping[str, Any]) -> ToolCall:
 
 def _response(record: Mapping[str, Any]) -> ToolResponse:
     sandbox = record.get("sandbox", False) is True
-    return ToolResponse(_text(record, "id"), _text(record, "name"), _text(record), sandbox)
+    return ToolResponse(_text(record, "id"), _text(record, "name"), _text(record), sandbox, _images(record))
 
 
 def _text(record: Mapping[str, Any], name: str = "text") -> str:
@@ -106,6 +109,11 @@ def _text(record: Mapping[str, Any], name: str = "text") -> str:
     if not isinstance(text := record[name], str):
         raise TypeError(name)
     return text
+
+
+def _images(record: Mapping[str, Any]) -> tuple[str, ...]:
+    images = record.get("images", ())
+    return tuple([_text({"image": each}, "image") for each in images])
 
 
 def _extra(record: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -24,6 +24,8 @@ class ToolResult(NamedTuple):
     """The arguments did not fit the schema and were repaired."""
     data: Any = None
     """JSON for the client, beside the text; see :class:`ToolAnswer`."""
+    images: tuple[str, ...] = ()
+    """For a model that takes images, beside the text."""
 
 
 class ToolCallback(ABC):

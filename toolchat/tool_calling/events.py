@@ -60,13 +60,15 @@ class ToolCallFinished:
     """The arguments did not fit the schema and were repaired."""
     data: Any = None
     """JSON for the client, beside the text for the model; see :class:`ToolAnswer`."""
+    images: tuple[str, ...] = ()
+    """For a model that takes images, beside the text."""
     whole_result: str = ""
     """The text of a tool with ``return_direct`` before it was shortened for the model; else empty."""
 
     @property
     def response(self) -> ToolResponse:
         """The result as a part of a tool response message."""
-        return ToolResponse(self.call.id, self.call.name, self.result, self.sandbox)
+        return ToolResponse(self.call.id, self.call.name, self.result, self.sandbox, self.images)
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the call to a plain object; arguments that are valid JSON are parsed."""

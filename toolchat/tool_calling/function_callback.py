@@ -154,7 +154,8 @@ class FunctionToolCallback(ToolCallback):
     def _convert(self, result: Any, repaired: bool) -> ToolResult:
         if not isinstance(result, ToolAnswer):
             return ToolResult(self._converter(result), False, repaired)
-        return ToolResult(self._converter(result.text), False, repaired, from_json(json_text(result.data)))
+        data = from_json(json_text(result.data))
+        return ToolResult(self._converter(result.text), False, repaired, data, result.images)
 
     def in_sandbox(self) -> Self:
         """Copy that is marked as returning invented data."""

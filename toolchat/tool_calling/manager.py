@@ -365,6 +365,7 @@ class ToolCallingManager:
             cached=result.cached,
             repaired=result.repaired,
             data=result.data,
+            images=result.images,
             whole_result=result.text if metadata.return_direct else "",
         )
 

@@ -37,6 +37,8 @@ class ToolAnswer(Generic[_Data]):
     """For the model; converted as any result."""
     data: _Data
     """For the client, never sent to the model: anything with a JSON form. It is not shortened."""
+    images: tuple[str, ...] = ()
+    """For a model that takes images: their URLs, or data URLs with their bytes."""
 
 
 _MAX_ITEMS = 10_000

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 
+from toolchat.messages import MAX_IMAGES, is_image
 from toolchat.service.mcp_client.sanitizing import sanitize_text
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.results import DONE, ToolAnswer, json_or_text
@@ -39,7 +40,13 @@ def read_result(result: "CallToolResult") -> RemoteResult:
     if structured is None and all(block.type == "text" for block in result.content):
         return text
     as_it_came = {"content": content} | ({} if structured is None else {"structuredContent": structured})
-    return ToolAnswer(text, {MCP_RESULT: as_it_came})
+    return ToolAnswer(text, {MCP_RESULT: as_it_came}, tuple(_images(result.content))[:MAX_IMAGES])
+
+
+def _images(content: Sequence[Any]) -> Iterator[str]:
+    for block in content:
+        if block.type == "image" and is_image(url := f"data:{block.mime_type};base64,{block.data}"):
+            yield url
 
 
 def _block_texts(block: Any) -> Iterator[str]:

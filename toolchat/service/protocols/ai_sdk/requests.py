@@ -14,6 +14,7 @@ from pydantic_core import to_json
 from toolchat.chat.request import Approval
 from toolchat.errors import InvalidRequest
 from toolchat.messages import (
+    MAX_IMAGES,
     AssistantMessage,
     Message,
     SystemMessage,
@@ -21,6 +22,7 @@ from toolchat.messages import (
     ToolResponse,
     ToolResponseMessage,
     UserMessage,
+    is_image,
 )
 from toolchat.service.settings.base import describe_faults
 
@@ -53,6 +55,12 @@ class Part(_Wire):
     output: Any = None
     error_text: str | None = None
     approval: ToolApproval | None = None
+    url: str = ""
+
+    @property
+    def is_image(self) -> bool:
+        """Whether it is a file that models with images take."""
+        return self.type == "file" and is_image(self.url)
 
 
 class UIMessage(_Wire):
@@ -95,7 +103,7 @@ def conversation(sent: Sequence[UIMessage], instructions: str = "") -> tuple[Mes
     pages display. A note replaces files of earlier messages: pages send the whole conversation with every request.
     """
     if sent[-1].role == "user":
-        _require_text(sent[-1], len(sent) - 1)
+        _require_readable(sent[-1], len(sent) - 1)
     texts = [instructions, *(_text(each) for each in sent if each.role == "system")]
     system = "\n\n".join(filter(None, texts))
     messages = [message for each in sent for message in _converted(each)]
@@ -106,9 +114,9 @@ def conversation(sent: Sequence[UIMessage], instructions: str = "") -> tuple[Mes
 
 def _converted(message: UIMessage) -> Iterator[Message]:
     if message.role == "user":
-        text = _text(message)
-        if text.strip():
-            yield UserMessage(text)
+        text, images = _text(message), tuple([part.url for part in message.parts if part.is_image])
+        if text.strip() or images:
+            yield UserMessage(text, images)
     elif message.role == "assistant":
         for step in _steps(message.parts):
             yield from _step_messages(step)
@@ -157,17 +165,18 @@ def _json(value: Any) -> str:
     return value if isinstance(value, str) else to_json(value, inf_nan_mode="strings").decode()
 
 
-def _require_text(message: UIMessage, index: int) -> None:
+def _require_readable(message: UIMessage, index: int) -> None:
     for number, part in enumerate(message.parts):
-        if part.type == "file":
-            raise InvalidRequest(
-                f"messages[{index}].parts[{number}]: files are not supported; the models accept text only"
-            )
+        if part.type == "file" and not part.is_image:
+            raise InvalidRequest(f"messages[{index}].parts[{number}]: must be a png, jpeg, gif or webp image by URL")
+    if len([part for part in message.parts if part.is_image]) > MAX_IMAGES:
+        raise InvalidRequest(f"messages[{index}].parts: has more than {MAX_IMAGES} images")
 
 
 def _text(message: UIMessage) -> str:
-    texts = {"file": "[file left out: the models accept text only]"}
-    return "\n".join(texts.get(part.type, part.text) for part in message.parts if part.type in ("text", "file"))
+    texts = {"file": "[file left out: it is no image]"}
+    parts = [part for part in message.parts if part.type in ("text", "file") and not part.is_image]
+    return "\n".join([texts.get(part.type, part.text) for part in parts])
 
 
 def approval_requests(pending: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -1,9 +1,11 @@
 """Conversations of OpenAI's APIs as the engine's messages: the instructions first, and every call with its result."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from toolchat.messages import (
+    MAX_IMAGES,
     AssistantMessage,
     Message,
     SystemMessage,
@@ -70,7 +72,7 @@ def _add_result(
     name = unanswered.pop(result.id, None)
     if name is None:
         raise BadRequest(f"{place}: must answer a call of the assistant before it", f"{place}.{call_id}")
-    response, last = ToolResponse(result.id, name, result.text), messages[-1]
+    response, last = replace(result, name=name), messages[-1]
     if isinstance(last, ToolResponseMessage):
         messages[-1] = ToolResponseMessage((*last.responses, response))
     else:
@@ -92,31 +94,44 @@ def check_question(sent: Sequence[Sent], messages: str) -> None:
         return
     content, param = sent[index].content, f"{messages}[{index}].content"
     if isinstance(content, list):
-        _require_text(content, param)
+        _require_readable(content, param)
     text = text_of(content)
     if "\x00" in text:
         raise BadRequest(f"{param}: contains a NUL character", param)
-    if not text.strip():
+    if len(images_of(content)) > MAX_IMAGES:
+        raise BadRequest(f"{param}: has more than {MAX_IMAGES} images", param)
+    if not text.strip() and not images_of(content):
         raise BadRequest(f"{param}: must not be blank", param)
 
 
-def _require_text(parts: Sequence[Part], content: str) -> None:
+def _require_readable(parts: Sequence[Part], content: str) -> None:
     for number, part in enumerate(parts):
-        if part.plain() is None:
+        if part.plain() is None and part.image() is None:
             param, kind = f"{content}[{number}]", part.type[:32]
-            fault = "text is missing" if kind in TEXT_TYPES else f"{kind} is not supported; the models accept text only"
+            fault = "text is missing" if kind in TEXT_TYPES else f"{kind} is not supported; send {_READABLE}"
             raise BadRequest(f"{param}: {fault}", param)
 
 
 def text_of(content: str | list[Part] | None) -> str:
     """The text of a message.
 
-    A note replaces content that is not text, such as images of earlier messages: clients send the whole conversation
-    with every request.
+    A note replaces other content than text and images: clients send the whole conversation with every request.
     """
-    return content if isinstance(content, str) else "\n".join(map(_text_or_note, content or ()))
+    if content is None or isinstance(content, str):
+        return content or ""
+    return "\n".join([_text_or_note(part) for part in content if part.image() is None])
+
+
+def images_of(content: str | list[Part] | None) -> tuple[str, ...]:
+    """The images of a message."""
+    if content is None or isinstance(content, str):
+        return ()
+    return tuple([image for part in content if (image := part.image())])
 
 
 def _text_or_note(part: Part) -> str:
     text = part.plain()
-    return f"[{part.type[:32]} left out: the models accept text only]" if text is None else text
+    return f"[{part.type[:32]} left out: send {_READABLE}]" if text is None else text
+
+
+_READABLE = "text, or png, jpeg, gif and webp images by URL"

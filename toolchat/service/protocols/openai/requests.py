@@ -13,7 +13,7 @@ from toolchat.messages import (
     ToolResponseMessage,
     UserMessage,
 )
-from toolchat.service.protocols.openai.messages import FieldNames, check_question, conversation, text_of
+from toolchat.service.protocols.openai.messages import FieldNames, check_question, conversation, images_of, text_of
 from toolchat.service.protocols.openai.wire import (
     Choice,
     ModelRequest,
@@ -136,9 +136,10 @@ class ChatCompletionRequest(ModelRequest):
 
 def _message(sent: WireMessage, text: str) -> Message:
     if (role := sent.role) == "user":
-        return UserMessage(text)
+        return UserMessage(text, images_of(sent.content))
     if role == "tool":
-        return ToolResponseMessage((ToolResponse(sent.tool_call_id or "", "", text),))
+        result = ToolResponse(sent.tool_call_id or "", "", text, images=images_of(sent.content))
+        return ToolResponseMessage((result,))
     if role != "assistant":
         return SystemMessage(text)
     # DeepSeek rejects a turn whose calls come back without their reasoning.

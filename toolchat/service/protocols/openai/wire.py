@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from pydantic_core import from_json, to_json
 
 from toolchat.errors import InvalidRequest
+from toolchat.messages import is_image
 from toolchat.models.base import ChatOptions
 from toolchat.service.observability.semantic_conventions import LINK_FRAGMENT, without_tokens
 from toolchat.service.protocols.openai.errors import BadRequest
@@ -42,10 +43,18 @@ class Part(Wire):
     type: str
     text: str | None = None
     refusal: str | None = None
+    image_url: Any = None
+    """A URL, in chat completions within an object."""
 
     def plain(self) -> str | None:
         """The text of the part; ``None`` if it is an image or other content."""
         return self.refusal if self.type == "refusal" else self.text if self.type in TEXT_TYPES else None
+
+    def image(self) -> str | None:
+        """The URL of the part's image; ``None`` if it is none that models take."""
+        url = self.image_url.get("url") if isinstance(self.image_url, dict) else self.image_url
+        is_one = self.type in ("image_url", "input_image") and isinstance(url, str) and is_image(url)
+        return url if is_one else None
 
 
 _REMEDIES = {

@@ -21,7 +21,14 @@ from toolchat.messages import (
     UserMessage,
 )
 from toolchat.service.protocols.openai.errors import BadRequest
-from toolchat.service.protocols.openai.messages import SYSTEM_ROLES, FieldNames, check_question, conversation, text_of
+from toolchat.service.protocols.openai.messages import (
+    SYSTEM_ROLES,
+    FieldNames,
+    check_question,
+    conversation,
+    images_of,
+    text_of,
+)
 from toolchat.service.protocols.openai.wire import (
     Choice,
     ModelRequest,
@@ -261,7 +268,7 @@ def _message(item: Item) -> Message:
     text = text_of(item.content)
     if item.role == "assistant":
         return AssistantMessage(text)
-    return SystemMessage(text) if item.role in SYSTEM_ROLES else UserMessage(text)
+    return SystemMessage(text) if item.role in SYSTEM_ROLES else UserMessage(text, images_of(item.content))
 
 
 def _add_call(sent: list[tuple[int, Message]], index: int, item: Item, identifier: str | None) -> None:
@@ -274,7 +281,8 @@ def _add_call(sent: list[tuple[int, Message]], index: int, item: Item, identifie
 
 
 def _result(item: Item, identifier: str | None) -> Message:
-    return ToolResponseMessage((ToolResponse(identifier or "", "", text_of(item.output)),))
+    result = ToolResponse(identifier or "", "", text_of(item.output), images=images_of(item.output))
+    return ToolResponseMessage((result,))
 
 
 def decisions(items: Sequence[Item]) -> tuple[str, Mapping[str, Approval]] | None:

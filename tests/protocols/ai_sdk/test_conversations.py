@@ -30,7 +30,12 @@ def given(player: OpenAIPlayer) -> list[Any]:
         pytest.param([user("Look:", "here")], [("user", "Look:\nhere")], id="texts of one message"),
         pytest.param(
             [{"role": "user", "parts": [text("a"), {"type": "file", "url": "data:image/png;base64,AA=="}]}, user("b")],
-            [("user", "a\n[file left out: the models accept text only]"), ("user", "b")],
+            [("user", "a\n[image left out]"), ("user", "b")],
+            id="an image, for a model without images",
+        ),
+        pytest.param(
+            [{"role": "user", "parts": [text("a"), {"type": "file", "url": "data:text/plain;base64,AA=="}]}, user("b")],
+            [("user", "a\n[file left out: it is no image]"), ("user", "b")],
             id="a file of an earlier message",
         ),
         pytest.param(

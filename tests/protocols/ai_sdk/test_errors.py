@@ -10,7 +10,7 @@ from tests.protocols.ai_sdk.asking import CHAT, ended, parts_of, said, says, sen
 from tests.protocols.openai.asking import played
 from toolchat.service.protocols.ai_sdk.routes import AI_SDK
 
-FILE = {"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,AA=="}
+FILE = {"type": "file", "mediaType": "text/plain", "url": "data:text/plain;base64,AA=="}
 
 
 def nested(depth: int) -> Any:
@@ -29,8 +29,8 @@ def nested(depth: int) -> Any:
         ({"messages": [{"role": "tool", "parts": []}]}, "messages[0].role: "),
         ({"messages": [user("a"), {"role": "user", "content": "b"}]}, "messages[1].parts: "),
         ({"messages": [user("a"), {"role": "user", "parts": [{}]}]}, "messages[1].parts[0].type: "),
-        ({"messages": [{"role": "user", "parts": [text("?"), FILE]}]}, "messages[0].parts[1]: files are not supported"),
-        ({"messages": [user("a"), {"role": "user", "parts": [FILE]}]}, "messages[1].parts[0]: files are not supported"),
+        ({"messages": [{"role": "user", "parts": [text("?"), FILE]}]}, "messages[0].parts[1]: must be a png, jpeg"),
+        ({"messages": [user("a"), {"role": "user", "parts": [FILE]}]}, "messages[1].parts[0]: must be a png, jpeg"),
         ({"messages": [user("?")] * 4097}, "messages: "),
         ({"messages": [user("?"), said(ended(toolCallId="x" * 257))]}, "messages[1].parts[1].toolCallId: "),
     ],

@@ -40,33 +40,57 @@ async def test_the_clients_instructions_are_appended_to_the_services(role: str) 
     ]
 
 
-NOTE = "? [image_url left out: the models accept text only]"
+def pictured(url: str = "data:image/png;base64,AA==", kind: str = "image_url") -> dict[str, Any]:
+    return {"type": kind, "image_url": {"url": url}}
+
+
+LEFT_OUT = "left out: send text, or png, jpeg, gif and webp images by URL]"
+
+
+@pytest.mark.parametrize("takes_images", [True, False])
+async def test_images_go_to_models_that_take_them_and_others_get_a_note(takes_images: bool) -> None:
+    large = pictured("data:image/png;base64," + "A" * 4_000_000)
+    first = {"role": "user", "content": [{"type": "text", "text": "?"}, large]}
+    last = {"role": "user", "content": [pictured("https://a.example/b.gif"), pictured()]}
+    async with played(says("ok"), SYSTEM_PROMPT=SYSTEM, OPENAI_IMAGES=str(takes_images)) as (client, player):
+        await completion(client, first, {"role": "assistant", "content": "Red."}, last, model="toolchat-plain")
+    if takes_images:
+        assert player.requests[0].body["messages"][1::2] == [first, last]
+    else:
+        assert given(player)[::2] == [("user", "?\n[image left out]"), ("user", "[2 images left out]")]
+
+
+@pytest.mark.parametrize("takes_images", [True, False])
+async def test_an_image_in_a_result_follows_it_as_the_users(takes_images: bool) -> None:
+    called = {"role": "assistant", "content": None, "tool_calls": [call("roll")]}
+    drawn = {"role": "tool", "tool_call_id": "call_1", "content": [{"type": "text", "text": "a"}, pictured()]}
+    async with played(says("ok"), OPENAI_IMAGES=str(takes_images)) as (client, player):
+        await completion(client, user("?"), called, drawn, tools=[ROLL], model="toolchat-plain")
+    *_, result, shown = player.requests[0].body["messages"]
+    if takes_images:
+        assert (result["content"], shown["content"][1]) == ("a", pictured())
+    else:
+        assert shown["content"] == "a\n[image left out]"
 
 
 @pytest.mark.parametrize(
-    ("later", "expected"),
-    [
-        ([{"role": "assistant", "content": "Red."}, user("and?")], [("assistant", "Red."), ("user", "and?")]),
-        ([user("and?")], [("user", "and?")]),  # the question with the image was refused
-        ([{"role": "assistant", "content": "It is"}], [("assistant", "It is")]),
-    ],
+    "part",
+    [pictured("x"), pictured("data:image/svg+xml;base64,AA=="), pictured("file:///etc/passwd"), {"type": "file"}],
 )
-async def test_a_note_replaces_an_image_of_an_earlier_message(later: list[Any], expected: list[Any]) -> None:
-    image = [
-        {"type": "text", "text": "?"},
-        {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 4_000_000}},
-    ]
-    async with played(says("ok"), SYSTEM_PROMPT=SYSTEM) as (client, player):
-        await completion(client, {"role": "user", "content": image}, *later, model="toolchat-plain")
-    assert [(role, text.replace("\n", " ")) for role, text in given(player)] == [("user", NOTE), *expected]
+async def test_a_note_replaces_what_is_no_image_in_an_earlier_message(part: dict[str, Any]) -> None:
+    async with played(says("ok"), SYSTEM_PROMPT=SYSTEM, OPENAI_IMAGES="true") as (client, player):
+        await completion(client, {"role": "user", "content": [part]}, user("and?"), model="toolchat-plain")
+    assert given(player) == [("user", f"[{part['type']} {LEFT_OUT}"), ("user", "and?")]
 
 
-async def test_a_note_replaces_an_image_in_the_result_of_a_clients_tool() -> None:
-    called = {"role": "assistant", "content": None, "tool_calls": [call("roll")]}
-    drawn = {"role": "tool", "tool_call_id": "call_1", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}
-    async with played(says("ok")) as (client, player):
-        await completion(client, user("?"), called, drawn, tools=[ROLL], model="toolchat-plain")
-    assert given(player)[-1] == ("tool", NOTE[2:])
+async def test_a_session_keeps_a_note_in_place_of_an_image() -> None:
+    asked = {"role": "user", "content": [{"type": "text", "text": "?"}, pictured()]}
+    async with played([says("Red."), says("ok")], OPENAI_IMAGES="true", SYSTEM_PROMPT=SYSTEM) as (client, player):
+        for message in (asked, user("and?")):
+            body = {"model": "toolchat-plain", "messages": [message]}
+            await client.post("/v1/chat/completions", json=body, headers={"X-Session-ID": "images-1"})
+    assert player.requests[0].body["messages"][-1] == asked
+    assert given(player) == [("user", "?\n[image left out]"), ("assistant", "Red."), ("user", "and?")]
 
 
 async def test_parts_of_text_become_one_text_in_every_role() -> None:

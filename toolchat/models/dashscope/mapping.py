@@ -16,6 +16,7 @@ from toolchat.messages import (
     ToolResponseMessage,
     Usage,
     UserMessage,
+    described,
     turn_start,
 )
 from toolchat.models.base import CUT, ChatOptions
@@ -44,11 +45,19 @@ def _map_message(message: Message, profile: Profile, *, multimodal: bool, in_tur
         case SystemMessage():
             return [{"role": "system", "content": message.text}]
         case UserMessage():
-            return [{"role": "user", "content": [{"text": message.text}] if multimodal else message.text}]
+            return [{"role": "user", "content": _parts(message) if multimodal else described(message)}]
         case AssistantMessage():
             return [_map_assistant_message(message, profile, in_turn=in_turn)]
         case ToolResponseMessage():
-            return [{"role": "tool", "content": it.text, "tool_call_id": it.id} for it in message.responses]
+            results = [(it, it.text if multimodal else described(it)) for it in message.responses]
+            shown = [UserMessage(f"What {it.name} has returned:", it.images) for it in message.responses if it.images]
+            pictures = [{"role": "user", "content": _parts(each)} for each in shown] if multimodal else []
+            return [*({"role": "tool", "content": text, "tool_call_id": it.id} for it, text in results), *pictures]
+
+
+def _parts(message: UserMessage) -> list[dict[str, str]]:
+    """The content of a multimodal message: https://help.aliyun.com/en/model-studio/vision."""
+    return [*([{"text": message.text}] if message.text else []), *({"image": each} for each in message.images)]
 
 
 def _map_assistant_message(message: AssistantMessage, profile: Profile, *, in_turn: bool) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Map messages, tools and options to OpenAI's chat completions, in a form that strict servers accept."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -11,7 +11,10 @@ from toolchat.messages import (
     AssistantMessage,
     Message,
     ToolCall,
+    ToolResponse,
     ToolResponseMessage,
+    UserMessage,
+    described,
     text_json,
     turn_start,
 )
@@ -83,12 +86,27 @@ def write_messages(
 def _write(message: Message, tools: Sequence[ToolDefinition], profile: Profile, *, in_turn: bool) -> bytes:
     """Write one message; several results are several messages."""
     if isinstance(message, ToolResponseMessage):
-        fit = profile.fitting_id
-        results = [{"role": "tool", "tool_call_id": fit(each.id), "content": each.text} for each in message.responses]
-        return b",".join(map(to_json, results))
+        return b",".join(map(to_json, _map_results(message.responses, profile)))
+    if isinstance(message, UserMessage) and message.images:
+        return to_json({"role": "user", "content": _parts(message) if profile.images else described(message)})
     if isinstance(message, AssistantMessage) and (message.tool_calls or message.extra or profile.filled):
         return to_json(map_message(message, tools, profile, in_turn=in_turn))
     return text_json(message)
+
+
+def _map_results(responses: Sequence[ToolResponse], profile: Profile) -> Iterator[dict[str, Any]]:
+    for each in responses:
+        text = each.text if profile.images else described(each)
+        yield {"role": "tool", "tool_call_id": profile.fitting_id(each.id), "content": text}
+    for each in responses:
+        if profile.images and each.images:  # results are texts: https://platform.openai.com/docs/api-reference/chat
+            shown = UserMessage(f"What {each.name} has returned:", each.images)
+            yield {"role": "user", "content": _parts(shown)}
+
+
+def _parts(message: UserMessage) -> list[dict[str, Any]]:
+    images = [{"type": "image_url", "image_url": {"url": each}} for each in message.images]
+    return [*([{"type": "text", "text": message.text}] if message.text else []), *images]
 
 
 def map_message(

@@ -13,9 +13,11 @@ from toolchat.messages import (
     Message,
     SystemMessage,
     ToolCall,
+    ToolResponse,
     ToolResponseMessage,
     Usage,
     UserMessage,
+    described,
     turn_start,
 )
 from toolchat.models.base import CUT, ChatOptions, ChatResponse, Prompt, SerializedTools
@@ -104,13 +106,23 @@ def _map_message(
     match message:
         case SystemMessage(text):
             return [{"role": "system", "content": text}]
-        case UserMessage(text):
-            return [{"role": "user", "content": text}]
+        case UserMessage():
+            return [{"role": "user", "content": _content(message, profile)}]
         case ToolResponseMessage(responses):
             fit = profile.fitting_id
-            return [{"type": "function_call_output", "call_id": fit(one.id), "output": one.text} for one in responses]
+            return [
+                {"type": "function_call_output", "call_id": fit(one.id), "output": _content(one, profile)}
+                for one in responses
+            ]
         case AssistantMessage():
             return _map_output(message, tools, profile, in_turn=in_turn)
+
+
+def _content(message: UserMessage | ToolResponse, profile: Profile) -> str | list[dict[str, Any]]:
+    if not message.images or not profile.images:
+        return described(message)
+    images = [{"type": "input_image", "image_url": each} for each in message.images]
+    return [*([{"type": "input_text", "text": message.text}] if message.text else []), *images]
 
 
 def _map_output(

@@ -49,6 +49,8 @@ class Profile(BaseModel):
     """Fields of every request."""
     renamed: Mapping[str, str] = {}
     """Other names of request fields; an empty one leaves the field out."""
+    images: bool = False
+    """Whether the model takes images."""
     streams_only: bool = False
     """Whether the model refuses to answer without a stream."""
     errors: Mapping[str, str] = {}

@@ -132,8 +132,11 @@ def openai_compatible(settings: OpenAISettings, certificate: str = "OPENAI_CLIEN
         from toolchat.models.openai.model import OpenAICompatibleChatModel
 
         api_key = settings.api_key.get_secret_value() if settings.api_key else None
-        others = settings.model_dump(exclude={"api_key", "options", "client_cert", "client_key"})
-        return OpenAICompatibleChatModel(api_key=api_key, http=http, tls=tls, **others, **_options(settings.options))
+        others = settings.model_dump(exclude={"api_key", "options", "client_cert", "client_key", "images"})
+        others |= _options(settings.options)
+        if settings.images is not None:
+            others["profile"] = {**others.get("profile", {}), "images": settings.images}
+        return OpenAICompatibleChatModel(api_key=api_key, http=http, tls=tls, **others)
 
     return ChosenModel("openai_compatible", create, (settings.base_url or OPENAI_URL,))
 

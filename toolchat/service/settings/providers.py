@@ -80,6 +80,9 @@ class OpenAISettings(EnvironmentSettings):
     client_key: FilePath | None = Field(
         None, description="File of its private key, without a password; default: the file of the certificate"
     )
+    images: bool | None = Field(
+        None, description="Whether the model takes images; by default what is known of it. Others get a note instead"
+    )
     options: Options = Field(
         None,
         description='Options of every call as JSON, such as {"temperature": 0.2, "reasoning_effort": "low", '

@@ -17,8 +17,8 @@ GROUPS: dict[str, tuple[str, str]] = {
     "The model": (
         "Prompt, time limits and retries, fallback models, and options of the providers.",
         "SYSTEM_PROMPT MODEL_TIMEOUT MODEL_MAX_ATTEMPTS BREAKER_FAILURES CHAT_FALLBACKS "
-        "DASHSCOPE_BASE_URL DASHSCOPE_ENDPOINT DASHSCOPE_WORKSPACE DASHSCOPE_OPTIONS OPENAI_API OPENAI_OPTIONS "
-        "OPENAI_CLIENT_CERT OPENAI_CLIENT_KEY",
+        "DASHSCOPE_BASE_URL DASHSCOPE_ENDPOINT DASHSCOPE_WORKSPACE DASHSCOPE_OPTIONS OPENAI_API OPENAI_IMAGES "
+        "OPENAI_OPTIONS OPENAI_CLIENT_CERT OPENAI_CLIENT_KEY",
     ),
     "The tools": (
         "Which tools there are, and the limits of their calls and results.",

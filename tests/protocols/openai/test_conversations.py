@@ -85,7 +85,7 @@ async def test_a_note_replaces_what_is_no_image_in_an_earlier_message(part: dict
 
 async def test_a_session_keeps_a_note_in_place_of_an_image() -> None:
     asked = {"role": "user", "content": [{"type": "text", "text": "?"}, pictured()]}
-    async with played([says("Red."), says("ok")], OPENAI_IMAGES="true", SYSTEM_PROMPT=SYSTEM) as (client, player):
+    async with played([*says("Red."), *says("ok")], OPENAI_IMAGES="true", SYSTEM_PROMPT=SYSTEM) as (client, player):
         for message in (asked, user("and?")):
             body = {"model": "toolchat-plain", "messages": [message]}
             await client.post("/v1/chat/completions", json=body, headers={"X-Session-ID": "images-1"})
@@ -154,3 +154,16 @@ async def test_a_tool_with_state_works_without_a_session() -> None:
     async with played(script) as (client, _):
         document = await completion(client, user("Plan"), model="toolchat-todo")
     assert "#1: a" in document["choices"][0]["message"]["content"]
+
+
+async def test_a_stored_response_keeps_the_address_of_an_image_but_not_its_bytes() -> None:
+    urls = ["data:image/png;base64,AA==", "https://a.example/b.png"]
+    sent = [{"role": "user", "content": [{"type": "input_image", "image_url": each} for each in urls]}]
+    async with played([*says("Red."), *says("ok")], OPENAI_IMAGES="true") as (client, player):
+        first = (await client.post("/v1/responses", json={"model": "toolchat", "input": sent})).json()
+        later = {"model": "toolchat", "input": "and?", "previous_response_id": first["id"]}
+        await client.post("/v1/responses", json=later)
+    asked, again = [each.body["messages"][1]["content"] for each in player.requests]
+    assert [each["image_url"]["url"] for each in asked] == urls
+    assert [each["type"] for each in again] == ["text", "image_url"]
+    assert again[0]["text"].startswith("[input_image left out")

@@ -8,7 +8,16 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+    field_serializer,
+)
 from pydantic_core import from_json, to_json
 
 from toolchat.errors import InvalidRequest
@@ -55,6 +64,11 @@ class Part(Wire):
         url = self.image_url.get("url") if isinstance(self.image_url, dict) else self.image_url
         is_one = self.type in ("image_url", "input_image") and isinstance(url, str) and is_image(url)
         return url if is_one else None
+
+    @field_serializer("image_url")
+    def _stored(self, value: object) -> object:
+        """Without the bytes of an image: a stored response is read again with a note in their place."""
+        return None if (url := self.image()) and url.startswith("data:") else value
 
 
 _REMEDIES = {

@@ -46,6 +46,17 @@ def show(pieces: list[Any]) -> tuple[list[str], str]:
         pytest.param(["Use ", "<think>"], "Use <think>", id="an answer about the tag, in pieces"),
         pytest.param(["<think>no</think>a<think>b</think>"], "a<think>b</think>", id="a tag after the answer began"),
         pytest.param(["<think>no</think>\n<th"], "<th", id="half a tag after a block"),
+        pytest.param(["I guess so.\n</think>\n\nYes."], "Yes.", id="the end of reasoning alone"),
+        pytest.param(["I guess so.</think>\nYes."], "Yes.", id="the end of reasoning at the end of a line"),
+        pytest.param(["I guess so.</think>"], "", id="reasoning and no answer"),
+        pytest.param(["</th", "ink>", "\n\n", "Yes."], "Yes.", id="an end without reasoning, in pieces"),
+        pytest.param(["</thin"], "</thin", id="the beginning of the end and no more"),
+        pytest.param(["a\n</think>\n<think>b</think>c"], "c", id="the end of reasoning, and a block"),
+        pytest.param(["I guess", " so.\n</think>\n\nYes."], "I guess so.\n</think>\n\nYes.", id="what was shown stays"),
+        pytest.param(["Split at `</think>`, once."], "Split at `</think>`, once.", id="an answer about the end"),
+        pytest.param(
+            ["So:\n<think>\nx\n</think>\nDone."], "So:\n<think>\nx\n</think>\nDone.", id="a block in the text"
+        ),
         pytest.param([" \n", "  "], "", id="blanks alone are no text"),
         pytest.param([" " * 3000, "a"], " " * 3000 + "a", id="many blanks"),
         pytest.param(["  a"], "  a", id="blanks before the first word stay"),

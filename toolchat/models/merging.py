@@ -3,12 +3,14 @@
 A complete message goes through the same classes, as a stream of one piece.
 """
 
+import re
 from collections.abc import Mapping
 from itertools import takewhile
 
 from toolchat.messages import Usage
 
 _OPEN, _CLOSE = "<think>", "</think>"
+_LONE_CLOSE = re.compile(r"^[ \t]*</think>|</think>[ \t]*$", re.MULTILINE)
 _CERTAIN = 8
 _PLAUSIBLE = 2
 _MAX_OPEN_PIECES = 16
@@ -94,8 +96,10 @@ class SnapshotMerger:
 class TextMerger:
     """Converts the ``content`` of deltas into the text for the user: without repetitions and ``<think>`` blocks.
 
-    Only blocks at the start of the answer are reasoning; an unclosed block hides the rest of the answer. It holds back
-    what :class:`SnapshotMerger` holds back, whitespace before the first word, and a possible prefix of the tag.
+    Only blocks at the start of the answer are reasoning; an unclosed block hides the rest of the answer. Some servers
+    leave out the opening tag, which their prompt has written: then the closing one, at the end or the beginning of a
+    line, counts if nothing before it was shown yet. It holds back what :class:`SnapshotMerger` holds back, whitespace
+    before the first word, and a possible prefix of a tag.
     """
 
     def __init__(self) -> None:
@@ -148,8 +152,10 @@ class TextMerger:
         start = self._held.lstrip()
         if start.startswith(_OPEN):
             self._state, self._held = "block", start[len(_OPEN) :]
-        # Blanks, or the beginning of the tag: the next piece decides.
-        elif _OPEN.startswith(start) and len(self._held) <= _MAX_HELD_BLANKS:
+        elif _CLOSE in start and (lone := _LONE_CLOSE.search(start)) and _OPEN not in start[: lone.start()]:
+            self._held, self._after_block = start[lone.end() :], True
+        # Blanks, or the beginning of a tag: the next piece decides.
+        elif any(tag.startswith(start) for tag in (_OPEN, _CLOSE)) and len(self._held) <= _MAX_HELD_BLANKS:
             return False
         else:
             self._state, self._held = "answer", start if self._after_block else self._held

@@ -53,6 +53,8 @@ class ToolCall:
     """The arguments as the model wrote them: JSON text, possibly empty or malformed."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Provider-specific keys that must be sent back unchanged, such as a thought signature."""
+    repaired: bool = field(default=False, compare=False)
+    """Whether the model wrote the call as text, from which it was read."""
 
     def __post_init__(self) -> None:
         if not (self.id + self.name + self.arguments).isascii():

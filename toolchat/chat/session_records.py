@@ -72,7 +72,7 @@ def _record(message: Message) -> dict[str, Any]:
 
 def _call_record(call: ToolCall) -> dict[str, Any]:
     record: dict[str, Any] = {"id": call.id, "name": call.name, "arguments": call.arguments}
-    return record | ({"extra": dict(call.extra)} if call.extra else {})
+    return record | ({"extra": dict(call.extra)} if call.extra else {}) | ({"repaired": True} if call.repaired else {})
 
 
 def _response_record(response: ToolResponse) -> dict[str, Any]:
@@ -95,8 +95,8 @@ def _message(record: Mapping[str, Any]) -> Message:
             raise KeyError(role)
 
 
-def _call(record: Mapping[str, Any]) -> ToolCall:
-    return ToolCall(_text(record, "id"), _text(record, "name"), _text(record, "arguments"), _extra(record))
+def _call(call: Mapping[str, Any]) -> ToolCall:
+    return ToolCall(_text(call, "id"), _text(call, "name"), _text(call, "arguments"), _extra(call), "repaired" in call)
 
 
 def _response(record: Mapping[str, Any]) -> ToolResponse:

@@ -57,7 +57,7 @@ class ToolCallFinished:
     cached: bool = False
     """The result belongs to an equal call; this call did not run."""
     repaired: bool = False
-    """The arguments did not fit the schema and were repaired."""
+    """The arguments did not fit the schema and were repaired, or the model wrote the call as text."""
     data: Any = None
     """JSON for the client, beside the text for the model; see :class:`ToolAnswer`."""
     images: tuple[str, ...] = ()

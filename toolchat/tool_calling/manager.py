@@ -363,7 +363,7 @@ class ToolCallingManager:
             return_direct=metadata.return_direct,
             sandbox=error is None and metadata.sandbox,
             cached=result.cached,
-            repaired=result.repaired,
+            repaired=result.repaired or call.repaired,
             data=result.data,
             images=result.images,
             whole_result=result.text if metadata.return_direct else "",

@@ -28,7 +28,7 @@ class ToolCallRecord(BaseModel):
     round: int = Field(description="The round in which the model requested the call, from 1")
     sandbox: bool = Field(False, description="True if the result is a sandbox's invented data; else absent")
     cached: bool = Field(False, description="True if the result comes from the cache; else absent")
-    repaired: bool = Field(False, description="True if the arguments were repaired; else absent")
+    repaired: bool = Field(False, description="True if the arguments or the call itself were repaired; else absent")
     error_kind: str = Field("", description="A stable code of the failure; absent if the outcome is ok")
     data: Any = Field(None, description="What the tool returned for the client beside the text; absent if nothing")
 

@@ -205,6 +205,8 @@ class ServiceModelCall(ModelCall):
             labelled(metrics.MODEL_TOKENS, *self.names, "output").observe(usage.output_tokens)
             if usage.cached_tokens > 0:  # a counter must not decrease, and a model of a user may report anything
                 labelled(metrics.MODEL_CACHED, *self.names).inc(usage.cached_tokens)
+            if written := sum(call.repaired for call in self.response.message.tool_calls):
+                labelled(metrics.MODEL_TEXT_CALLS, *self.names).inc(written)
 
 
 def _prompt_tokens(prompt: Prompt) -> int:

@@ -42,7 +42,7 @@ def called(name: str, **arguments: Any) -> Answer:
 
 def play(request: PlayedRequest) -> Answer:
     asked = next(each["content"] for each in reversed(request.body["messages"]) if each["role"] == "user")
-    if asked in ("unknown tool", "bad argument") and request.body["messages"][-1]["role"] == "tool":
+    if asked in ("unknown tool", "bad argument", "written") and request.body["messages"][-1]["role"] == "tool":
         return whole(message(content="done"))
     fixed = {
         "counted": whole(message(content="done", usage=USAGE)),
@@ -53,6 +53,7 @@ def play(request: PlayedRequest) -> Answer:
         "nonsense": body(b"<html>", Content_Type="text/html"),
         "wrong key": whole({"error": {"message": "no"}}, 401),
         "moderated": whole(message("content_filter", content="")),
+        "written": whole(message(content='{"name": "getCityTimeFunction", "arguments": {"timeZoneId": "Asia/Tokyo"}}')),
         "silent": sse(done=False, ending="hang"),
     }
     return fixed.get(asked) or SENSIBLE(request)
@@ -136,6 +137,15 @@ async def test_tokens_are_those_that_the_provider_counted(client: httpx.AsyncCli
     tokens = grown(before, after, "toolchat_model_turn_tokens_sum")
     assert tokens == {(*MODEL, ("type", "input")): 100, (*MODEL, ("type", "output")): 25}
     assert grown(before, after, "toolchat_model_cached_tokens_total") == {MODEL: 40}
+
+
+async def test_calls_that_the_model_wrote_as_text_are_counted(client: httpx.AsyncClient) -> None:
+    before = await figures_of(client)
+    await asyncio.gather(*(ask(client, each) for each in ("written", "written", "works")))
+    after = await settled(client, before, 3)
+    assert grown(before, after, "toolchat_model_text_calls_total") == {MODEL: 2}
+    repaired = grown(before, after, "toolchat_tool_calls_total")
+    assert sorted((dict(key)["repaired"], times) for key, times in repaired.items()) == [("false", 1), ("true", 2)]
 
 
 async def test_questions_are_counted_by_format_variant_and_client(client: httpx.AsyncClient) -> None:

@@ -18,6 +18,7 @@ from toolchat.errors import ToolchatError, UpstreamError, UpstreamInvalid
 from toolchat.http.client import OutboundHttp, Response
 from toolchat.http.pool import MAX_BODY_BYTES, read_body
 from toolchat.models.base import ChatModel, ChatOptions, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
+from toolchat.models.leaked_calls import respond_reading_calls
 from toolchat.models.openai import DEFAULT_BASE_URL
 from toolchat.models.openai.mapping import ChatCompletionsWire
 from toolchat.models.openai.responses_wire import ResponsesTurn, ResponsesWire
@@ -134,6 +135,11 @@ class OpenAICompatibleChatModel(ChatModel):
             UpstreamError: one of its kinds; also :class:`ContextTooLong`, :class:`ContentFiltered` and
                 :class:`NotConfigured` if the provider does not serve the model.
         """
+        if self._profile(prompt.options.model or self.name).reads_text_calls:
+            return await respond_reading_calls(self._respond, prompt, emit)
+        return await self._respond(prompt, emit)
+
+    async def _respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
         model = prompt.options.model or self.name
         tried = [self._profile(model)]
         refused: ToolchatError | None = None

@@ -53,6 +53,8 @@ class Profile(BaseModel):
     """Whether the model takes images."""
     streams_only: bool = False
     """Whether the model refuses to answer without a stream."""
+    reads_text_calls: bool = True
+    """Whether an answer that consists of calls written as text is read as these calls."""
     errors: Mapping[str, str] = {}
     """Our error codes by the provider's own, where these mean something else elsewhere or nothing."""
     advice: Mapping[str, str] = {}

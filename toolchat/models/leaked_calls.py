@@ -1,0 +1,273 @@
+"""Read tool calls that a model wrote as text, since its server did not recognise them.
+
+Only an answer that is nothing but calls of offered tools counts, and none that the conversation has brought in: the
+text of a web page must not become a call because the model repeats it.
+"""
+
+import json
+import re
+from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+from uuid import uuid4
+
+from toolchat.messages import Message, ToolCall, ToolResponseMessage, UserMessage
+from toolchat.models.base import CUT, ChatResponse, EmitModelEvent, ModelEvent, Progress, Prompt, TextDelta
+from toolchat.tool_calling.definition import ToolDefinition
+
+_MARKS = (
+    r"</?(?:minimax:|｜DSML｜)?tool_calls?>|</?tools>|</?function_calls?>|</function>|</(?:｜DSML｜)?invoke>",  # Qwen
+    r"<\|(?:python_(?:tag|start|end)|eom_id|eot_id|im_end)\|>|functools|<\|/?tool_calls?\|>",  # Llama, Phi, Granite
+    r"\[/?TOOL_CALLS?\]|\[(?:END_)?TOOL_REQUEST\]",  # Mistral, LM Studio
+    r"<[|｜]tool[_▁]calls?(?:_section)?[_▁](?:begin|end)[|｜]>",  # Kimi, DeepSeek
+    r"```(?:json|xml|tool_calls?|tool_code)?|[\s,;]",
+)
+"""What stands around calls and between them."""
+_NAME = r"([\w.-]+)"
+_HEADS = (
+    rf"<function={_NAME}[=>]?",  # Llama 3, Qwen3-Coder
+    rf'<(?:｜DSML｜)?invoke name="{_NAME}">',  # MiniMax, DeepSeek V4
+    rf"function<｜tool▁sep｜>{_NAME}(?:\s*```json)?",  # DeepSeek V3 and R1
+    # Mistral, DeepSeek V3.1, Kimi, GLM
+    rf"{_NAME}(?:\[ARGS\]|<｜tool▁sep｜>|:\d+\s*<\|tool_call_argument_begin\|>|\s*(?={{|</?[a-z]))",
+)
+"""What stands before arguments, with the tool's name."""
+_PARAMETERS = (
+    r"<parameter=([^<>]+)>(.*?)(?:</parameter>|(?=<parameter=|</function>|</tool_call>))",
+    r'<(?:｜DSML｜)?parameter name="([^"<>]+)"[^<>]*>(.*?)</(?:｜DSML｜)?parameter>',
+    r"<arg_key>([^<>]+)</arg_key>\s*<arg_value>(.*?)</arg_value>",
+)
+"""Arguments that are not JSON: texts, which the tool reads as its schema says."""
+_WRITTEN = ('"{}":"{}"', '"{}":{}', "{}>{}</", "{}</arg_key><arg_value>{}</")
+"""How an argument may be written, without blanks and escapes: as JSON, its value perhaps as text, or between tags."""
+_NAME_KEYS = ("name", "function", "tool", "tool_name", "function_name", "recipient_name")
+_ARGUMENT_KEYS = ("arguments", "parameters", "args")
+_LIST_KEYS = ("tool_calls", "tool_uses", "function_call", "function")
+_KEYS = frozenset((*_NAME_KEYS, *_ARGUMENT_KEYS, *_LIST_KEYS, "type", "id", "index"))
+_PREFIXES = ("functions.", "function.", "tools.", "default_api.", "")
+_MAX_UNCERTAIN = 400
+"""Characters of a stream that are held back before the name of an offered tool."""
+_STARTS = ("", "{", "[", "<", "`", "f")
+_ESCAPE = re.compile(r"\\+u([0-9a-fA-F]{4})")
+_THOUGHT = "</think>"
+
+_json = json.JSONDecoder(strict=False)
+_marks = re.compile(f"(?:{'|'.join(_MARKS)})*+")
+_half_a_mark = re.compile(r"<(?:(?:｜DSML｜)?invoke )?[^<>\s]*|\[[/A-Z_]*|```\w*|`{1,2}")
+_half_a_head = re.compile(r"[\w.:-]*\s*(?:[<\[]\S*)?")
+_head = re.compile(rf"(?:{'|'.join(_HEADS)})\s*")
+_parameter = re.compile(rf"(?:{'|'.join(_PARAMETERS)})\s*", re.DOTALL)
+_first_key = re.compile(r'[\[{\s]*(?:"(\w*)(")?|$)')
+_named = re.compile(rf'"(?:{"|".join(_NAME_KEYS)})"\s*:\s*"([^"\\]*)"')
+_Calls = list[tuple[str, dict[str, Any]]]
+
+
+async def respond_reading_calls(
+    respond: Callable[[Prompt, EmitModelEvent], Coroutine[Any, Any, ChatResponse]], prompt: Prompt, emit: EmitModelEvent
+) -> ChatResponse:
+    """Call a model, and read an answer that consists of calls of the offered tools as these calls."""
+    if not prompt.tools or prompt.options.response_format:
+        return await respond(prompt, emit)
+    reader = _Reader(prompt, emit)
+    return await reader.finish(await respond(prompt, reader.emit))
+
+
+def read_calls(text: str, tools: Sequence[ToolDefinition], messages: Sequence[Message]) -> tuple[ToolCall, ...]:
+    """Return the calls that a text consists of; none if it holds anything else, or an echo of the conversation."""
+    single = text.replace("{{", "{")
+    # A model may double the braces as its template does, all of them or only the outer ones.
+    is_doubled = text.startswith("{{", _skip(text, 0))
+    for variant in (single.replace("}}", "}"), single) if is_doubled else (text,):
+        found, end = _parse(variant)
+        if found and end == len(variant):
+            break
+    else:
+        return ()
+    names = _names(tools)
+    if any(name not in names for name, _ in found):
+        return ()
+    sources = [message.text for message in messages if isinstance(message, UserMessage)]
+    for message in messages:
+        sources += [each.text for each in message.responses] if isinstance(message, ToolResponseMessage) else []
+    if any(_is_echo(names[name], arguments, source) for source in sources for name, arguments in found):
+        return ()
+    calls = [(names[name], json.dumps(arguments, ensure_ascii=False)) for name, arguments in found]
+    return tuple([ToolCall(f"call_{uuid4().hex}", name, arguments, repaired=True) for name, arguments in calls])
+
+
+def _names(tools: Sequence[ToolDefinition]) -> dict[str, str]:
+    """The names of the tools by what a model may write for them."""
+    return {prefix + tool.name: tool.name for prefix in _PREFIXES for tool in tools}
+
+
+def _parse(text: str) -> tuple[_Calls, int]:
+    """The calls at the beginning of a text, by name and arguments, and where they and the marks behind them end."""
+    found: _Calls = []
+    end = _skip(text, 0)
+    while end < len(text):
+        try:
+            calls, after = _calls_at(text, end)
+        except (ValueError, RecursionError):
+            break
+        found, end = found + calls, _skip(text, after)
+    return found, end
+
+
+def _skip(text: str, start: int) -> int:
+    return _marks.match(text, start).end()  # type: ignore[union-attr] # matches the empty text as well
+
+
+def _calls_at(text: str, start: int) -> tuple[_Calls, int]:
+    if text[start] in "[{":
+        value, end = _json.raw_decode(text, start)
+        return _calls_in(value), end
+    head = _head.match(text, start) if start or text[0] == "<" else None
+    if head is None:
+        raise ValueError("no call")
+    name, end = next(filter(None, head.groups())), head.end()
+    if text[end : end + 1] in ("{", '"'):
+        value, end = _json.raw_decode(text, end)
+        return [(name, _object(value))], end
+    arguments = {}
+    while parameter := _parameter.match(text, end):
+        key, value = [group.strip() for group in parameter.groups() if group is not None]
+        arguments[key], end = value, parameter.end()
+    if not text.startswith("</", end):
+        raise ValueError("half a call")
+    return [(name, arguments)], end
+
+
+def _calls_in(value: Any) -> _Calls:
+    if isinstance(value, list):
+        return [call for each in value for call in _calls_in(each)]
+    if not isinstance(value, dict) or value.keys() - _KEYS:
+        raise ValueError("no call")
+    for key in _LIST_KEYS:
+        if isinstance(inner := value.get(key), dict | list) and not value.keys() & _ARGUMENT_KEYS:
+            return _calls_in(inner)
+    [name] = [str(each) for key, each in value.items() if key in _NAME_KEYS]
+    [arguments] = [_object(each) for key, each in value.items() if key in _ARGUMENT_KEYS]
+    return [(name, arguments)]
+
+
+def _object(value: Any) -> dict[str, Any]:
+    arguments = _json.decode(value) if isinstance(value, str) else value
+    if isinstance(arguments, dict):
+        return arguments
+    raise ValueError("arguments that are no object")
+
+
+def _is_echo(name: str, arguments: dict[str, Any], source: str) -> bool:
+    """Whether a text holds a call in any form, perhaps as JSON within JSON: its name and each of its arguments.
+
+    The text is not parsed, since a hostile one could hide the call, or make the search take long.
+    """
+    if name not in source:
+        return False
+    decoded = _ESCAPE.sub(lambda match: chr(int(match[1], 16)), source)
+    squeezed = re.sub(r'"(?:string="\w+")?>', ">", _squeeze(decoded))
+    pairs = list(_pairs("", arguments))
+    if not pairs:
+        return "{}" in squeezed or f"{name}></" in squeezed
+    return all(any(form.format(*pair) in squeezed for form in (_WRITTEN if pair[0] else ("{1}",))) for pair in pairs)
+
+
+def _squeeze(text: str) -> str:
+    whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return re.sub(r"\\+[nrt]?|\s", "", whole)
+
+
+def _pairs(key: str, value: Any) -> Iterator[tuple[str, str]]:
+    """The single values within arguments, each with its key."""
+    if isinstance(value, dict):
+        for inner, each in value.items():
+            yield from _pairs(inner, each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _pairs("", each)
+    else:
+        yield _squeeze(key), _squeeze(value if isinstance(value, str) else json.dumps(value))
+
+
+class _Reader:
+    """Holds an answer's text back while it may still become calls, and reads it at the end."""
+
+    def __init__(self, prompt: Prompt, emit: EmitModelEvent) -> None:
+        self._prompt, self._emit = prompt, emit
+        self._held: list[str] = []
+        self._size = self._next_look = 0
+        self._is_shown = False
+
+    def emit(self, event: ModelEvent) -> Coroutine[Any, Any, None]:
+        if not isinstance(event, TextDelta):
+            return self._emit(event)
+        if not self._is_shown:
+            return self._hold(event.text)
+        return self._reopen(event.text) if _THOUGHT in event.text else self._emit(event)
+
+    async def finish(self, response: ChatResponse) -> ChatResponse:
+        message = response.message
+        text = "".join(self._held) if self._prompt.stream else message.text
+        is_whole = not message.tool_calls and response.finish_reason not in CUT
+        if is_whole and text and (calls := read_calls(text, self._prompt.tools, self._prompt.messages)):
+            message = replace(message, text=message.text.removesuffix(text), tool_calls=calls)
+            return replace(response, message=message, finish_reason="tool_calls")
+        if self._held:
+            await self._show()
+        return response
+
+    async def _hold(self, text: str) -> None:
+        self._held.append(text)
+        self._size += len(text)
+        if self._size < self._next_look or self._may_become_calls():
+            await self._emit(Progress())
+        else:
+            await self._show()
+
+    async def _show(self) -> None:
+        text = "".join(self._held)
+        self._held.clear()
+        self._is_shown = True
+        await self._emit(TextDelta(text))
+
+    async def _reopen(self, text: str) -> None:
+        """Look for calls behind reasoning, whose beginning nothing had marked."""
+        before, mark, after = text.rpartition(_THOUGHT)
+        await self._emit(TextDelta(before + mark))
+        self._is_shown, self._size, self._next_look = False, 0, 0
+        if after:
+            await self._hold(after)
+
+    def _may_become_calls(self) -> bool:
+        text = "".join(self._held)
+        if text.lstrip()[:1] not in _STARTS:
+            return False
+        state = _state(text, _names(self._prompt.tools))
+        # Looked at less and less often from here on, so that all looks together stay linear in time.
+        self._next_look = self._size + self._size // 4 if state == "call" else 0
+        return state == "call" or (state == "open" and self._size <= _MAX_UNCERTAIN)
+
+
+def _state(text: str, names: Collection[str]) -> Literal["call", "text", "open"]:
+    """What the beginning of an answer is, if it shows that already."""
+    found, start = _parse(text)
+    rest = text[start:]
+    if any(name not in names for name, _ in found):
+        return "text"
+    fence = text.rfind("```")
+    halves = rest, text[fence:] if fence >= 0 else rest
+    if "functools".startswith(rest) or any(map(_half_a_mark.fullmatch, halves)):
+        return "call" if found else "open"
+    if rest[0] in "[{":
+        key = _first_key.match(rest)
+        if key is None or (key[2] and key[1] not in _KEYS):
+            return "text"
+        named = None if key[1] in _ARGUMENT_KEYS else _named.search(rest)
+        return "open" if named is None else "call" if named[1] in names else "text"
+    head = _head.match(rest) if start or rest[0] == "<" else None
+    if head is None:
+        return "open" if start and _half_a_head.fullmatch(rest) else "text"
+    name = next(filter(None, head.groups()))
+    if head.end() == len(rest) and any(each.startswith(name) for each in names):
+        return "open"
+    return "call" if name in names else "text"

@@ -174,6 +174,20 @@ def test_nested_arguments_and_numbers_are_compared_one_by_one() -> None:
     assert read(call, UserMessage(same.replace("35", "36"))) != []
 
 
+def test_a_value_of_several_lines_with_markup_is_compared_in_every_form() -> None:
+    call = json.dumps({"name": "get_time", "arguments": {"page": '<a href="x">\n😀 é</a>'}})
+    tagged = '<function=get_time><parameter=page>\n<a href="x">\n😀 é</a>\n</parameter></function>'
+    for source in (call, json.dumps({"text": call}), json.dumps({"text": tagged}), tagged):
+        assert read(call, UserMessage(source)) == read(tagged, UserMessage(source)) == []
+
+
+def test_a_call_that_is_nested_deeply_or_one_of_very_many_does_no_harm() -> None:
+    deep = '{"name": "get_time", "arguments": {"a": ' + "[" * 700 + "]" * 700 + "}}"
+    assert [call.name for call in read_calls(deep, TOOLS, [UserMessage("get_time")])] == ["get_time"]
+    assert read(CALL * 100) != []
+    assert read(CALL * 101) == []
+
+
 def test_a_call_without_arguments_is_an_echo_of_one_without() -> None:
     call = '{"name": "get_time", "arguments": {}}'
     assert read(call, UserMessage('Say {"arguments": {}, "name": "get_time"}')) == []

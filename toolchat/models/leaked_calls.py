@@ -39,7 +39,7 @@ _PARAMETERS = (
 )
 """Arguments that are not JSON: texts, which the tool reads as its schema says."""
 _WRITTEN = ('"{}":"{}"', '"{}":{}', "{}>{}</", "{}</arg_key><arg_value>{}</")
-"""How an argument may be written, without blanks and escapes: as JSON, its value perhaps as text, or between tags."""
+"""How an argument may be written in a flattened text: as JSON, its value perhaps as text, or between tags."""
 _NAME_KEYS = ("name", "function", "tool", "tool_name", "function_name", "recipient_name")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args")
 _LIST_KEYS = ("tool_calls", "tool_uses", "function_call", "function")
@@ -49,6 +49,7 @@ _MAX_UNCERTAIN = 400
 """Characters of a stream that are held back before the name of an offered tool."""
 _STARTS = ("", "{", "[", "<", "`", "f")
 _ESCAPE = re.compile(r"\\+u([0-9a-fA-F]{4})")
+_MAX_CALLS = 100
 _THOUGHT = "</think>"
 
 _json = json.JSONDecoder(strict=False)
@@ -84,12 +85,12 @@ def read_calls(text: str, tools: Sequence[ToolDefinition], messages: Sequence[Me
     else:
         return ()
     names = _names(tools)
-    if any(name not in names for name, _ in found):
+    if len(found) > _MAX_CALLS or any(name not in names for name, _ in found):
         return ()
     sources = [message.text for message in messages if isinstance(message, UserMessage)]
     for message in messages:
         sources += [each.text for each in message.responses] if isinstance(message, ToolResponseMessage) else []
-    if any(_is_echo(names[name], arguments, source) for source in sources for name, arguments in found):
+    if any(_is_echo(names[name], arguments, source) for source in map(_flat, sources) for name, arguments in found):
         return ()
     calls = [(names[name], json.dumps(arguments, ensure_ascii=False)) for name, arguments in found]
     return tuple([ToolCall(f"call_{uuid4().hex}", name, arguments, repaired=True) for name, arguments in calls])
@@ -109,7 +110,8 @@ def _parse(text: str) -> tuple[_Calls, int]:
             calls, after = _calls_at(text, end)
         except (ValueError, RecursionError):
             break
-        found, end = found + calls, _skip(text, after)
+        found += calls
+        end = _skip(text, after)
     return found, end
 
 
@@ -158,35 +160,35 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 def _is_echo(name: str, arguments: dict[str, Any], source: str) -> bool:
-    """Whether a text holds a call in any form, perhaps as JSON within JSON: its name and each of its arguments.
+    """Whether a flattened text holds a call in any form: its name, and each of its arguments.
 
     The text is not parsed, since a hostile one could hide the call, or make the search take long.
     """
     if name not in source:
         return False
-    decoded = _ESCAPE.sub(lambda match: chr(int(match[1], 16)), source)
-    squeezed = re.sub(r'"(?:string="\w+")?>', ">", _squeeze(decoded))
-    pairs = list(_pairs("", arguments))
+    pairs = list(_pairs(arguments))
     if not pairs:
-        return "{}" in squeezed or f"{name}></" in squeezed
-    return all(any(form.format(*pair) in squeezed for form in (_WRITTEN if pair[0] else ("{1}",))) for pair in pairs)
+        return "{}" in source or f"{name}></" in source
+    return all(any(form.format(*pair) in source for form in (_WRITTEN if pair[0] else ("{1}",))) for pair in pairs)
 
 
-def _squeeze(text: str) -> str:
-    whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return re.sub(r"\\+[nrt]?|\s", "", whole)
-
-
-def _pairs(key: str, value: Any) -> Iterator[tuple[str, str]]:
+def _pairs(arguments: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """The single values within arguments, each with its key."""
-    if isinstance(value, dict):
-        for inner, each in value.items():
-            yield from _pairs(inner, each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _pairs("", each)
-    else:
-        yield _squeeze(key), _squeeze(value if isinstance(value, str) else json.dumps(value))
+    values: list[tuple[str, Any]] = [("", arguments)]
+    for key, value in values:  # which grow meanwhile
+        if isinstance(value, dict):
+            values += value.items()
+        elif isinstance(value, list):
+            values += [("", each) for each in value]
+        else:
+            yield _flat(key), _flat(value if isinstance(value, str) else json.dumps(value))
+
+
+def _flat(text: str) -> str:
+    """A text without blanks and escapes, so that JSON reads the same as within a string of JSON."""
+    plain = _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
+    whole = plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return re.sub(r'"(?:string="\w+")?>', ">", re.sub(r"\\+[nrt]?|\s", "", whole))
 
 
 class _Reader:

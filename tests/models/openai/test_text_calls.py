@@ -62,6 +62,9 @@ async def test_a_profile_leaves_the_text_alone(monkeypatch: pytest.MonkeyPatch) 
 def test_calls_are_read_unless_the_provider_is_known_to_send_them_apart() -> None:
     assert find_profile("http://localhost:11434/v1", "qwen2.5-coder").reads_text_calls
     assert not find_profile("https://api.deepseek.com/v1", "deepseek-chat").reads_text_calls
+    dashscope = "https://dashscope-intl.aliyuncs.com/compatible-mode/v1"
+    assert not find_profile(dashscope, "qwen-plus").reads_text_calls
+    assert find_profile(dashscope, "deepseek-v3.2").reads_text_calls
 
 
 @dataclass

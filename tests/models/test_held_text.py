@@ -1,6 +1,7 @@
 """A stream's text is held back only while it may still become calls."""
 
 from collections.abc import Sequence
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import example, given, settings, strategies as st
@@ -9,6 +10,7 @@ from tests.models.leaks import LEAKS, Leak
 from tests.models.responding import Told, events_of, streamed_text
 from tests.models.test_leaked_calls import CALL, TEXTS, TOOLS, offered_for
 from toolchat.messages import AssistantMessage, ToolCall, Usage, UserMessage
+from toolchat.models import leaked_calls
 from toolchat.models.base import ChatModel, ChatOptions, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
 from toolchat.models.leaked_calls import respond_reading_calls
 from toolchat.tool_calling.definition import ToolDefinition
@@ -122,11 +124,14 @@ async def test_an_uncertain_text_is_held_back_for_a_few_hundred_characters() -> 
     assert 300 < len(first) < 500
 
 
-async def test_a_certain_call_is_held_back_to_its_end() -> None:
+async def test_a_certain_call_is_held_back_to_its_end_and_rarely_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = Mock(side_effect=leaked_calls._state)
+    monkeypatch.setattr(leaked_calls, "_state", looks)
     long = '{"name": "get_weather", "arguments": {"text": "' + "word " * 20_000
     events, response = await written(*[long[at : at + 7] for at in range(0, len(long), 7)], '"}}')
     assert streamed_text(events) == ""
     assert [call.name for call in response.message.tool_calls] == ["get_weather"]
+    assert looks.call_count < 100
 
 
 async def test_a_whole_answer_is_read_as_well() -> None:

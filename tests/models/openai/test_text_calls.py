@@ -59,12 +59,24 @@ async def test_a_profile_leaves_the_text_alone(monkeypatch: pytest.MonkeyPatch) 
     assert (response.message.text, response.message.tool_calls) == (WRITTEN, ())
 
 
-def test_calls_are_read_unless_the_provider_is_known_to_send_them_apart() -> None:
-    assert find_profile("http://localhost:11434/v1", "qwen2.5-coder").reads_text_calls
-    assert not find_profile("https://api.deepseek.com/v1", "deepseek-chat").reads_text_calls
-    dashscope = "https://dashscope-intl.aliyuncs.com/compatible-mode/v1"
-    assert not find_profile(dashscope, "qwen-plus").reads_text_calls
-    assert find_profile(dashscope, "deepseek-v3.2").reads_text_calls
+@pytest.mark.parametrize(
+    ("host", "model", "reads"),
+    [
+        ("localhost:11434", "qwen2.5-coder", True),
+        ("openrouter.ai/api", "moonshotai/kimi-k2.6", True),
+        ("api.minimax.io", "minimax-m2.5", True),
+        ("dashscope-intl.aliyuncs.com/compatible-mode", "deepseek-v3.2", True),
+        ("dashscope-intl.aliyuncs.com/compatible-mode", "qwen-plus", False),
+        ("api.openai.com", "gpt-5.1", False),
+        ("mine.openai.azure.com/openai", "gpt-4o", False),
+        ("api.deepseek.com", "deepseek-chat", False),
+        ("generativelanguage.googleapis.com/v1beta/openai", "gemini-3-pro", False),
+        ("api.mistral.ai", "mistral-small", False),
+    ],
+)
+def test_calls_are_read_unless_the_provider_sends_them_apart_in_every_case(host: str, model: str, reads: bool) -> None:
+    assert find_profile(f"https://{host}/v1", model).reads_text_calls is reads
+    assert find_profile(f"https://{host}/v1", model, {"reads_text_calls": not reads}).reads_text_calls is not reads
 
 
 @dataclass

@@ -208,7 +208,7 @@ async def test_a_provider_without_another_behind_it_is_not_waited_for_either() -
         (
             '[{"provider": "openai_compatible", "api_key": "sk-canary", "model": "m", "url": "x"}]',
             "CHAT_FALLBACKS: model 1: 'url' is not one of "
-            "api_key, base_url, model, api, client_cert, client_key, options",
+            "api_key, base_url, model, api, client_cert, client_key, images, options",
         ),
         (
             '[{"provider": "openai_compatible", "base_url": "ftp://sk-canary", "model": "m"}]',

@@ -168,3 +168,17 @@ async def _is_asked(player: OpenAIPlayer, question: str) -> bool:
 
 async def _equals(figure: Awaitable[float], number: int) -> bool:
     return await figure == number
+
+
+EMPTY = [
+    (EVENTS, [sse(finish("stop")), sse(delta(content="It is noon."), finish("stop"))]),
+    (JSON, [whole(message(), 200), whole(message(content="It is noon."), 200)]),
+]
+
+
+@pytest.mark.parametrize(("wanted", "answers"), EMPTY)
+async def test_a_model_that_answers_nothing_is_asked_again(wanted: Any, answers: list[Answer]) -> None:
+    left = [*answers]
+    async with OpenAIPlayer(lambda _: left.pop(0)) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        answer = await ask(client, "?", **wanted)
+    assert (answer.status_code, "It is noon." in answer.text, len(player.requests)) == (200, True, 2)

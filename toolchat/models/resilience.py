@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import toolchat.instruments as instruments
-from toolchat.errors import ToolchatError, UpstreamError, UpstreamTimeout
+from toolchat.errors import ToolchatError, UpstreamError, UpstreamInvalid, UpstreamTimeout
 from toolchat.http.breakers import CircuitBreaker
 from toolchat.instruments import ModelCall
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Progress, Prompt
@@ -180,6 +180,7 @@ class ResilientChatModel(ChatModel):
                     # The breaker is outside: a timeout must count as a failure of the upstream.
                     with self.breaker, timeouts:
                         response = await self._model.respond(prompt, listener.emit)
+                        _check_not_empty(response)
                     call.record_response(response)
                     return response
                 except _ListenerFailed as failed:
@@ -218,6 +219,12 @@ class ResilientChatModel(ChatModel):
         _log.info("chat model failed, retrying", extra={"code": error.code, "attempt": attempt, **error.log_fields})
         await asyncio.sleep(delay)
         return True
+
+
+def _check_not_empty(response: ChatResponse) -> None:
+    # Often the same question succeeds: https://github.com/google-gemini/deprecated-generative-ai-python/issues/744
+    if response.finish_reason == "stop" and not response.message.text.strip():
+        raise UpstreamInvalid("the chat model gave an empty answer", retryable=True)
 
 
 class _ListenerFailed(BaseException):

@@ -4,13 +4,13 @@ import shutil
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from bench.catalogue import toolchat_environment
 from bench.load import Question, ask, question
 from bench.processes import ROOT
 from bench.stage import BenchError, Measurement, Stage, Target
+from bench.variants import in_session
 
 __all__ = ["CURVES", "SUBJECT", "Curve", "grown", "measure_growth"]
 
@@ -104,16 +104,12 @@ async def _workers(stage: Stage, seconds: float, attempts: int) -> None:
 
 
 async def _history(stage: Stage, seconds: float, attempts: int) -> None:
-    """Sessions that are full: each question gets as many messages as the service keeps."""
-    path = "/chat?tools=getCityTimeFunction"
+    """Each question is asked in a session that has so many messages already, or in a new one."""
     for point in _points("history"):
-        more = {"MEMORY_MAX_MESSAGES": str(max(point, 2)), "MEMORY_MAX_TOKENS": "1000000"}
-        async with _toolchat(stage, more, path) as target:
-            if point > 1:
-                turns = (point + 1) // 2
-                full = _in_session(lambda _, slot: slot)
-                await ask(target.ports, full, connections=_SESSIONS, questions=_SESSIONS * turns)
-            make = full if point > 1 else _in_session(lambda number, _: number)
+        turns = (point + 1) // 2 if point > 1 else 0
+        async with _toolchat(stage, {}, "/chat?tools=getCityTimeFunction") as target:
+            make = in_session(turns)
+            await ask(target.ports, make, connections=_SESSIONS, questions=_SESSIONS * turns or 1)
             await _point(stage, target, "history", point, make, seconds, attempts, connections=_SESSIONS)
 
 
@@ -144,15 +140,6 @@ async def _toolchat(
 
     async with stage.started(SUBJECT, command, environment, first, workers) as (target, _):
         yield target
-
-
-def _in_session(session: Callable[[int, int], int]) -> Question:
-    return partial(_session_request, session)
-
-
-def _session_request(session: Callable[[int, int], int], number: int, slot: int) -> bytes:
-    path = f"/chat?tools=getCityTimeFunction&sessionId=bench{session(number, slot)}"
-    return question(path, parameter="userInput")(number, slot)
 
 
 def _points(name: str) -> tuple[int, ...]:

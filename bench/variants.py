@@ -2,6 +2,7 @@
 
 import hashlib
 import shutil
+from collections import Counter
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ __all__ = [
     "Variant",
     "file_store",
     "guarded",
+    "in_session",
     "plain",
     "redis_store",
     "session",
@@ -61,14 +63,21 @@ def plain() -> Variant:
     return Variant("toolchat", question(PLAIN), {})
 
 
-def session(name: str, store: Mapping[str, str], turns: int = 0) -> Variant:
-    """Each question opens a session of its own, or is asked in one that keeps so many turns and has them."""
+def in_session(turns: int) -> Question:
+    """Ask in the session of a connection, which grows to so many turns and keeps them; 0: in a new one each time."""
+    asked = Counter[int]()
 
     def make(number: int, slot: int) -> bytes:
-        return question(f"{_CHAT}&sessionId=bench{slot if turns else number}", parameter="userInput")(number, slot)
+        asked[slot] += 1
+        where = f"bench{slot}&replaceTurns={int(asked[slot] > turns)}" if turns else f"bench{number}"
+        return question(f"{_CHAT}&sessionId={where}", parameter="userInput")(number, slot)
 
-    kept = {"MEMORY_MAX_MESSAGES": str(2 * turns), "MEMORY_MAX_TOKENS": "1000000"} if turns else {}
-    return Variant(name, make, {**store, **kept}, turns=turns)
+    return make
+
+
+def session(name: str, store: Mapping[str, str], turns: int = 0) -> Variant:
+    """Each question opens a session of its own, or is asked in one that has so many turns."""
+    return Variant(name, in_session(turns), store, turns=turns)
 
 
 def guarded(name: str, stage: Stage, store: Mapping[str, str]) -> Variant:

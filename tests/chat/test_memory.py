@@ -74,17 +74,19 @@ def test_messages_survive_being_written_down_and_read_again(instructions: str, t
 
 @pytest.mark.slow
 @given(WINDOWS, CONVERSATIONS, turns())
-def test_the_model_receives_as_many_whole_newest_turns_as_fit(
+def test_a_window_that_is_full_is_cut_to_half_at_a_whole_turn(
     window: MemoryWindow, conversation: list[Turn], running: tuple[Message, ...]
 ) -> None:
-    # What is given again is the end of the conversation, is within the bounds, and one turn more would not be.
-    fitting = window.select(conversation, running)
+    # What is given again is the end of the conversation: all of it, or as many turns as fit and fill half a window.
+    half = MemoryWindow(window.max_messages // 2, window.max_tokens // 2)
 
-    assert list(fitting) == conversation[len(conversation) - len(fitting) :]
-    given = [*(message for each in fitting for message in each.messages), *running]
-    assert not fitting or window.fits(given)
-    if len(fitting) < len(conversation):
-        assert not window.fits([*conversation[-len(fitting) - 1].messages, *given])
+    def fits(number: int) -> bool:
+        given = [message for each in conversation[len(conversation) - number :] for message in each.messages]
+        return window.fits([*given, *running]) and (number == len(conversation) or half.fits(given))
+
+    kept = window.select(tuple(conversation), running)
+    assert list(kept) == conversation[len(conversation) - len(kept) :]
+    assert len(kept) == max((number for number in range(len(conversation) + 1) if fits(number)), default=0)
 
 
 @pytest.mark.slow
@@ -121,8 +123,43 @@ def test_the_token_estimate_is_close_to_real_tokenizers(text: str, tokens: int) 
     assert abs(estimate_tokens(text) - tokens) <= 1
 
 
-def memory_in(store: SqliteStateStore) -> ChatMemory:
-    return ChatMemory(store, Locks(store, ttl=60, wait=60))
+def memory_in(store: SqliteStateStore, window: MemoryWindow | None = None) -> ChatMemory:
+    return ChatMemory(store, Locks(store, ttl=60, wait=60), window)
+
+
+async def answered(memory: ChatMemory, question: str, answer: str) -> Sequence[Message]:
+    """What the model receives of the turns before a question, whose turn is then stored."""
+    async with memory.open_turn("s") as turn:
+        received = turn.history([UserMessage(question)])
+        await turn.save((UserMessage(question), AssistantMessage(answer)))
+        return received
+
+
+@pytest.mark.parametrize(("asked", "told"), [(1, 19), (10, 10), (19, 1)])
+async def test_a_conversation_begins_elsewhere_only_after_half_a_window_whoever_answers(asked: int, told: int) -> None:
+    # Twenty tokens a turn, and 400 at most: ten turns go at once, whether a question or an answer was too much.
+    store, window = SqliteStateStore(), MemoryWindow(max_tokens=400)
+    begins = []
+    for number in range(100):
+        received = await answered(memory_in(store, window), f"{number:02}  " * asked, "well" * told)
+        begins += [getattr(received[0], "text", "")[:2]] if received else []
+    assert list(dict.fromkeys(begins)) == [f"{number:02}" for number in range(0, 90, 10)]
+
+
+async def test_a_question_larger_than_the_window_costs_no_turn() -> None:
+    memory = memory_in(SqliteStateStore(), MemoryWindow(max_tokens=400))
+    for text, received in (("small", 0), ("large" * 2000, 0), ("next", 4)):
+        assert len(await answered(memory, text, "well")) == received
+
+
+async def test_a_smaller_window_cuts_what_a_larger_one_has_stored_once() -> None:
+    # After a change of the setting, or while another process has not seen it yet.
+    store = SqliteStateStore()
+    large, small = (memory_in(store, MemoryWindow(max_tokens=tokens)) for tokens in (4000, 400))
+    for _ in range(100):
+        await answered(large, "what" * 10, "well" * 10)
+    received = [len(await answered(memory, "what" * 10, "well" * 10)) for memory in (small, large, small, large)]
+    assert received == [20, 22, 24, 26]
 
 
 UNREADABLE = [

@@ -129,4 +129,4 @@ async def test_after_done_the_turn_is_stored_and_the_session_is_free() -> None:
                 await reader.read_until(b"event: done")
                 next_answer = await ask(client, f"and {number}")
             assert (next_answer.status_code, next_answer.text) == (200, reply(f"and {number}"))
-        assert len(await conversation(client)) == 40  # as many as a conversation keeps
+        assert len(await conversation(client)) == 80

@@ -36,7 +36,7 @@ TURN_ID = "toolchat.turn_id"
 """The context value that identifies a turn which may be answered again after a crash: it is stored once."""
 REPLACED_TURNS = "toolchat.replaced_turns"
 """Key of a request's context: how many of the newest turns the question and its answer replace."""
-_MAX_SAVED_BYTES = 4 * 1024 * 1024
+_MAX_SAVED_BYTES = 16 * 1024 * 1024
 current_lock: ContextVar[Lock | None] = ContextVar("conversation_lock", default=None)
 """The lock of the conversation whose turn is being answered; ``None`` outside of a turn."""
 
@@ -64,10 +64,14 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class MemoryWindow:
-    """How much of a conversation is stored and sent to the model; the oldest turns are dropped first, and whole."""
+    """How much of a conversation is stored and sent to the model.
 
-    max_messages: int = 40
-    max_tokens: int = 8000
+    A full window is cut to half, at a whole turn. Providers with a prompt cache charge little for the beginning that a
+    request shares with an earlier one, and a window that lost a turn with each question would share nothing.
+    """
+
+    max_messages: int = 400
+    max_tokens: int = 32_000
     """As :func:`estimate_tokens` counts them."""
     tool_rounds: bool = False
     """Store tool calls and their results, too; a turn that is larger than the window is stored without them.
@@ -95,16 +99,19 @@ class MemoryWindow:
         """Whether the messages are within the bounds."""
         return len(messages) <= self.max_messages and estimate_size(messages) <= self.max_tokens
 
-    def select(
-        self, turns: Sequence[Turn], running: Sequence[Message] = (), size: tuple[int, int] | None = None
-    ) -> tuple[Turn, ...]:
-        """The newest turns that fit beside the running one, which is never cut; ``size`` is that of the turns."""
-        count, tokens = size or _size(turns)
-        if running:
-            count, tokens = count + len(running), tokens + estimate_size(running)
-        for place, oldest in enumerate(turns):
-            if count <= self.max_messages and tokens <= self.max_tokens:
-                return tuple(turns[place:])
+    def select(self, earlier: tuple[Turn, ...], running: Sequence[Message]) -> tuple[Turn, ...]:
+        """The earlier turns to send or to store with the running one, which is never cut.
+
+        All if they fit beside it, else the newest that do and fill no more than half a window.
+        """
+        count, tokens = sum([len(each.messages) for each in earlier]), sum([each.size for each in earlier])
+        messages_left, tokens_left = self.max_messages - len(running), self.max_tokens - estimate_size(running)
+        if count > messages_left or tokens > tokens_left:
+            messages_left = min(messages_left, self.max_messages // 2)
+            tokens_left = min(tokens_left, self.max_tokens // 2)
+        for place, oldest in enumerate(earlier):
+            if count <= messages_left and tokens <= tokens_left:
+                return earlier[place:]
             count, tokens = count - len(oldest.messages), tokens - oldest.size
         return ()
 
@@ -242,11 +249,6 @@ class OpenTurn:
     memory: ChatMemory
     earlier: tuple[Turn, ...]
     lock: Lock
-    size: tuple[int, int] = field(init=False)
-    """The messages and tokens of the earlier turns, counted once for the model and for the memory."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "size", _size(self.earlier))
 
     def replacing(self, count: int, identifier: str) -> "OpenTurn":
         """The turn without the newest earlier ones, which it replaces, unless it has been stored already."""
@@ -259,7 +261,7 @@ class OpenTurn:
 
     def history(self, running: Sequence[Message]) -> tuple[Message, ...]:
         """The messages of earlier turns that the model receives beside the running turn."""
-        selected = self.memory.window.select(self.earlier, running, self.size)
+        selected = self.memory.window.select(self.earlier, running)
         return tuple(chain.from_iterable([each.messages for each in selected]))
 
     async def save(self, messages: Sequence[Message], summary: str = "", identifier: str = "") -> None:
@@ -272,9 +274,7 @@ class OpenTurn:
         window = self.memory.window
         trimmed = window.trim(messages)
         turn = Turn(trimmed, summary, to_json(dump_turn(trimmed, summary, identifier)), identifier)
-        count, tokens = self.size
-        turns, size = (*self.earlier, turn), (count + len(trimmed), tokens + turn.size)
-        await self.memory.save(window.select(turns, size=size) or (turn,), self.lock)
+        await self.memory.save((*window.select(self.earlier, trimmed), turn), self.lock)
         if self.memory.on_saved is not None:
             await self.memory.on_saved(self.lock.key.removeprefix(_key("")), turn.messages)
 
@@ -326,11 +326,6 @@ def _with_history(request: ChatRequest, turn: OpenTurn) -> tuple[int, ChatReques
     running = [message for message in messages if not isinstance(message, SystemMessage)]
     before = (*system, *turn.history(running))
     return len(before), request.with_messages((*before, *running))
-
-
-def _size(turns: Sequence[Turn]) -> tuple[int, int]:
-    """The messages and the tokens of turns."""
-    return sum([len(each.messages) for each in turns]), sum([each.size for each in turns])
 
 
 def _storable(message: Message, *, keep_extra: bool = False) -> Message:

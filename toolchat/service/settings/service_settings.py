@@ -95,10 +95,10 @@ class Settings(EnvironmentSettings):
         5, ge=0, le=600, description="Seconds to wait for a running turn of the same session before 409 session-busy"
     )
     memory_max_messages: int = Field(
-        40, ge=2, description="Newest messages of a conversation that are sent to the model"
+        400, ge=2, description="Most messages of a conversation; beyond, the older half is deleted"
     )
     memory_max_tokens: int = Field(
-        8000, ge=100, description="Estimated tokens of a conversation that are sent to the model"
+        32_000, ge=100, description="Most estimated tokens of a conversation; beyond, the older half is deleted"
     )
     memory_tool_rounds: bool = Field(False, description="Store the tool calls and results of a conversation as well")
     request_timeout: float = Field(600, gt=0, le=3600, description="Seconds a whole chat request may take")

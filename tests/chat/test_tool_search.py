@@ -1,6 +1,7 @@
 """A model with many tools is given a search for them, and what the search has found."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -106,12 +107,30 @@ async def test_a_search_with_odd_arguments_finds_nothing_and_ends_nothing(argume
     assert offered(model)[1] == [SEARCH_TOOL]
 
 
-async def test_tools_found_by_an_earlier_question_are_not_offered_again() -> None:
-    asking, model = searching(search("weather"), says("ok"))
+async def test_tools_found_for_an_earlier_question_stay_before_those_of_the_next_one() -> None:
+    # The search is in the conversation, as it is if the tool rounds are stored.
+    asking, model = searching(search("weather"), says("ok"), search("发货"), says("ok"))
     before = await asking.call().response()
-    again = asking.messages((*before.history, before.message, UserMessage("And today?")))
+    again = asking.messages((*before.history, before.message, UserMessage("And tellJoke3?")))
     await again.call().response()
-    assert offered(model) == [[SEARCH_TOOL], [SEARCH_TOOL, "getWeather"], [SEARCH_TOOL]]
+    assert offered(model)[1:] == [
+        [SEARCH_TOOL, "getWeather"],
+        [SEARCH_TOOL, "getWeather", "tellJoke3"],
+        [SEARCH_TOOL, "getWeather", "tellJoke3", "shipOrder"],
+    ]
+
+
+async def test_tools_are_only_added_at_the_end_of_those_that_were_offered_before() -> None:
+    # A provider's prompt cache serves nothing behind the first change, and tools come before the messages.
+    rounds = (calls(WEATHER), search("joke"), calls(("tellJoke2", "{}")), search("发货", "天气"), says("ok"))
+    asking, model = searching(*rounds)
+    instructions, question = SystemMessage("Use todoUpdate."), UserMessage("请用查询库存")
+    asking = asking.messages((instructions, question)).tools(*OWN[:2])
+    await asking.options(ChatOptions(tool_choice="getWeather")).call().response()
+    offers = offered(model)
+    assert all(after[: len(before)] == before for before, after in pairwise(offers))
+    assert offers[0] == [SEARCH_TOOL, "own0", "own1", "todoUpdate", "查询库存", "getWeather"]
+    assert len(offers[-1]) == len(offers[0]) + MOST_FOUND + 1
 
 
 @pytest.mark.parametrize(

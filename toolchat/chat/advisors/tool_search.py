@@ -13,7 +13,7 @@ from pydantic import Field
 
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.request import ChatRequest, Emit
-from toolchat.messages import AssistantMessage, Message, SystemMessage, ToolResponseMessage, UserMessage, turn_start
+from toolchat.messages import AssistantMessage, Message, SystemMessage, ToolResponseMessage, turn_start
 from toolchat.models.base import ChatResponse
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.definition import ToolDefinition
@@ -161,9 +161,9 @@ class ToolSearchAdvisor(Advisor):
     Its order is inside the tool loop, and it changes the offer of each round; the loop still has all tools, so that
     approval, limits, time-outs and the turn summary work as ever. Only tools that the service runs are counted and
     searched; the client's own tools are always offered. So are, from the first round on, the tool of ``tool_choice``
-    and tools that the instructions or the question name. Tools that were found or called stay for the rest of the turn:
-    they are read from the conversation, so that there is no state between rounds and a paused turn resumes with them.
-    It does not apply if the caller runs the calls, since the caller does not have the search tool.
+    and tools that the instructions or the question name. Tools that were found or called stay as long as the calls are
+    in the conversation, in later turns too if it is stored with them: there is no state between rounds, and a paused
+    turn resumes with them. It does not apply if the caller runs the calls, since the caller lacks the search tool.
     """
 
     order = 310
@@ -218,33 +218,34 @@ class _SearchableTools:
         return cls(by_name, callback, {normalize_name(each): each for each in by_name if not each.isascii()})
 
     def offered(self, request: ChatRequest) -> tuple[ToolCallback, ...]:
-        """The search tool, then the found tools in order: a provider's prompt cache needs a stable beginning."""
-        chosen = request.options.tool_choice or ""
-        names = dict.fromkeys((chosen, *self._named(request.messages), *self._found(request.messages)))
+        """The search tool, then the others in the order of the conversation: a longer one only adds to their end.
+
+        The tools are the beginning of a request, without which a provider's prompt cache does not serve the rest.
+        """
+        names = dict.fromkeys((*self._mentioned(request.messages), request.options.tool_choice or ""))
         return (
             self.search,
             *request.tool_set.client_tools,
             *(self.by_name[name] for name in names if name in self.by_name),
         )
 
-    def _named(self, messages: Sequence[Message]) -> Iterator[str]:
-        """Words of the instructions and the user message that may be names of tools."""
-        instructions, start = [each for each in messages if isinstance(each, SystemMessage)], turn_start(messages)
-        for message in (*instructions, *messages[start : start + 1]):
-            if isinstance(message, SystemMessage | UserMessage):
-                yield from (each.rstrip(".-") for each in _NAMES.findall(message.text))
-                # Chinese has no spaces that would make a name a word.
-                text = normalize_name(message.text) if self.spellings else ""
-                yield from (name for spelling, name in self.spellings.items() if spelling in text)
-
-    def _found(self, messages: Sequence[Message]) -> Iterator[str]:
-        """Names of tools that the running turn has found or called."""
-        for message in messages[turn_start(messages) :]:
+    def _mentioned(self, messages: Sequence[Message]) -> Iterator[str]:
+        """Names of tools that were found or called, and words of instructions and question that may be such names."""
+        start = turn_start(messages)
+        for place, message in enumerate(messages):
             if isinstance(message, AssistantMessage):
                 yield from (call.name for call in message.tool_calls)
-            for response in message.responses if isinstance(message, ToolResponseMessage) else ():
-                if response.name == self.search.definition.name:
-                    yield from _FOUND.findall(response.text)
+            elif isinstance(message, ToolResponseMessage):
+                for response in message.responses:
+                    yield from _FOUND.findall(response.text) if response.name == self.search.definition.name else ()
+            elif isinstance(message, SystemMessage) or place == start:
+                yield from self._named(message.text)
+
+    def _named(self, text: str) -> Iterator[str]:
+        yield from (each.rstrip(".-") for each in _NAMES.findall(text))
+        # Chinese has no spaces that would make a name a word.
+        text = normalize_name(text) if self.spellings else ""
+        yield from (name for spelling, name in self.spellings.items() if spelling in text)
 
 
 def _result(found: Sequence[ToolDefinition]) -> dict[str, Any]:

@@ -242,6 +242,8 @@ class ContextTooLong(ValidationFailed):
     """The conversation exceeds the context window of the model."""
 
     code, title = "context-too-long", "Context too long"
+    has_run = False
+    """Whether tools of the turn have run already, so that it must not begin again."""
 
 
 class ContentFiltered(ValidationFailed):

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.players.openai_player import OpenAIPlayer
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, whole
 from tests.serving import service
 from tests.sessions.conversing import EVENTS, JSON, ask, conversation, faults, history, questions, reply, sociable
 from toolchat.service.settings.service_settings import Settings
@@ -142,3 +142,30 @@ async def test_a_turn_with_too_large_tool_rounds_is_stored_without_them() -> Non
 
     assert len(running) == 5
     assert again == exchanged(question)
+
+
+def small(request: PlayedRequest) -> Answer:
+    """A model that takes six messages beside its instructions."""
+    if len(request.body["messages"]) > 7:
+        return whole({"error": {"message": "too long", "code": "context_length_exceeded"}}, 400)
+    return sociable(request)
+
+
+@pytest.mark.parametrize("wanted", [JSON, EVENTS])
+async def test_a_session_goes_on_with_fewer_turns_if_the_model_takes_no_more(wanted: dict[str, str]) -> None:
+    async with OpenAIPlayer(small) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        for number in range(8):
+            assert reply(f"{number}") in (await ask(client, f"{number}", **wanted)).text
+        sent = [len(each.body["messages"]) for each in player.requests]
+        assert [text for _, text in await conversation(client)][-4:] == ["6", reply("6"), "7", reply("7")]
+    # Cut to half when it was too long, and kept so.
+    assert sent == [2, 4, 6, 8, 4, 6, 8, 4, 6, 8, 4]
+
+
+async def test_a_turn_that_has_run_a_tool_does_not_begin_again() -> None:
+    async with OpenAIPlayer(small) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        for number in range(2):
+            await ask(client, f"{number}")
+        answer = await ask(client, "Asia/Tokyo and Europe/Paris", **JSON)
+        assert (answer.status_code, answer.json()["code"]) == (422, "context-too-long")
+        assert len(player.requests) == 4

@@ -13,7 +13,7 @@ from pydantic_core import from_json, to_json
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.request import ChatRequest, Emit
 from toolchat.chat.session_records import dump_turn, load_turn, turn_summary
-from toolchat.errors import SessionBusy
+from toolchat.errors import ContextTooLong, SessionBusy
 from toolchat.messages import (
     AssistantMessage,
     Message,
@@ -306,14 +306,27 @@ class MemoryAdvisor(Advisor):
         async with self._memory.open_turn(conversation) as opened:
             identifier = request.context.get(TURN_ID, "")
             turn = opened.replacing(request.context.get(REPLACED_TURNS, 0), identifier)
-            begin, request = _with_history(request, turn)
-            response = await chain.proceed(request, emit)
+            begin, turn, response = await _answer(request, turn, chain, emit)
             if not response.has_tool_calls and response.finish_reason not in ("content_filter", "incomplete"):
                 duration = (time.perf_counter() - began) * 1000
                 summary = turn_summary(response, chain.model.provider, duration)
                 messages = (*response.history[begin:], response.message)
                 await turn.save(messages, summary, identifier)
             return response
+
+
+async def _answer(
+    request: ChatRequest, turn: OpenTurn, chain: AdvisorChain, emit: Emit
+) -> tuple[int, OpenTurn, ChatResponse]:
+    """The answer, where its turn begins, and the earlier turns that were left: fewer, if the model takes no more."""
+    while True:
+        begin, asked = _with_history(request, turn)
+        try:
+            return begin, turn, await chain.proceed(asked, emit)
+        except ContextTooLong as error:
+            if error.has_run or not turn.earlier:
+                raise
+        turn = replace(turn, earlier=turn.earlier[(len(turn.earlier) + 1) // 2 :])
 
 
 def _with_history(request: ChatRequest, turn: OpenTurn) -> tuple[int, ChatRequest]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.request import Approval, ChatRequest, Emit, Resume
-from toolchat.errors import ContentFiltered, ToolLoop, UpstreamInvalid
+from toolchat.errors import ContentFiltered, ContextTooLong, ToolLoop, UpstreamInvalid
 from toolchat.messages import (
     AssistantMessage,
     ToolCall,
@@ -77,7 +77,11 @@ class ToolCallingAdvisor(Advisor):
         # An advisor inside the loop may offer other tools; the calls are checked against those that the model saw.
         chain = replace(chain, on_model_request=state.record_offer) if chain.advisors else chain
         for _ in range(self._max_rounds + 2):  # two more than may run calls: the model answers without tools
-            response = await _next_response(state, chain, emit)
+            try:
+                response = await _next_response(state, chain, emit)
+            except ContextTooLong as error:
+                error.has_run = bool(state.executions or request.resume)
+                raise
             state.accept_response(response)
             if state.drops_tools(response):
                 continue

@@ -37,8 +37,9 @@ async def test_a_fault_that_stays_is_tried_three_times_and_one_that_cannot_pass_
     assert len(script.prompts) == tries
 
 
-async def test_a_wait_that_would_pass_the_deadline_is_not_begun() -> None:
-    model, script = resilient(ProviderRateLimited("busy", retry_after=30), says("ok"), total=5)
+@pytest.mark.parametrize(("wait", "total"), [(30, 5), (60, 600)], ids=["beyond the deadline", "a limit of the day"])
+async def test_a_long_wait_is_not_begun(wait: float, total: float) -> None:
+    model, script = resilient(ProviderRateLimited("busy", retry_after=wait), says("ok"), total=total)
     with pytest.raises(ProviderRateLimited):
         await turn_of(model)
     assert len(script.prompts) == 1

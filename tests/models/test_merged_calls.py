@@ -119,9 +119,11 @@ CASES: dict[str, tuple[Sequence[object], Sequence[tuple[str, str, str]]]] = {
         [[WHOLE], [call(0, "a", "v", CITY)]],
         [("a", "w", CITY), ("*", "v", CITY)],
     ),
-    "one id for two equal calls of one list": (
-        [[call(None, "a", "w", CITY), call(None, "a", "w", CITY)]],
-        [("a", "w", CITY), ("*", "w", CITY)],
+    # charmbracelet/crush#3107, QwenLM/qwen-code#5014, agno-agi/agno#2336
+    "one call twice in one list": ([[call(None, "a", "w", CITY), call(None, "a", "w", CITY)]], [("a", "w", CITY)]),
+    "two equal calls of one list": (
+        [[call(None, "a", "w", CITY), call(None, "b", "w", CITY)]],
+        [("a", "w", CITY), ("b", "w", CITY)],
     ),
     "the whole again, then with its id": (
         [[call(0, None, "w", CITY)], [call(0, "a", "w", '{"city":"北京"}')]],

@@ -26,6 +26,8 @@ _BUFFER_BYTES = 64 * 1024
 _SDK_BUFFER_BYTES = 1024 * 1024
 """The same for libraries, which read lines: none may be longer than twice this."""
 FAILURES = (aiohttp.ClientError, OSError)
+_STALE_SECONDS = 1.0
+"""A kept connection that is lost later was lost with the work for the request."""
 _is_kept = ContextVar[bool | None]("is_kept", default=False)
 """Whether the task's last connection had been used before; ``None``: and was stale, so the next one has to be new."""
 
@@ -154,7 +156,7 @@ class Pool:
         url: URL,
         send: Callable[[Mapping[str, str]], Awaitable[aiohttp.ClientResponse]],
     ) -> aiohttp.ClientResponse:
-        observer = instruments.observer
+        observer, began = instruments.observer, self.loop.time()
         with observer.observe_upstream_request(upstream, method, url) as observed:
             try:
                 response = await send(observed.headers)
@@ -162,7 +164,8 @@ class Pool:
                     _check_status(response, upstream)
             except (*FAILURES, ValueError, UpstreamInvalid) as error:
                 failure = upstream_error(error, upstream, url, self.proxies)
-                if _is_kept.get() and isinstance(failure, UpstreamUnavailable):
+                was_at_once = self.loop.time() - began < _STALE_SECONDS
+                if _is_kept.get() and was_at_once and isinstance(failure, UpstreamUnavailable):
                     failure.is_stale = True
                     _is_kept.set(None)
                 observer.record_upstream_response(upstream, failure.code)

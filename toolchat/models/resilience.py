@@ -14,7 +14,7 @@ from toolchat.errors import ToolchatError, UpstreamError, UpstreamInvalid, Upstr
 from toolchat.http.breakers import CircuitBreaker
 from toolchat.instruments import ModelCall
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Progress, Prompt
-from toolchat.models.provider_errors import quotable
+from toolchat.models.provider_errors import MAX_RETRY_AFTER, quotable
 
 KEEPALIVE = Progress(is_keepalive=True)
 FINISH_TIMEOUT = 2.0
@@ -212,7 +212,7 @@ class ResilientChatModel(ChatModel):
         delay, most = self._retry.delay(attempt, error), self._retry.max_attempts
         if isinstance(error, UpstreamError) and error.is_stale:
             delay, most = 0, max(2, most)  # the provider has not failed: another try, even if only one is allowed
-        late = asyncio.get_running_loop().time() + delay >= deadline
+        late = asyncio.get_running_loop().time() + delay >= deadline or (error.retry_after or 0) >= MAX_RETRY_AFTER
         if not error.retryable or attempt >= most or late:
             return False
         # Not a warning: if the retries fail as well, the failure itself is logged, with their number.

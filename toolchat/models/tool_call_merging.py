@@ -35,7 +35,8 @@ class ToolCallMerger:
 
     While the arguments are incomplete, a new id without a name, or a new index with the known id or with neither id
     nor name, continues the call. A call with the name and the arguments of an earlier one repeats it if it has its id,
-    or its index and not an id of its own. Models do make equal calls: with different ids, or as entries of one list.
+    or its index and not an id of its own. Models do make equal calls: with different ids, or as entries of one list
+    without ids.
 
     The rules follow recorded streams of Ollama, vLLM, DashScope, GLM, MiniMax and the gateways of Gemini and LiteLLM.
     """
@@ -158,7 +159,7 @@ class _Slot:
     extra: dict[str, Any] = field(default_factory=dict)
     checks: int = 0
     is_listed: bool = False
-    """Whether it is an entry of its own in a list without indexes, and so no repetition even under the same id."""
+    """Whether it is an entry of its own in a list without indexes, and so no repetition unless it has the same id."""
     text: str = ""
     """The arguments, once the call is sealed."""
     value: object = None
@@ -182,7 +183,8 @@ class _Slot:
     def repeats(self, call: "_Slot") -> bool:
         """Whether this is an earlier sealed call, or its beginning, again."""
         has_own_id = self.name and self.id and call.id and self.id != call.id
-        if self.is_listed or has_own_id or self.name not in ("", call.name):
+        is_own_entry = self.is_listed and not (self.id and self.id == call.id)
+        if is_own_entry or has_own_id or self.name not in ("", call.name):
             return False
         return call.text.startswith(self.text) or (self.value is not None and self.value == call.value)
 

@@ -96,6 +96,21 @@ async def test_what_follows_the_finish_reason_in_time_belongs_to_the_answer(monk
     assert response.usage.total_tokens == 7
 
 
+def stamped(content: dict[str, Any]) -> bytes:
+    return event({"choices": [{"index": 0, "delta": content, "finish_reason": "stop"}]})
+
+
+async def test_a_finish_reason_on_each_piece_does_not_end_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai, "FINISH_TIMEOUT", 0.01)
+    gate = asyncio.Event()
+    pieces = [stamped({"content": "The total is 10"}), stamped({"content": "0 euros."})]
+    answer = Answer(pieces, headers={"Content-Type": "text/event-stream"}, gate=gate, ending="close")
+    async with played([answer]) as (model, _):
+        asked = asyncio.create_task(response_of(model, STREAMED))
+        asyncio.get_running_loop().call_later(0.1, gate.set)
+        assert (await asked).message.text == "The total is 100 euros."
+
+
 STREAM = b"".join(map(event, FINISHED)) + b"data: [DONE]\n\n"
 TYPES = [None, "text/plain", "application/octet-stream", "application/json", "application/json; charset=utf-8"]
 

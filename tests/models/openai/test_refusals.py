@@ -1,15 +1,18 @@
 """Requests that a provider refuses in words that say how to ask instead: asked so at once, and from then on."""
 
+from contextlib import aclosing
 from typing import Any
 
 import pytest
 
-from tests.models.openai.playing import QUESTION, played
+from tests.models.openai.playing import QUESTION, WEATHER, played
 from tests.models.responding import response_of
 from tests.players.openai_player import Answer, PlayedRequest, delta, message, sse, whole
 from toolchat.errors import ToolchatError
+from toolchat.http.client import OutboundHttp
 from toolchat.messages import AssistantMessage, ToolCall, ToolResponse, ToolResponseMessage
 from toolchat.models.base import ChatOptions, Prompt
+from toolchat.models.openai.model import OpenAICompatibleChatModel
 from toolchat.models.profiles import Profile
 from toolchat.models.refusals import adapted
 
@@ -112,6 +115,61 @@ async def test_nothing_is_learned_if_the_other_way_fails_too() -> None:
                 await response_of(model, Prompt((QUESTION,), options=OPTIONS))
         assert model.adapted == {}
     assert ["temperature" in each.body for each in player.requests] == [True, False] * 2
+
+
+@pytest.mark.parametrize(
+    ("status", "fault", "code"),
+    [
+        (400, {"code": "content_filter", "message": "filtered"}, "content-filtered"),
+        (400, {"code": "context_length_exceeded", "message": "long"}, "context-too-long"),
+        (401, {"message": "no"}, "provider-auth"),
+        (402, {"message": "no"}, "provider-quota"),
+        (429, {"message": "no"}, "provider-rate-limited"),
+        (400, {"message": "no"}, "upstream-invalid"),
+    ],
+)
+async def test_a_refusal_of_another_kind_is_not_hidden_by_the_first(
+    status: int, fault: dict[str, str], code: str
+) -> None:
+    answers = [whole({"error": {"message": TEMPERATURE}}, 400), whole({"error": fault}, status)]
+    async with played(answers) as (model, _):
+        with pytest.raises(ToolchatError) as caught:
+            await response_of(model, Prompt((QUESTION,), options=OPTIONS))
+    assert (caught.value.code, "temperature" in str(caught.value)) == (code, code == "upstream-invalid")
+
+
+async def test_what_one_clients_options_change_does_not_change_the_requests_of_others() -> None:
+    def strict(request: PlayedRequest) -> Answer:
+        if {"temperature", "reasoning_effort"} <= request.body.keys():
+            return whole({"error": {"message": TEMPERATURE}}, 400)
+        return whole(message(content="晴"))
+
+    thinking, plain = ChatOptions(temperature=0.2, reasoning_effort="high"), ChatOptions(temperature=0)
+    async with played(strict) as (model, player):
+        for options in (thinking, plain, thinking):
+            await response_of(model, Prompt((QUESTION,), options=options))
+    assert ["temperature" in each.body for each in player.requests] == [True, False, True, False]
+
+
+async def test_many_refused_fields_are_left_out_one_after_the_other() -> None:
+    words = TOP_P.replace("top_p", "{}")
+    names = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "seed", "parallel_tool_calls")
+    fields = [(each, words.format(each)) for each in names] + [("max_tokens", MAX_TOKENS)]
+    options = ChatOptions(
+        temperature=1, top_p=1, frequency_penalty=1, presence_penalty=1, seed=1, parallel_tool_calls=True, max_tokens=1
+    )
+    async with played(refusing(*fields)) as (model, player):
+        for _ in range(2):
+            await response_of(model, Prompt((QUESTION,), (WEATHER,), options=options))
+    assert len(player.requests) == len(fields) + 2
+
+
+async def test_a_refused_field_of_the_extra_body_is_asked_for_once() -> None:
+    async with played(refusing(("top_p", TOP_P))) as (_, player), aclosing(OutboundHttp()) as http:
+        model = OpenAICompatibleChatModel(base_url=player.base_url, extra_body={"top_p": 1}, http=http)
+        with pytest.raises(ToolchatError, match="does not support top_p"):
+            await response_of(model, Prompt((QUESTION,)))
+    assert len(player.requests) == 1
 
 
 async def test_what_one_model_refuses_is_sent_to_another() -> None:

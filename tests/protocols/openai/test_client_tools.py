@@ -134,7 +134,10 @@ async def test_a_saved_turn_is_restored_however_its_calls_come_back(
     view: Callable[[dict[str, Any]], list[dict[str, Any]]], rolls: int
 ) -> None:
     earlier = [{"role": "system", "content": "Be brief."}, user("Hello"), {"role": "assistant", "content": "Hello."}]
-    async with played([asks(TIME), asks(TIME, ROLLED, ROLLED), SAYS] * len(LATER)) as (client, player):
+    async with played([asks(TIME), asks(TIME, ROLLED, ROLLED | {"id": "call_again"}), SAYS] * len(LATER)) as (
+        client,
+        player,
+    ):
         for later, fields in LATER:
             first = said(await completion(client, *earlier, ASKED, tools=[ROLL]))
             await completion(client, *earlier, ASKED, *view(first), *later, **fields)

@@ -7,14 +7,14 @@ import logging
 import ssl
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic_core import from_json, to_json
 
-from toolchat.errors import ToolchatError, UpstreamError, UpstreamInvalid
+from toolchat.errors import NotConfigured, ToolchatError, UpstreamError, UpstreamInvalid
 from toolchat.http.client import OutboundHttp, Response
 from toolchat.http.pool import MAX_BODY_BYTES, read_body
 from toolchat.models.base import ChatModel, ChatOptions, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
@@ -37,11 +37,14 @@ _SLICE_BYTES = 16 * 1024
 """Bytes of a stream that are decoded at a time, and that a slow client may leave undelivered."""
 _MAX_ERROR_BYTES = 64 * 1024
 _END_OF_BODY_TIMEOUT = 0.1
+_UNSURE_TIMEOUT = 30.0
+"""Seconds to wait after a finish reason that came with content."""
 _JSON_TYPES = ("application/json", "text/plain", "application/octet-stream")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _STREAM_STARTS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _NO_EVENT = (b"message", b"")
-_MAX_CHANGES = 4
+_MAX_LEARNED = 256
+_MAX_CHANGES = 8
 """How often one question is asked in another way, since a refusal may name one field only."""
 
 Wire = Literal["auto", "chat", "responses"]
@@ -100,8 +103,8 @@ class OpenAICompatibleChatModel(ChatModel):
             wires = wires[::-1]
         self._wires = wires if api == "auto" else wires[:1]
         self._known_profile = lru_cache(lambda name: self._find_profile(name, profile or {}))
-        self._learned: dict[str, Profile] = {}
-        """The profiles of models that have refused a request and then answered another one."""
+        self._learned: dict[tuple[str, frozenset[str]], Profile] = {}
+        """The profiles of models that have refused a request and then answered another one, for requests like it."""
         self._headers = {"Content-Type": "application/json", "User-Agent": "toolchat", "Accept": "application/json"}
         if api_key:
             self._headers |= {"api-key": api_key} if version else {"Authorization": f"Bearer {api_key}"}
@@ -112,13 +115,16 @@ class OpenAICompatibleChatModel(ChatModel):
 
     @property
     def path(self) -> str:
-        """The path of the API in use, such as ``/chat/completions``."""
-        return self._wire(self._profile(self.name)).path
+        """The path of the API that is asked first, such as ``/chat/completions``."""
+        return self._wire(self._known_profile(self.name)).path
 
     @property
     def adapted(self) -> dict[str, dict[str, Any]]:
         """By model, in what its profile has changed after refusals."""
-        return {name: _difference(each, self._known_profile(name)) for name, each in self._learned.items()}
+        found: dict[str, dict[str, Any]] = {}
+        for (model, _), each in self._learned.items():
+            found.setdefault(model, {}).update(_difference(each, self._known_profile(model)))
+        return found
 
     async def aclose(self) -> None:
         """Close the connections, unless they were passed."""
@@ -135,21 +141,24 @@ class OpenAICompatibleChatModel(ChatModel):
             UpstreamError: one of its kinds; also :class:`ContextTooLong`, :class:`ContentFiltered` and
                 :class:`NotConfigured` if the provider does not serve the model.
         """
-        if self._profile(prompt.options.model or self.name).reads_text_calls:
+        if self._known_profile(prompt.options.model or self.name).reads_text_calls:
             return await respond_reading_calls(self._respond, prompt, emit)
         return await self._respond(prompt, emit)
 
     async def _respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
         model = prompt.options.model or self.name
-        tried = [self._profile(model)]
+        tried = [self._profile(model, prompt)]
         refused: ToolchatError | None = None
+        sent: list[bytes] = []
         while True:
             profile = tried[-1]
             wire, asked = self._wire(profile), prompt.stream or profile.streams_only
             turn = wire.turn(model)
             headers = self._stream_headers if asked else self._headers
             data = self._body(wire, prompt if asked is prompt.stream else replace(prompt, stream=asked), profile)
-            url = self._base_url + wire.path + self._query
+            if refused is not None and data == sent:
+                raise refused  # what it names is a field of ``extra_body``
+            sent, url = data, self._base_url + wire.path + self._query
             async with self._http.request(
                 "POST", url, upstream=_UPSTREAM, headers=headers, data=data, tls=self._tls
             ) as response:
@@ -161,7 +170,8 @@ class OpenAICompatibleChatModel(ChatModel):
                         tried.append(changed)
                         refused = refused or error
                         continue
-                    raise error if refused is None or error.retryable else refused
+                    is_another = error.retryable or not isinstance(error, UpstreamInvalid | NotConfigured)
+                    raise error if refused is None or is_another else refused
                 is_stream, begun = await _begin(response)
                 if is_stream:
                     await self._read_stream(_EventReader(response, begun, profile), turn, prompt, emit)
@@ -171,7 +181,7 @@ class OpenAICompatibleChatModel(ChatModel):
                 await emit(TextDelta(rest))
             answer = turn.response()
             if refused is not None:
-                self._learn(model, profile)
+                self._learn(model, prompt, profile)
             message = profile.signed(answer.message)
             return answer if message is answer.message else replace(answer, message=message)
 
@@ -179,8 +189,15 @@ class OpenAICompatibleChatModel(ChatModel):
         found = find_profile(self._base_url, model, own)
         return found.changed(api=self._wire(found).path)
 
-    def _profile(self, model: str) -> Profile:
-        return self._learned.get(model) or self._known_profile(model)
+    def _profile(self, model: str, prompt: Prompt) -> Profile:
+        found = self._learned.get((model, self._shape(prompt))) if self._learned else None
+        return found or self._known_profile(model)
+
+    def _shape(self, prompt: Prompt) -> frozenset[str]:
+        """What a request has: one client's options must not change the requests of others."""
+        options = self._options.updated(prompt.options) if self._options else prompt.options
+        optional = [each.name for each in fields(options) if getattr(options, each.name) != each.default]
+        return frozenset([*optional, *(["stream"] if prompt.stream else []), *(["tools"] if prompt.tools else [])])
 
     def _wire(self, profile: Profile) -> _AnyWire:
         return next((each for each in self._wires if each.path == profile.api), self._wires[0])
@@ -196,13 +213,16 @@ class OpenAICompatibleChatModel(ChatModel):
             changed = profile.changed(api=self._wires[0].path)
         return changed if changed and changed.api in [each.path for each in self._wires] else None
 
-    def _learn(self, model: str, profile: Profile) -> None:
+    def _learn(self, model: str, prompt: Prompt, profile: Profile) -> None:
         """Ask a model in another way from now on: it has answered, and refused the way so far."""
-        before = self._profile(model)
-        if before != profile:
-            self._learned[model] = profile
-            changes = _difference(profile, before)
-            _log.warning("the model is asked in another way from now on", extra={"model": model, "changes": changes})
+        before = self._profile(model, prompt)
+        if before == profile:
+            return
+        if len(self._learned) >= _MAX_LEARNED:
+            self._learned.clear()
+        self._learned[model, self._shape(prompt)] = profile
+        changes = _difference(profile, before)
+        _log.warning("the model is asked in another way from now on", extra={"model": model, "changes": changes})
 
     async def _read_stream(
         self, reader: _EventReader, turn: OpenAITurn | ResponsesTurn, prompt: Prompt, emit: EmitModelEvent
@@ -215,7 +235,9 @@ class OpenAICompatibleChatModel(ChatModel):
         while not (turn.ended or reader.ended):
             try:
                 reading = reader.next_piece()
-                piece = await (asyncio.wait_for(reading, FINISH_TIMEOUT) if turn.finished else reading)
+                # Some servers put a finish reason on each piece: https://github.com/BerriAI/litellm/issues/2195
+                patience = FINISH_TIMEOUT if turn.is_settled else _UNSURE_TIMEOUT if turn.finished else None
+                piece = await (asyncio.wait_for(reading, patience) if patience else reading)
             except (UpstreamError, TimeoutError):
                 break  # the incomplete last event is dropped, since it cannot be trusted
             for kind, content in reader.decode(piece) or [_NO_EVENT]:

@@ -156,6 +156,9 @@ def _map_format(response_format: Mapping[str, Any]) -> dict[str, Any]:
 class ResponsesTurn:
     """Collects the events of one model call, or one whole response; each returns the text that it adds."""
 
+    is_settled = False
+    """See :class:`OpenAITurn`; the last event of a response ends it at once."""
+
     def __init__(self, model: str) -> None:
         self.finished = self.ended = False
         """Both: whether the last event of a response was received; a stream that ends without it is incomplete."""

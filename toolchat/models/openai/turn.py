@@ -29,6 +29,8 @@ class OpenAITurn:
     def __init__(self, model: str) -> None:
         self.finished = False
         """Whether a finish reason was received; a stream that ends without one is incomplete."""
+        self.is_settled = False
+        """Whether nothing but the end is expected: the newest chunk with a choice had no content any more."""
         self.ended = False
         """Whether nothing more is to be read; no chunk says that it is the last one."""
         self.new_reasoning = ""
@@ -76,7 +78,9 @@ class OpenAITurn:
         self._answered = True
         if reason := choice.get("finish_reason"):
             self._stop(reason)
-        return self._add_message(self._message_of(choice))
+        message = self._message_of(choice)
+        self.is_settled = self.finished and not message
+        return self._add_message(message)
 
     def _count(self, value: object) -> None:
         usage = usage_from(value)

@@ -35,7 +35,7 @@ FAULTS = [
     (whole({"error": {"message": "x", "code": "data_inspection_failed"}}, 400), 422, "content-filtered", False),
     (whole({"error": {"message": "x", "code": "model_not_found"}}, 404), 503, "not-configured", False),
     (whole({"error": {"message": "x"}}, 500), 502, "upstream-unavailable", True),
-    (whole(message(content="")), 502, "upstream-invalid", False),
+    (whole(message(content="")), 502, "upstream-invalid", True),
     (Answer(ending="cut", headers={"Content-Type": "application/json"}), 502, "upstream-invalid", True),
 ]
 

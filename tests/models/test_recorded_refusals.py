@@ -26,6 +26,8 @@ WORDS = [
     "This model's maximum context length is 8192 tokens",
     "prompt is too long",
     "insufficient balance",
+    "Content Exists Risk",
+    "model does not exist",
     "API key not valid",
     "does not support tools",
     '"auto" tool choice requires --enable-auto-tool-choice',

@@ -27,7 +27,7 @@ _MAX_READ, _MAX_QUOTED = 2000, 300
 MAX_RETRY_AFTER = 60.0
 """The longest ``Retry-After``, in seconds, that clients receive."""
 _TOKEN = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_UNQUOTED = re.compile(r"""(?:[^'"`]|(?<=\w)'(?=\w)|(['"`])[\w./:-]{1,64}\1)*""")
+_UNQUOTED = re.compile(r"""(?:[^'"`]|(?<=\w)'(?=\w)|(['"`])[\w./:[\]-]{1,64}\1)*""")
 """The beginning of a text up to its first quotation of more than a word: what follows may be a user's."""
 
 _DETAILS: dict[type[ToolchatError], str] = {
@@ -51,9 +51,11 @@ _BY_STATUS: dict[int, type[ToolchatError]] = {
     404: NotConfigured,
     408: UpstreamUnavailable,
     409: UpstreamUnavailable,  # a conflict with another request, and "too early": OpenAI's libraries retry them
+    410: NotConfigured,  # NVIDIA, of models: https://github.com/capocasa/3code/issues/2
     413: ContextTooLong,
     425: UpstreamUnavailable,
     429: ProviderRateLimited,
+    451: ContentFiltered,  # StepFun: https://platform.stepfun.com/docs/zh/guide/exception
 }
 
 
@@ -104,7 +106,7 @@ def provider_error(
     refused = UpstreamInvalid if name or 400 <= status < 500 else UpstreamUnavailable
     kind = _KINDS.get(name) or _BY_STATUS.get(status, refused)
     if kind is NotConfigured:
-        advice = advice or (_NO_MODEL if status != 404 or "model" in word + text else _NO_PATH)
+        advice = advice or (_NO_MODEL if status not in (404, 410) or "model" in word + text else _NO_PATH)
     elif kind is UpstreamInvalid:
         advice = advice or (f" (code {shown})" if shown else f" (status {status})")
     detail = _DETAILS[kind] + (advice or profile.advice.get(kind.code, ""))

@@ -240,6 +240,8 @@ def _fault(error: Mapping[str, Any], profile: str = "") -> Fault:
     status = next((int(code) for code in codes if code in _STATUSES), None)
     code = next((code for code in codes if code not in _STATUSES), "")
     text, metadata = _text(error), error.get("metadata")
+    if isinstance(metadata, dict) and "flagged_input" in metadata:  # https://openrouter.ai/docs/errors
+        return Fault("content_filter", text, status)
     if isinstance(metadata, dict) and isinstance(raw := metadata.get("raw"), str):
         text = raw
         with suppress(ValueError):
@@ -267,5 +269,5 @@ def _delay(details: object) -> str:
 _FAULT_KEYS = frozenset(("error", "errors", "base_resp", "response"))
 """Keys under which an error may stand beside an answer."""
 _CODES = ("code", "type", "status", "error_code", "status_code")
-_TEXTS = ("message", "status_msg", "detail", "msg", "Message")
+_TEXTS = ("message", "status_msg", "detail", "msg", "Message", "error")
 _STATUSES = frozenset(str(status) for status in range(400, 600))

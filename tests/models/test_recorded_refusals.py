@@ -18,6 +18,7 @@ from toolchat.models.base import Prompt
 from toolchat.models.openai.turn import Fault, fault_in
 from toolchat.models.profiles import Profile, find_profile, profile_named
 from toolchat.models.provider_errors import provider_error
+from toolchat.models.refusals import adapted
 
 REFUSALS = tomllib.loads(Path(__file__).with_name("recorded_refusals.toml").read_text("utf-8"))["refusal"]
 VOCABULARY = tomllib.loads((ROOT / "toolchat/models/provider_errors.toml").read_text("utf-8"))
@@ -60,6 +61,14 @@ def test_a_recorded_refusal_has_its_meaning(recorded: dict[str, Any]) -> None:
     assert error.retryable is (recorded.get("again", False) or recorded["means"] == "provider-rate-limited")
 
 
+@pytest.mark.parametrize("recorded", REFUSALS, ids=lambda recorded: recorded["source"].removeprefix("https://"))
+def test_a_recorded_refusal_adapts_the_request_or_nothing(recorded: dict[str, Any]) -> None:
+    fault = fault_in(json.loads(recorded["body"]), refused=True)
+    change = recorded.get("adapts")
+    assert fault is not None
+    assert adapted(Profile(), recorded["status"], fault.message) == (change and Profile(**change))
+
+
 @pytest.mark.parametrize("words", WORDINGS)
 def test_each_wording_was_seen_in_a_refusal(words: str) -> None:
     faults = [fault_in(json.loads(each["body"]), refused=True) for each in REFUSALS]
@@ -83,10 +92,14 @@ def test_no_text_in_a_failure_of_the_provider_makes_it_anything_else(
     words=st.sampled_from(WORDS),
     quote=st.sampled_from("'\"`"),
     status=st.sampled_from([400, 404, 422, 429]),
+    wrapper=st.sampled_from(["", 'litellm.APIError: OpenAIException - {"error": {"message": "']),
 )
-def test_what_a_refusal_quotes_does_not_change_its_meaning(before: str, words: str, quote: str, status: int) -> None:
-    silent = refusal(status, {"error": {"message": "Invalid value for content:"}})
-    quoting = refusal(status, {"error": {"message": f"Invalid value for content: {quote}, {before} {words}{quote}"}})
+def test_what_a_refusal_quotes_does_not_change_its_meaning(
+    before: str, words: str, quote: str, status: int, wrapper: str
+) -> None:
+    silent = refusal(status, {"error": {"message": f"{wrapper}Invalid value for content:"}})
+    said = f"{wrapper}Invalid value for content: {quote}, {before} {words}{quote}"
+    quoting = refusal(status, {"error": {"message": said}})
     assert (type(quoting), quoting.detail) == (type(silent), silent.detail)
 
 

@@ -22,13 +22,15 @@ from toolchat.errors import (
     UpstreamUnavailable,
 )
 from toolchat.models.profiles import Profile
+from toolchat.models.refusals import WRAPPERS
 
 _MAX_READ, _MAX_QUOTED = 2000, 300
 MAX_RETRY_AFTER = 60.0
 """The longest ``Retry-After``, in seconds, that clients receive."""
 _TOKEN = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_UNQUOTED = re.compile(r"""(?:[^'"`]|(?<=\w)'(?=\w)|(['"`])[\w./:[\]-]{1,64}\1)*""")
-"""The beginning of a text up to its first quotation of more than a word: what follows may be a user's."""
+_UNQUOTED = re.compile(WRAPPERS + r"""(?:[^'"`]|(?<=\w)'(?=\w)|(['"`])[\w./:[\]-]{1,64}\1)*""")
+"""The beginning of a text up to its first quotation of more than a word: what follows may be a user's. The words of the
+provider behind a gateway are no quotation."""
 
 _DETAILS: dict[type[ToolchatError], str] = {
     ContextTooLong: "the conversation is longer than the model takes",

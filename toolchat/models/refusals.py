@@ -8,15 +8,15 @@ from typing import Any
 
 from toolchat.models.profiles import Profile
 
-_START = r"(?:litellm\.\w+: (?:\w+ - )?)*"
+_DATA: dict[str, list[str]] = tomllib.loads(files("toolchat.models").joinpath("refusals.toml").read_text("utf-8"))
+WRAPPERS = f"(?:{'|'.join(_DATA.pop('wrappers'))})*"
+"""The pattern of what gateways put before the words of the provider behind them, in any case of letters."""
+_OPTIONAL = {name.replace("_", ""): name for name in _DATA.pop("optional")}
+"""Request fields without which the answer is still the one that was asked for, if the provider does not have them; by
+their names without ``_``, which some providers write in camel case."""
 _WORDS: Mapping[str, list[re.Pattern[str]]] = {
-    kind: [re.compile(_START + each, re.IGNORECASE) for each in words]
-    for kind, words in tomllib.loads(files("toolchat.models").joinpath("refusals.toml").read_text("utf-8")).items()
+    kind: [re.compile(WRAPPERS + each, re.IGNORECASE) for each in words] for kind, words in _DATA.items()
 }
-_OPTIONAL = re.compile(
-    "temperature|top_p|frequency_penalty|presence_penalty|seed|reasoning(_effort)?|parallel_tool_calls|stream_options"
-)
-"""Request fields without which the answer is still the one that was asked for, if the provider does not have them."""
 
 
 def adapted(profile: Profile, status: int, refusal: str) -> Profile | None:
@@ -34,8 +34,11 @@ def _change(status: int, refusal: str) -> Mapping[str, Any]:
     if status not in (400, 422):
         return {}
     if kind == "field":
-        name, instead = (*groups, "")[:2]
-        return {"renamed": {name: instead}} if instead or _OPTIONAL.fullmatch(name) else {}
+        names, instead = (*groups, "")[:2]
+        words = re.findall(r"\w+", names.replace("_", "").lower())
+        return {
+            "renamed": {names: instead} if instead else {_OPTIONAL[each]: "" for each in words if each in _OPTIONAL}
+        }
     changes: dict[str, Mapping[str, Any]] = {
         "message_field": {"sent_back": dict.fromkeys(groups, "never")},
         "without_reasoning": {"sent_back": {"reasoning_content": "all"}, "filled": {"reasoning_content": " "}},

@@ -63,14 +63,25 @@ DEMANDED = {"sent_back": {"reasoning_content": "all"}, "filled": {"reasoning_con
         # https://github.com/langchain4j/langchain4j/issues/3974, https://github.com/alibaba/spring-ai-alibaba/issues/867
         (400, ONLY_STREAMS, {"streams_only": True}),
         (400, "parameter.enable_thinking必须设置为false才能进行非流式调用", {"streams_only": True}),
+        # Several at once.
+        (
+            400,
+            f"{PARALLEL}, seed".replace("argument", "arguments"),
+            {"renamed": {"parallel_tool_calls": "", "seed": ""}},
+        ),
+        (400, "Validation: Unsupported parameter(s): `top_p`, `n`, `seed`", {"renamed": {"top_p": "", "seed": ""}}),
+        (400, f'litellm.APIError: Error code: 400 - {{"error": {{"message": "{TOP_P}"}}', {"renamed": {"top_p": ""}}),
         # Nothing that was asked for is left out: https://github.com/partITech/php-mistral/issues/76
         (422, "body.tools: Extra inputs are not permitted", {}),
         (400, "Unknown parameter: 'max_tokens'.", {}),
+        (400, MAX_TOKENS.replace("'max_tokens'", "'response_format.json_schema'").replace("max_completion_", ""), {}),
+        (400, MAX_TOKENS.replace("'max_tokens'", "'stop'"), {}),
         # No refusal of the request, or words that somebody else has written.
         (500, TEMPERATURE, {}),
         (429, TEMPERATURE, {}),
         (400, f"cannot parse '{TEMPERATURE}'", {}),
         (400, f"the user said: {DEEPSEEK}", {}),
+        (400, f'cannot parse {{"error": {{"message": "{TOP_P}"}}', {}),
         (400, "", {}),
     ],
 )

@@ -72,6 +72,33 @@ async def test_an_error_is_mapped_in_every_format_and_never_quoted(answer: Answe
     assert SECRET not in str(caught.value)
 
 
+XAI = "Failed to deserialize the JSON body into the target type: messages[0]: unknown variant"
+"""With status 422 as plain text: https://github.com/Usagi-org/ai-goofish-monitor/issues/57"""
+
+
+@pytest.mark.parametrize(
+    ("content", "media_type", "kept"),
+    [
+        (XAI.encode(), "text/plain; charset=utf-8", XAI),
+        (b"no \xff", "text/plain", "no \ufffd"),
+        (b" <html><title>502</title>", "text/plain", ""),
+        (b"<html>no</html>", "text/html", ""),
+        (b"", "text/plain", ""),
+        (b"\x00" * 70_000, "text/plain", ""),
+    ],
+)
+async def test_the_words_of_a_plain_text_are_kept_for_the_log(content: bytes, media_type: str, kept: str) -> None:
+    with pytest.raises(UpstreamInvalid) as caught:
+        await play([body(content, 422, Content_Type=media_type)])
+    assert caught.value.provider_message == kept
+    assert caught.value.detail == "the provider refused the request (status 422)"
+
+
+async def test_a_plain_text_that_refuses_a_field_explains_itself() -> None:
+    with pytest.raises(UpstreamInvalid, match="it does not support seed"):
+        await play([body(b"Unsupported parameter: 'seed'", 422, Content_Type="text/plain")])
+
+
 async def test_the_retry_after_of_the_provider_is_passed_on() -> None:
     with pytest.raises(ProviderRateLimited) as caught:
         await play([whole({"error": LIMIT}, 429, **{"Retry-After": "2"})])

@@ -354,10 +354,13 @@ def _read_chunk(response: Response, data: bytes, provider: Profile, *, is_error:
 
 async def _fault_of(response: Response) -> Fault:
     """Read the error of a 4xx or 5xx response, whose body may be anything."""
+    body = b""
     try:
-        return fault_in(from_json(await response.read(_MAX_ERROR_BYTES)), refused=True) or Fault()
+        body = await response.read(_MAX_ERROR_BYTES)
+        return fault_in(from_json(body), refused=True) or Fault()
     except (ValueError, UpstreamError):
-        return Fault()
+        is_text = response.content_type == "text/plain" and not body.lstrip().startswith(b"<")
+        return Fault(message=body.decode("utf-8", "replace")) if is_text else Fault()
 
 
 def _as_error(response: Response, fault: Fault, provider: Profile) -> ToolchatError:

@@ -170,6 +170,11 @@ def test_a_refused_key_comes_with_the_advice_of_the_profile(name: str) -> None:
     assert "check OPENAI_API_KEY, and that OPENAI_BASE_URL " in error_of(401, profile=profile).detail
 
 
+def test_a_country_that_is_not_served_is_no_fault_of_the_key() -> None:
+    error = error_of(403, "unsupported_country_region_territory", "Country, region, or territory not supported")
+    assert error.detail == "the chat provider does not answer from this server's country"
+
+
 def test_a_malformed_call_is_worth_another_try() -> None:
     error = error_of(400, "tool_use_failed", retry_after=1)
     assert (error.code, error.retryable, error.retry_after) == ("upstream-invalid", True, 1)

@@ -111,7 +111,8 @@ def provider_error(
         advice = advice or (_NO_MODEL if status not in (404, 410) or "model" in word + text else _NO_PATH)
     elif kind is UpstreamInvalid:
         advice = advice or (f" (code {shown})" if shown else f" (status {status})")
-    detail = _DETAILS[kind] + (advice or profile.advice.get(kind.code, ""))
+    advice = advice or profile.advice.get(kind.code, "")
+    detail = advice if advice[:1].isalpha() else _DETAILS[kind] + advice
     retryable = kind.retryable or name == _MALFORMED
     wait = min(retry_after, MAX_RETRY_AFTER) if retryable and retry_after is not None else None
     error = kind(detail.format(variables), retry_after=wait, retryable=retryable)

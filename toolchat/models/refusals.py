@@ -9,7 +9,7 @@ from typing import Any
 from toolchat.models.profiles import Profile
 
 _DATA: dict[str, list[str]] = tomllib.loads(files("toolchat.models").joinpath("refusals.toml").read_text("utf-8"))
-WRAPPERS = f"(?:{'|'.join(_DATA.pop('wrappers'))})*"
+WRAPPERS = f"(?:{'|'.join(_DATA.pop('wrappers'))}){{0,8}}"
 """The pattern of what gateways put before the words of the provider behind them, in any case of letters."""
 _OPTIONAL = {name.replace("_", ""): name for name in _DATA.pop("optional")}
 """Request fields without which the answer is still the one that was asked for, if the provider does not have them; by

@@ -6,6 +6,7 @@ import re
 from toolchat.errors import UpstreamInvalid, UpstreamUnavailable
 
 _COMPLETE = re.compile("stop(ped|sequence)?|endturn|eos(token)?|completed?|done|(function|tool)calls?|tooluse")
+_USUAL = ("stop", "tool_calls")
 _MALFORMED = re.compile("malformed|unexpectedtoolcall")
 """The provider could not read the model's call; the same question often succeeds."""
 _INTERRUPTED = re.compile("abort|cancel|error|fail|insufficientsystemresource|interrupt|timeout|unavailable")
@@ -22,6 +23,8 @@ def read_finish_reason(said: str) -> str:
         UpstreamInvalid: the model's call was malformed.
         UpstreamUnavailable: the answer was interrupted.
     """
+    if said in _USUAL:
+        return "stop"
     word = "".join(filter(str.isalnum, said.lower()))
     if _COMPLETE.fullmatch(word):
         return "stop"

@@ -69,8 +69,22 @@ async def respond_reading_calls(
     """Call a model, and read an answer that consists of calls of the offered tools as these calls."""
     if not prompt.tools or prompt.options.response_format:
         return await respond(prompt, emit)
+    if not prompt.stream:
+        response = await respond(prompt, emit)
+        return _with_calls(response, response.message.text, prompt)
     reader = _Reader(prompt, emit)
     return await reader.finish(await respond(prompt, reader.emit))
+
+
+def _with_calls(response: ChatResponse, text: str, prompt: Prompt) -> ChatResponse:
+    """The response with the calls that the end of its text consists of."""
+    message = response.message
+    if message.tool_calls or response.finish_reason in CUT or not _may_begin(text):
+        return response
+    if not (calls := read_calls(text, prompt.tools, prompt.messages)):
+        return response
+    message = replace(message, text=message.text.removesuffix(text), tool_calls=calls)
+    return replace(response, message=message, finish_reason="tool_calls")
 
 
 def read_calls(text: str, tools: Sequence[ToolDefinition], messages: Sequence[Message]) -> tuple[ToolCall, ...]:
@@ -208,15 +222,10 @@ class _Reader:
         return self._reopen(event.text) if _THOUGHT in event.text else self._emit(event)
 
     async def finish(self, response: ChatResponse) -> ChatResponse:
-        message = response.message
-        text = "".join(self._held) if self._prompt.stream else message.text
-        is_whole = not message.tool_calls and response.finish_reason not in CUT
-        if is_whole and text and (calls := read_calls(text, self._prompt.tools, self._prompt.messages)):
-            message = replace(message, text=message.text.removesuffix(text), tool_calls=calls)
-            return replace(response, message=message, finish_reason="tool_calls")
-        if self._held:
+        read = _with_calls(response, "".join(self._held), self._prompt)
+        if self._held and read is response:
             await self._show()
-        return response
+        return read
 
     async def _hold(self, text: str) -> None:
         self._held.append(text)
@@ -242,12 +251,16 @@ class _Reader:
 
     def _may_become_calls(self) -> bool:
         text = "".join(self._held)
-        if text.lstrip()[:1] not in _STARTS:
+        if not _may_begin(text):
             return False
         state = _state(text, _names(self._prompt.tools))
         # Looked at less and less often from here on, so that all looks together stay linear in time.
         self._next_look = self._size + self._size // 4 if state == "call" else 0
         return state == "call" or (state == "open" and self._size <= _MAX_UNCERTAIN)
+
+
+def _may_begin(text: str) -> bool:
+    return text.lstrip()[:1] in _STARTS
 
 
 def _state(text: str, names: Collection[str]) -> Literal["call", "text", "open"]:

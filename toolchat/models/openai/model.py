@@ -277,7 +277,8 @@ async def _begin(response: Response) -> tuple[bool, bytes]:
     if media_type == "text/event-stream":
         return True, begun
     if media_type in _JSON_TYPES or media_type.endswith("+json"):
-        starts = (_BYTE_ORDER_MARK, *_STREAM_STARTS)
+        begun = (await response.readany()).removeprefix(_BYTE_ORDER_MARK)
+        starts = (_BYTE_ORDER_MARK, *_STREAM_STARTS) if begun[:1] != b"{" else ()  # the usual case
         while any(start.startswith(begun) for start in starts) and (piece := await response.readany()):
             begun = (begun + piece).removeprefix(_BYTE_ORDER_MARK)
         return begun.startswith(_STREAM_STARTS), begun

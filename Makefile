@@ -39,13 +39,14 @@ define check_style
 	$(PY) -m ruff format --check .
 endef
 CLIENTS := wire_clients/.venv
+MODEL := real_model/.venv
 PROXY := wire_clients/litellm_proxy/.venv
 PACKAGES := wire_clients/npm/node_modules
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run demo test test-pages test-fast test-package test-newest test-lowest test-clients nightly lint lock wheel bench bench-quick bench-guard bench-lock site-lock lab lab-fast lab-long lab-sabotage clients-lock env-example alerts answers pictures architecture reference site audit hooks clean
+.PHONY: help run demo test test-pages test-fast test-package test-newest test-lowest test-clients test-model nightly lint lock wheel bench bench-quick bench-guard bench-lock site-lock lab lab-fast lab-long lab-sabotage clients-lock env-example alerts answers pictures architecture reference site audit hooks clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -89,6 +90,9 @@ test-lowest: $(UV) ## Run the fast tests with the oldest versions that pyproject
 test-clients: $(VENV)/.dev $(CLIENTS)/.clients $(PROXY)/.clients $(PACKAGES)/.packages ## Ask the service by the clients that speak its other wires, in an environment of their own
 	$(CLIENTS)/bin/python -m pytest --quiet -c wire_clients/pytest.ini --rootdir . wire_clients
 
+test-model: $(VENV)/.dev $(MODEL)/.clients ## Ask a real small model through the service (1.2 GB once; WRITE=--write: its table into docs/evaluation.md)
+	$(PY) -m real_model $(WRITE)
+
 nightly: $(VENV)/.dev ## Try 20,000 hostile tool calls of each kind (make test tries 50)
 	HYPOTHESIS_PROFILE=nightly $(PY) -m pytest -o faulthandler_timeout=3600 tests/tool_calling/test_hostile_calls.py
 
@@ -127,8 +131,8 @@ bench-lock: $(UV) ## Write bench/requirements.lock after a change in bench/requi
 	$(RESOLVE) bench/requirements.txt --constraint requirements.lock --custom-compile-command "make bench-lock" \
 		$(LOCK) --output-file bench/requirements.lock
 
-clients-lock: $(UV) ## Write the locks of wire_clients/ after a change in a requirements.txt or npm/package.json
-	for folder in wire_clients wire_clients/litellm_proxy; do \
+clients-lock: $(UV) ## Write the locks of wire_clients/ and real_model/ after a change in a requirements.txt or npm/package.json
+	for folder in wire_clients wire_clients/litellm_proxy real_model; do \
 		$(RESOLVE) $$folder/requirements.txt --custom-compile-command "make clients-lock" $(LOCK) \
 			--output-file $$folder/requirements.lock || exit 1; \
 	done
@@ -202,7 +206,7 @@ $(AUDIT)/.tools: requirements-audit.lock | $(UV)
 	$(UV) pip install --quiet --python $(AUDIT)/bin/python --require-hashes $(INDEX) -r requirements-audit.lock
 	@touch $@
 
-$(CLIENTS)/.clients $(PROXY)/.clients: %/.venv/.clients: %/requirements.lock | $(UV)
+$(CLIENTS)/.clients $(PROXY)/.clients $(MODEL)/.clients: %/.venv/.clients: %/requirements.lock | $(UV)
 	$(PY) -m venv --clear $*/.venv
 	$(UV) pip install --quiet --python $*/.venv/bin/python --require-hashes $(INDEX) -r $<
 	@touch $@

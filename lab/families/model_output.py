@@ -165,7 +165,7 @@ async def a_model_that_calls_for_ever(stage: Stage) -> float:
     zones = iter(f"Etc/GMT+{number}" for number in range(1, 13))
 
     async def answer(call: Call) -> None:
-        if not call.body.get("tools"):
+        if call.body.get("tool_choice") == "none":
             return await saying("Enough.")(call)
         made = _call(json.dumps({"timeZoneId": next(zones, "Asia/Tokyo")}), call_id=f"c{len(stage.upstream.calls)}")
         return await playing(whole(message("tool_calls", content=None, tool_calls=[made])))(call)

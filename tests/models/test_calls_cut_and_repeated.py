@@ -31,11 +31,11 @@ def chat_completions(fragments: Sequence[Fragment]) -> tuple[ToolCall, ...]:
 
 
 def dashscope(fragments: Sequence[Fragment]) -> tuple[ToolCall, ...]:
-    answer = DashScopeAnswer(stream=True)
+    answer = DashScopeAnswer("asked", stream=True)
     for fragment in fragments:
         output = {"choices": [{"message": {"tool_calls": [fragment]}, "finish_reason": "null"}]}
         answer.add(SimpleNamespace(status_code=200, usage=None, output=output))
-    return answer.message().tool_calls
+    return answer.response().message.tool_calls
 
 
 WIRES: dict[str, Wire] = {"chat completions": chat_completions, "DashScope": dashscope}

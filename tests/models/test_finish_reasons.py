@@ -42,12 +42,12 @@ def responses(said: str, has_call: bool) -> str:
 
 
 def dashscope(said: str, has_call: bool) -> str:
-    answer = DashScopeAnswer(stream=True)
+    answer = DashScopeAnswer("asked", stream=True)
     parts: list[dict[str, Any]] = [{"tool_calls": [FUNCTION_CALL]} if has_call else {"content": "x"}, {}]
     for part, reason in zip(parts, ("null", said), strict=True):
         choice = {"message": part, "finish_reason": reason}
         answer.add(SimpleNamespace(status_code=200, usage=None, output={"choices": [choice]}))
-    return answer.reason()
+    return answer.response().finish_reason
 
 
 WIRES: dict[str, Wire] = {"stream": streamed, "whole": at_once, "Responses": responses, "DashScope": dashscope}

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pydantic_core import from_json, to_json
 
-from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage, UserMessage
-from toolchat.models.base import ChatOptions, Prompt
+from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage, Usage, UserMessage
+from toolchat.models.base import ChatOptions, ChatResponse, Prompt
 from toolchat.models.openai.mapping import ChatCompletionsWire, write_messages
 from toolchat.models.openai.responses_wire import ResponsesWire
 from toolchat.models.profiles import find_profile
@@ -28,7 +28,7 @@ DETAILS = {"reasoning_details": [{"type": "reasoning.text", "text": "Look it up.
 def asked(extra: dict[str, Any], url: str, model: str, call: dict[str, Any] | None = None) -> AssistantMessage:
     """A call as the model of that name at that address has made it."""
     message = AssistantMessage("", (ToolCall(ID, "now", "{}", call or {}),), extra)
-    return find_profile(url, model).signed(message)
+    return find_profile(url, model).signed(ChatResponse(message, "stop", Usage(), model)).message
 
 
 def sent(message: AssistantMessage, url: str, model: str, *, later: bool = False) -> list[dict[str, Any]]:

@@ -1,7 +1,6 @@
 """Map messages and tools to DashScope's native format, and its replies to a response."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from json import dumps
 from typing import Any
 
@@ -14,21 +13,21 @@ from toolchat.messages import (
     SystemMessage,
     ToolCall,
     ToolResponseMessage,
-    Usage,
     UserMessage,
     described,
     turn_start,
 )
-from toolchat.models.base import CUT, ChatOptions
-from toolchat.models.finish_reasons import read_finish_reason
-from toolchat.models.merging import TextMerger, usage_from
+from toolchat.models.base import ChatOptions
+from toolchat.models.merging import usage_from
+from toolchat.models.openai.turn import OpenAITurn
 from toolchat.models.profiles import Profile, profile_named
 from toolchat.models.provider_errors import provider_error, retry_after_from
-from toolchat.models.tool_call_merging import ToolCallMerger, is_json_object
+from toolchat.models.tool_call_merging import is_json_object
 from toolchat.tool_calling.definition import ToolDefinition
 
 MAX_ANSWER_BYTES = 32 * 2**20
 """The size limit of all JSON of one model call; 64k tokens in as many events take about half of it."""
+_SAID = ("content", "reasoning_content", "tool_calls")
 
 
 def map_messages(messages: Sequence[Message], profile: Profile, *, multimodal: bool) -> list[dict[str, Any]]:
@@ -87,56 +86,30 @@ def map_tool_options(options: ChatOptions, tools: Sequence[ToolDefinition]) -> d
     return mapped
 
 
-@dataclass(slots=True)
-class DashScopeAnswer:
+class DashScopeAnswer(OpenAITurn):
     """Collects the replies of the SDK for one model call."""
 
-    stream: bool
-    """Whether the response is a stream: then only a finish reason shows that it is complete."""
-    usage: Usage = field(default_factory=Usage)
-    new_reasoning: str = ""
-    """The reasoning that the last reply added."""
-    _text: TextMerger = field(default_factory=TextMerger)
-    _calls: ToolCallMerger = field(default_factory=ToolCallMerger)
-    _reasoning: list[str] = field(default_factory=list)
-    _finish_reason: str = ""
-    _began: bool = False
-    _size: int = 0
+    def __init__(self, model: str, *, stream: bool) -> None:
+        super().__init__(model)
+        self.stream = stream
+        """Whether the response is a stream: then only a finish reason shows that it is complete."""
+        self._size = 0
 
     def add(self, reply: Any) -> str:
         """Add one reply of the SDK and return the text that it adds, possibly empty."""
         self.new_reasoning = ""
         if reply.status_code != 200:
             return self._reject(reply)
-        usage = usage_from(reply.usage)
-        self.usage = usage or self.usage  # the usage of each chunk is cumulative
         choice = _choice(self._checked(reply.output))
-        if choice is not None:
-            return self._add_choice(choice)
-        if usage is None and not self._finish_reason:
+        if choice is None and not self.finished and usage_from(reply.usage) is None:
             raise UpstreamInvalid("DashScope sent an error, or an answer without a message", retryable=True)
-        return ""
-
-    @property
-    def finished(self) -> bool:
-        """Whether a finish reason was received."""
-        return bool(self._finish_reason)
+        return super().add({"usage": reply.usage, "choices": [choice]})
 
     def close(self) -> str:
         """Return the text that was held back, once the answer is complete."""
-        if not self._began or (self.stream and not self._finish_reason):
+        if not self._answered or (self.stream and not self.finished):
             raise UpstreamInvalid("DashScope's answer was cut short", retryable=True)
-        return self._text.finish()
-
-    def message(self) -> AssistantMessage:
-        """The message; it keeps the reasoning for later requests of the same turn."""
-        reasoning = "".join(self._reasoning)
-        extra = {"reasoning_content": reasoning} if reasoning else {}
-        return AssistantMessage(self._text.text, self._calls.finish(), extra)
-
-    def reason(self) -> str:
-        """The finish reason; tool calls take precedence over the reason that DashScope sends, unless it was a cut."""
-        return self._finish_reason if self._finish_reason in CUT else "tool_calls" if self._calls else "stop"
+        return super().close()
 
     def _checked(self, output: object) -> Any:
         """Apply our limits to the SDK's ``json.loads``: size, depth, numbers, no lone surrogates."""
@@ -152,7 +125,7 @@ class DashScopeAnswer:
 
     def _reject(self, reply: Any) -> str:
         # The SDK takes "data: [DONE]", which compatible gateways send, for a broken event (status 500, code Unknown).
-        if self._finish_reason or (isinstance(reply.message, str) and reply.message.strip() == "[DONE]"):
+        if self.finished or (isinstance(reply.message, str) and reply.message.strip() == "[DONE]"):
             return ""
         headers = {str(name).lower(): str(value) for name, value in (reply.headers or {}).items()}
         code = reply.code if isinstance(reply.code, str) else ""
@@ -167,29 +140,17 @@ class DashScopeAnswer:
             profile=profile_named("dashscope"),
         )
 
-    def _add_choice(self, choice: Mapping[str, Any]) -> str:
-        self._began = True
-        reason = choice.get("finish_reason")
-        # DashScope sends the text "null" until the end.
-        if isinstance(reason, str) and reason not in ("", "null"):
-            self._finish_reason = read_finish_reason(reason)
-        message = choice.get("message")
-        if not isinstance(message, Mapping):
-            return ""
-        if isinstance(reasoning := message.get("reasoning_content"), str):
-            self._reasoning.append(reasoning)
-            self.new_reasoning = reasoning
-        if calls := message.get("tool_calls"):
-            self._calls.add(calls)
-        return self._text.add(message.get("content"))
 
-
-def _choice(output: object) -> Mapping[str, Any] | None:
+def _choice(output: object) -> dict[str, Any] | None:
+    """The answer as chat completions have it; models without ``result_format=message`` send a text."""
     if not isinstance(output, Mapping):
         return None
     choices = output.get("choices")
     if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
-        return choices[0]
-    if isinstance(text := output.get("text"), str):  # sent by models without result_format=message
-        return {"finish_reason": output.get("finish_reason"), "message": {"content": text}}
-    return None
+        choice, message = choices[0], choices[0].get("message")
+    elif isinstance(output.get("text"), str):
+        choice, message = output, {"content": output["text"]}
+    else:
+        return None
+    said = message if isinstance(message, Mapping) else {}
+    return {"finish_reason": choice.get("finish_reason"), "delta": {key: said[key] for key in _SAID if said.get(key)}}

@@ -126,8 +126,9 @@ class DashScopeChatModel(ChatModel):
             UpstreamError: one of its kinds; also :class:`ContextTooLong`, :class:`ContentFiltered` and
                 :class:`NotConfigured` if the provider does not serve the model.
         """
-        profile = self._profile(self._model(prompt))
-        answer = DashScopeAnswer(prompt.stream or self._thinks or profile.streams_only)
+        model = prompt.options.model or self.name
+        profile = self._profile(model)
+        answer = DashScopeAnswer(model, stream=prompt.stream or self._thinks or profile.streams_only)
 
         async def watch(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
             response = await send(request)
@@ -137,7 +138,9 @@ class DashScopeChatModel(ChatModel):
 
         try:
             async with self._http.session("DashScope", self._base_url, watch) as session:
-                await self._call(session, prompt, answer, emit, profile)
+                request = self._request(model, prompt, profile, stream=answer.stream)
+                sent = await _sdk().call(**request, stream=answer.stream, session=session)
+                await _read(sent, answer, prompt, emit)
             if (rest := answer.close()) and prompt.stream:
                 await emit(TextDelta(rest))
         except ToolchatError:
@@ -147,28 +150,9 @@ class DashScopeChatModel(ChatModel):
             raise UpstreamInvalid("DashScope answered with another content type; check DASHSCOPE_BASE_URL") from None
         except Exception as error:  # the SDK raises every kind of exception
             raise UpstreamInvalid("DashScope sent something that is not an answer", retryable=True) from error
-        message = profile.signed(answer.message())
-        return ChatResponse(message, answer.reason(), answer.usage, self._model(prompt))
+        return profile.signed(answer.response())
 
-    async def _call(
-        self, session: Any, prompt: Prompt, answer: DashScopeAnswer, emit: EmitModelEvent, profile: Profile
-    ) -> None:
-        request = self._request(prompt, profile, stream=answer.stream)
-        sent = await _sdk().call(**request, stream=answer.stream, session=session)
-        if not answer.stream:
-            answer.add(sent)
-            return
-        async with aclosing(sent):
-            async for reply in sent:
-                text = answer.add(reply)
-                is_shown = bool(text) and prompt.stream
-                if answer.new_reasoning or not is_shown:
-                    await emit(Progress(answer.new_reasoning))
-                if is_shown:
-                    await emit(TextDelta(text))
-
-    def _request(self, prompt: Prompt, profile: Profile, *, stream: bool) -> dict[str, Any]:
-        model = self._model(prompt)
+    def _request(self, model: str, prompt: Prompt, profile: Profile, *, stream: bool) -> dict[str, Any]:
         multimodal = self._is_multimodal(model)
         return {
             "model": model,
@@ -200,13 +184,24 @@ class DashScopeChatModel(ChatModel):
         }
         return {"result_format": "message"} | {key: value for key, value in optional.items() if value is not None}
 
-    def _model(self, prompt: Prompt) -> str:
-        return prompt.options.model or self.name
-
     def _is_multimodal(self, model: str) -> bool:
         if self._endpoint == "auto":
             return _is_multimodal(model)
         return self._endpoint == "multimodal"
+
+
+async def _read(sent: Any, answer: DashScopeAnswer, prompt: Prompt, emit: EmitModelEvent) -> None:
+    if not answer.stream:
+        answer.add(sent)
+        return
+    async with aclosing(sent):
+        async for reply in sent:
+            text = answer.add(reply)
+            is_shown = bool(text) and prompt.stream
+            if answer.new_reasoning or not is_shown:
+                await emit(Progress(answer.new_reasoning))
+            if is_shown:
+                await emit(TextDelta(text))
 
 
 class _Lines:

@@ -21,7 +21,7 @@ from toolchat.models.base import ChatModel, ChatOptions, ChatResponse, EmitModel
 from toolchat.models.leaked_calls import respond_reading_calls
 from toolchat.models.openai import DEFAULT_BASE_URL
 from toolchat.models.openai.mapping import ChatCompletionsWire
-from toolchat.models.openai.responses_wire import ResponsesTurn, ResponsesWire
+from toolchat.models.openai.responses_wire import ResponsesWire
 from toolchat.models.openai.sse import ServerSentEvent, SseDecoder
 from toolchat.models.openai.turn import Fault, OpenAITurn, fault_in
 from toolchat.models.profiles import Profile, find_profile, profile_named
@@ -182,8 +182,7 @@ class OpenAICompatibleChatModel(ChatModel):
             answer = turn.response()
             if refused is not None:
                 self._learn(model, prompt, profile)
-            message = profile.signed(answer.message)
-            return answer if message is answer.message else replace(answer, message=message)
+            return profile.signed(answer)
 
     def _find_profile(self, model: str, own: Mapping[str, Any]) -> Profile:
         found = find_profile(self._base_url, model, own)
@@ -224,9 +223,7 @@ class OpenAICompatibleChatModel(ChatModel):
         changes = _difference(profile, before)
         _log.warning("the model is asked in another way from now on", extra={"model": model, "changes": changes})
 
-    async def _read_stream(
-        self, reader: _EventReader, turn: OpenAITurn | ResponsesTurn, prompt: Prompt, emit: EmitModelEvent
-    ) -> None:
+    async def _read_stream(self, reader: _EventReader, turn: OpenAITurn, prompt: Prompt, emit: EmitModelEvent) -> None:
         """Read the events of the stream up to ``[DONE]``, the last event of a response, or the end.
 
         A lost connection, or silence after the finish reason, ends it as well: the answer may be complete.
@@ -328,7 +325,7 @@ class _EventReader:
         return self._decoder.feed(piece)
 
 
-async def _end_stream(response: Response, turn: OpenAITurn | ResponsesTurn) -> None:
+async def _end_stream(response: Response, turn: OpenAITurn) -> None:
     """Read the body to its end, so that the connection can be reused; not all servers end it in time."""
     if turn.ended:
         with suppress(TimeoutError, UpstreamError):

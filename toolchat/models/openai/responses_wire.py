@@ -7,7 +7,7 @@ reasoning of a turn is sent back with each round, encrypted by the provider.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from toolchat.errors import ContentFiltered, InvalidRequest, UpstreamInvalid
+from toolchat.errors import InvalidRequest
 from toolchat.messages import (
     AssistantMessage,
     Message,
@@ -15,24 +15,21 @@ from toolchat.messages import (
     ToolCall,
     ToolResponse,
     ToolResponseMessage,
-    Usage,
     UserMessage,
     described,
     turn_start,
 )
-from toolchat.models.base import CUT, ChatOptions, ChatResponse, Prompt, SerializedTools
-from toolchat.models.finish_reasons import read_finish_reason
-from toolchat.models.merging import TextMerger, usage_from
+from toolchat.models.base import ChatOptions, Prompt, SerializedTools
 from toolchat.models.openai.mapping import OUTPUT, valid_name
+from toolchat.models.openai.turn import OpenAITurn
 from toolchat.models.profiles import Profile
-from toolchat.models.tool_call_merging import ToolCallMerger, is_json_object
+from toolchat.models.tool_call_merging import is_json_object
 from toolchat.tool_calling.definition import ToolDefinition
 
 _ENCRYPTED: Final = "reasoning.encrypted_content"
 _TEXT_DELTAS: Final = ("response.output_text.delta", "response.refusal.delta")
 _REASONING_DELTAS: Final = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 _ENDS: Final = tuple(f"response.{status}" for status in ("completed", "incomplete", "failed", "cancelled"))
-_NO_USAGE: Final = Usage()
 
 
 class ResponsesWire:
@@ -153,23 +150,12 @@ def _map_format(response_format: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": response_format.get("type"), **(schema if isinstance(schema, Mapping) else {})}
 
 
-class ResponsesTurn:
-    """Collects the events of one model call, or one whole response; each returns the text that it adds."""
-
-    is_settled = False
-    """See :class:`OpenAITurn`; the last event of a response ends it at once."""
+class ResponsesTurn(OpenAITurn):
+    """Collects the events of one model call, or one whole response, whose last event ends it at once."""
 
     def __init__(self, model: str) -> None:
-        self.finished = self.ended = False
-        """Both: whether the last event of a response was received; a stream that ends without it is incomplete."""
-        self.new_reasoning = ""
-        """The reasoning that the last event added."""
-        self._model = model
-        self._text = TextMerger()
-        self._by_deltas = False
+        super().__init__(model)
         self._items: dict[object, Mapping[str, Any]] = {}
-        self._response: Mapping[str, Any] = {}
-        self._finish_reason = ""
 
     def add(self, event: Mapping[str, Any]) -> str:
         """Add one event or a whole response and return its text."""
@@ -187,42 +173,25 @@ class ResponsesTurn:
             return self._end(event)
         return ""
 
-    def close(self) -> str:
-        """Return the text that was held back."""
-        return self._text.finish()
-
-    def response(self) -> ChatResponse:
-        """Return the finished response; call :meth:`close` first."""
-        if not self._response:
-            raise UpstreamInvalid("the chat provider sent no answer", retryable=True)
-        message = self._message()
-        cut = self._finish_reason if self._finish_reason in CUT else None
-        if cut == "content_filter" and not message.text and not message.tool_calls:
-            raise ContentFiltered("the provider's moderation refused the answer")
-        usage = usage_from(self._response.get("usage"))
-        return ChatResponse(
-            message, cut or ("tool_calls" if message.tool_calls else "stop"), usage or _NO_USAGE, self._model
-        )
-
     def _message(self) -> AssistantMessage:
-        calls = ToolCallMerger()
         output: list[Any] = []
         for item in self._items.values():
             if item.get("type") == "reasoning" or item.get("phase"):
                 output.append({name: value for name, value in item.items() if value is not None})
             elif item.get("type") == "function_call":
                 output.append(_string(item, "call_id"))
-                calls.add({"index": len(output), "id": item.get("call_id"), "function": item})
+                self._calls.add({"index": len(output), "id": item.get("call_id"), "function": item})
             else:
                 output.append("")
         extra = {OUTPUT: output} if any(isinstance(each, dict) for each in output) else {}
-        return AssistantMessage(self._text.text, calls.finish(), extra)
+        return AssistantMessage(self._text.text, self._calls.finish(), extra)
 
     def _end(self, response: Mapping[str, Any]) -> str:
         details = response.get("incomplete_details")
         said = _string(details, "reason") if isinstance(details, dict) else ""
-        self._finish_reason = read_finish_reason(said or _string(response, "status") or "completed")
-        self.finished, self.ended, self._response = True, True, response
+        self._stop(said or _string(response, "status") or "completed")
+        self._count(response.get("usage"))
+        self.ended, self._answered = True, bool(response)
         self._model = _string(response, "model") or self._model
         output = response.get("output")
         if isinstance(output, list) and output:  # some servers leave it empty at the end of a stream

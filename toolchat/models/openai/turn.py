@@ -65,12 +65,15 @@ class OpenAITurn:
         """Return the finished response; call :meth:`close` first."""
         if not self._answered:
             raise UpstreamInvalid("the chat provider sent no answer", retryable=True)
+        message = self._message()
         # Unless the message was cut, the calls decide: some servers end a message with calls by "stop".
-        reason = self._finish_reason if self._finish_reason in CUT else "tool_calls" if self._calls else "stop"
-        message = AssistantMessage(self._text.text, self._calls.finish(), self._reasoning.finish())
+        reason = self._finish_reason if self._finish_reason in CUT else "tool_calls" if message.tool_calls else "stop"
         if reason == "content_filter" and not message.text and not message.tool_calls:
             raise ContentFiltered("the provider's moderation refused the answer")
         return ChatResponse(message, reason, self._usage, self._model)
+
+    def _message(self) -> AssistantMessage:
+        return AssistantMessage(self._text.text, self._calls.finish(), self._reasoning.finish())
 
     def _add_choice(self, choice: Mapping[str, Any]) -> str:
         if usage := choice.get("usage"):

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict
 
 from toolchat.messages import AssistantMessage
+from toolchat.models.base import ChatResponse
 
 SentBack = Literal["turn", "calls", "all", "never"]
 """With which messages a field goes back: those of the current turn, also earlier ones with calls, all, or none."""
@@ -72,11 +73,12 @@ class Profile(BaseModel):
         names = {name: self.renamed.get(name, name) for name in fields}
         return {**self.added, **{new: fields[name] for name, new in names.items() if new}}
 
-    def signed(self, message: AssistantMessage) -> AssistantMessage:
-        """A new message of the model, with its sign if it holds more than others could use."""
+    def signed(self, response: ChatResponse) -> ChatResponse:
+        """A response of the model, with its sign if the message holds more than others could use."""
+        message = response.message
         if not message.extra and not any(call.extra for call in message.tool_calls):
-            return message
-        return replace(message, extra={**message.extra, BY: self.by})
+            return response
+        return replace(response, message=replace(message, extra={**message.extra, BY: self.by}))
 
     def wrote(self, message: AssistantMessage) -> bool:
         """Whether the model wrote a message, or nobody signed it: only then its fields go back."""

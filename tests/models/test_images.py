@@ -1,5 +1,6 @@
 """Images of users and of tools: how each API has them, and what models without images receive."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,8 +17,8 @@ from toolchat.messages import (
     is_image,
 )
 from toolchat.models.base import ChatOptions, Prompt
-from toolchat.models.dashscope.mapping import map_messages
-from toolchat.models.openai.mapping import write_messages
+from toolchat.models.dashscope.mapping import parts
+from toolchat.models.openai.mapping import map_message, map_messages, write_messages
 from toolchat.models.openai.responses_wire import ResponsesWire
 from toolchat.models.profiles import Profile, find_profile
 
@@ -34,6 +35,10 @@ def by_completions(messages: tuple[Message, ...], profile: Profile) -> Any:
 
 def by_responses(messages: tuple[Message, ...], profile: Profile) -> Any:
     return ResponsesWire().body("m", Prompt(messages), ChatOptions(), profile)["input"]
+
+
+def by_dashscope(messages: tuple[Message, ...], profile: Profile) -> Any:
+    return map_messages(messages, (), profile, partial(map_message, parts=parts))
 
 
 def test_chat_completions_have_parts_and_images_of_tools_behind_all_results() -> None:
@@ -53,13 +58,13 @@ def test_responses_have_images_within_results() -> None:
 
 
 def test_dashscope_has_images_at_its_multimodal_endpoint() -> None:
-    asked, _, drawn, seen, shown = map_messages((ASKED, CALLS, DRAWN), Profile(), multimodal=True)
+    asked, _, drawn, seen, shown = by_dashscope((ASKED, CALLS, DRAWN), Profile(images=True))
     assert asked["content"] == [{"text": "What is it?"}, {"image": URL}]
     assert (drawn["content"], seen["content"]) == ("a house", "seen")
     assert shown["content"] == [{"text": TOLD}, {"image": URL}]
 
 
-@pytest.mark.parametrize("written", [by_completions, by_responses, lambda *sent: map_messages(*sent, multimodal=False)])
+@pytest.mark.parametrize("written", [by_completions, by_responses, by_dashscope])
 def test_models_without_images_receive_a_note(written: Any) -> None:
     asked, *_, drawn, seen = written((ASKED, CALLS, DRAWN), Profile())
     assert asked["content"] == "What is it?\n[image left out]"

@@ -130,7 +130,7 @@ async def test_reasoning_is_stored_as_the_provider_sent_it() -> None:
         "by": "127.0.0.1/asked",
     }
     assert reply.tool_calls[0].extra == {"extra_content": {"t": 2}}
-    sent = map_message(reply, profile=Profile(by="127.0.0.1/asked"))
+    [sent] = map_message(reply, profile=Profile(by="127.0.0.1/asked"))
     assert sent.keys() - {"role", "content", "tool_calls"} == reply.extra.keys() - {"by"}
 
 

@@ -1,89 +1,26 @@
-"""Map messages and tools to DashScope's native format, and its replies to a response."""
+"""Where DashScope's native format differs from chat completions: images, and the replies of the SDK."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from json import dumps
 from typing import Any
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from toolchat.errors import UpstreamInvalid
-from toolchat.messages import (
-    AssistantMessage,
-    Message,
-    SystemMessage,
-    ToolCall,
-    ToolResponseMessage,
-    UserMessage,
-    described,
-    turn_start,
-)
-from toolchat.models.base import ChatOptions
+from toolchat.messages import UserMessage
 from toolchat.models.merging import usage_from
 from toolchat.models.openai.turn import OpenAITurn
-from toolchat.models.profiles import Profile, profile_named
+from toolchat.models.profiles import profile_named
 from toolchat.models.provider_errors import provider_error, retry_after_from
-from toolchat.models.tool_call_merging import is_json_object
-from toolchat.tool_calling.definition import ToolDefinition
 
 MAX_ANSWER_BYTES = 32 * 2**20
 """The size limit of all JSON of one model call; 64k tokens in as many events take about half of it."""
 _SAID = ("content", "reasoning_content", "tool_calls")
 
 
-def map_messages(messages: Sequence[Message], profile: Profile, *, multimodal: bool) -> list[dict[str, Any]]:
-    """Map a conversation; the profile says which fields of the model's messages are sent back."""
-    turn = turn_start(messages)
-    mapped: list[dict[str, Any]] = []
-    for place, message in enumerate(messages):
-        mapped.extend(_map_message(message, profile, multimodal=multimodal, in_turn=place >= turn))
-    return mapped
-
-
-def _map_message(message: Message, profile: Profile, *, multimodal: bool, in_turn: bool) -> list[dict[str, Any]]:
-    match message:
-        case SystemMessage():
-            return [{"role": "system", "content": message.text}]
-        case UserMessage():
-            return [{"role": "user", "content": _parts(message) if multimodal else described(message)}]
-        case AssistantMessage():
-            return [_map_assistant_message(message, profile, in_turn=in_turn)]
-        case ToolResponseMessage():
-            results = [(it, it.text if multimodal else described(it)) for it in message.responses]
-            shown = [UserMessage(f"What {it.name} has returned:", it.images) for it in message.responses if it.images]
-            pictures = [{"role": "user", "content": _parts(each)} for each in shown] if multimodal else []
-            return [*({"role": "tool", "content": text, "tool_call_id": it.id} for it, text in results), *pictures]
-
-
-def _parts(message: UserMessage) -> list[dict[str, str]]:
+def parts(message: UserMessage) -> list[dict[str, str]]:
     """The content of a multimodal message: https://help.aliyun.com/en/model-studio/vision."""
     return [*([{"text": message.text}] if message.text else []), *({"image": each} for each in message.images)]
-
-
-def _map_assistant_message(message: AssistantMessage, profile: Profile, *, in_turn: bool) -> dict[str, Any]:
-    mapped: dict[str, Any] = {"role": "assistant", "content": message.text}
-    if reasoning := profile.extra_of(message, in_turn=in_turn).get("reasoning_content"):
-        mapped["reasoning_content"] = reasoning
-    if message.tool_calls:
-        calls = enumerate(message.tool_calls)
-        mapped["tool_calls"] = [_map_tool_call(call, profile.extra_of_call(message, place)) for place, call in calls]
-    return mapped
-
-
-def _map_tool_call(call: ToolCall, extra: Mapping[str, Any]) -> dict[str, Any]:
-    inner = extra.get("function")
-    arguments = call.arguments if is_json_object(call.arguments) else "{}"
-    function = {**(inner if isinstance(inner, Mapping) else {}), "name": call.name, "arguments": arguments}
-    return {**extra, "id": call.id, "type": "function", "function": function}
-
-
-def map_tool_options(options: ChatOptions, tools: Sequence[ToolDefinition]) -> dict[str, Any]:
-    """Map the options about tools; DashScope does not support ``required``."""
-    mapped: dict[str, Any] = {"parallel_tool_calls": options.parallel_tool_calls}
-    if options.tool_choice == "none":  # https://help.aliyun.com/zh/model-studio/qwen-api-reference
-        mapped["tool_choice"] = "none"
-    elif any(tool.name == options.tool_choice for tool in tools):
-        mapped["tool_choice"] = {"type": "function", "function": {"name": options.tool_choice}}
-    return mapped
 
 
 class DashScopeAnswer(OpenAITurn):

@@ -20,7 +20,7 @@ import platform
 import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any, Literal
 
 import aiohttp
@@ -29,13 +29,14 @@ from toolchat.errors import ConfigurationError, ToolchatError, UpstreamInvalid
 from toolchat.http.client import OutboundHttp
 from toolchat.models.base import ChatModel, ChatOptions, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
 from toolchat.models.dashscope import DEFAULT_BASE_URL
-from toolchat.models.dashscope.mapping import DashScopeAnswer, map_messages, map_tool_options
-from toolchat.models.openai.mapping import map_tool_definition  # DashScope has the same format
+from toolchat.models.dashscope.mapping import DashScopeAnswer, parts
+from toolchat.models.openai.mapping import map_message, map_messages, map_options, map_tool_definition, map_tool_options
 from toolchat.models.profiles import Profile, find_profile
 from toolchat.models.provider_errors import secret_words
 from toolchat.models.resilience import FINISH_TIMEOUT, KEEPALIVE
 
 _MULTIMODAL_MODEL = re.compile(r"^qwen3\.[5-9]|-vl\b|omni", re.IGNORECASE)
+_NOT_TAKEN = ("model", "frequency_penalty", "reasoning_effort")
 
 
 @cache
@@ -52,11 +53,6 @@ def warm_up() -> None:
     platform.platform()
     platform.processor()
     _sdk()
-
-
-@lru_cache(maxsize=64)
-def _is_multimodal(model: str) -> bool:
-    return _MULTIMODAL_MODEL.search(model) is not None
 
 
 class DashScopeChatModel(ChatModel):
@@ -107,7 +103,7 @@ class DashScopeChatModel(ChatModel):
         self._endpoint, self._workspace = endpoint, workspace
         self._options, self._extra_body, self._extra_headers = options, dict(extra_body or {}), extra_headers or {}
         self._thinks = self._extra_body.get("enable_thinking") is True
-        self._profile = lru_cache(lambda name: find_profile(self._base_url, name, profile or {}))
+        self._profile = lru_cache(lambda name: self._find_profile(name, profile or {}))
         self.secrets = secret_words(api_key, self._extra_headers)
         self._http, self._owns_http = http or OutboundHttp(), http is None
 
@@ -152,13 +148,18 @@ class DashScopeChatModel(ChatModel):
             raise UpstreamInvalid("DashScope sent something that is not an answer", retryable=True) from error
         return profile.signed(answer.response())
 
+    def _find_profile(self, model: str, own: Mapping[str, Any]) -> Profile:
+        by_name = _MULTIMODAL_MODEL.search(model) is not None
+        images = by_name if self._endpoint == "auto" else self._endpoint == "multimodal"
+        return find_profile(self._base_url, model, {**own, "images": images})
+
     def _request(self, model: str, prompt: Prompt, profile: Profile, *, stream: bool) -> dict[str, Any]:
-        multimodal = self._is_multimodal(model)
+        messages = map_messages(prompt.messages, prompt.tools, profile, partial(map_message, parts=parts))
         return {
             "model": model,
-            "input": {"messages": map_messages(prompt.messages, profile, multimodal=multimodal)},
+            "input": {"messages": messages},
             "task_group": "aigc",
-            "task": "multimodal-generation" if multimodal else "text-generation",
+            "task": "multimodal-generation" if profile.images else "text-generation",
             "function": "generation",
             "api_key": self._api_key,
             "base_address": self._base_url,
@@ -169,25 +170,14 @@ class DashScopeChatModel(ChatModel):
 
     def _parameters(self, prompt: Prompt, *, stream: bool) -> dict[str, Any]:
         options = self._options.updated(prompt.options) if self._options else prompt.options
-        optional = {
-            "incremental_output": True if stream else None,
-            "temperature": options.temperature,
-            "top_p": options.top_p,
-            "max_tokens": options.max_tokens,
-            "stop": options.stop,
-            "seed": options.seed,
-            "presence_penalty": options.presence_penalty,
-            "response_format": options.response_format,
-            "tools": [map_tool_definition(tool) for tool in prompt.tools] or None,
-            **(map_tool_options(options, prompt.tools) if prompt.tools else {}),
-            **self._extra_body,
-        }
+        mapped = {name: value for name, value in map_options(options).items() if name not in _NOT_TAKEN}
+        if prompt.tools:
+            tools = [map_tool_definition(tool) for tool in prompt.tools]
+            mapped |= {"tools": tools} | map_tool_options(options, prompt.tools)
+        if mapped.get("tool_choice") in ("auto", "required"):
+            del mapped["tool_choice"]  # it takes neither: https://help.aliyun.com/zh/model-studio/qwen-api-reference
+        optional = {"incremental_output": True if stream else None, **mapped, **self._extra_body}
         return {"result_format": "message"} | {key: value for key, value in optional.items() if value is not None}
-
-    def _is_multimodal(self, model: str) -> bool:
-        if self._endpoint == "auto":
-            return _is_multimodal(model)
-        return self._endpoint == "multimodal"
 
 
 async def _read(sent: Any, answer: DashScopeAnswer, prompt: Prompt, emit: EmitModelEvent) -> None:

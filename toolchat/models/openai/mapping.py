@@ -1,7 +1,8 @@
 """Map messages, tools and options to OpenAI's chat completions, in a form that strict servers accept."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
@@ -10,6 +11,7 @@ from pydantic_core import to_json
 from toolchat.messages import (
     AssistantMessage,
     Message,
+    SystemMessage,
     ToolCall,
     ToolResponse,
     ToolResponseMessage,
@@ -44,6 +46,14 @@ _OPTIONS = (
 _values = attrgetter(*_OPTIONS)
 _UNSET = (None,) * len(_OPTIONS)
 _NO_PROFILE = Profile()
+
+
+Mapped = list[dict[str, Any]]
+
+
+def _parts(message: UserMessage) -> Mapped:
+    images = [{"type": "image_url", "image_url": {"url": each}} for each in message.images]
+    return [*([{"type": "text", "text": message.text}] if message.text else []), *images]
 
 
 class ChatCompletionsWire:
@@ -84,46 +94,57 @@ def write_messages(
 
 
 def _write(message: Message, tools: Sequence[ToolDefinition], profile: Profile, *, in_turn: bool) -> bytes:
-    """Write one message; several results are several messages."""
-    if isinstance(message, ToolResponseMessage):
-        return b",".join(map(to_json, _map_results(message.responses, profile)))
-    if isinstance(message, UserMessage) and message.images:
-        return to_json({"role": "user", "content": _parts(message) if profile.images else described(message)})
-    if isinstance(message, AssistantMessage) and (message.tool_calls or message.extra or profile.filled):
-        return to_json(map_message(message, tools, profile, in_turn=in_turn))
-    return text_json(message)
+    match message:
+        case SystemMessage() | UserMessage(images=()):
+            return text_json(message)
+        case AssistantMessage(tool_calls=()) if not (message.extra or profile.filled):
+            return text_json(message)
+    return b",".join(map(to_json, map_message(message, tools, profile, in_turn=in_turn)))
 
 
-def _map_results(responses: Sequence[ToolResponse], profile: Profile) -> Iterator[dict[str, Any]]:
+def map_messages(
+    messages: Sequence[Message], tools: Sequence[ToolDefinition], profile: Profile, map_one: Callable[..., Mapped]
+) -> Mapped:
+    """Map a conversation by a function like :func:`map_message`."""
+    turn = turn_start(messages)
+    mapped = (map_one(each, tools, profile, in_turn=place >= turn) for place, each in enumerate(messages))
+    return list(chain.from_iterable(mapped))
+
+
+def map_message(
+    message: Message,
+    tools: Sequence[ToolDefinition] = (),
+    profile: Profile = _NO_PROFILE,
+    *,
+    in_turn: bool = True,
+    parts: Callable[[UserMessage], Mapped] = _parts,
+) -> Mapped:
+    """Map one message; several results are several messages, and ``parts`` writes a text with images."""
+    match message:
+        case SystemMessage():
+            return [{"role": message.role, "content": message.text}]
+        case UserMessage():
+            return [{"role": message.role, "content": parts(message) if profile.images else described(message)}]
+        case AssistantMessage():
+            return [_map_answer(message, tools, profile, in_turn=in_turn)]
+        case ToolResponseMessage():
+            return list(_map_results(message.responses, profile, parts))
+
+
+def _map_results(
+    responses: Sequence[ToolResponse], profile: Profile, parts: Callable[[UserMessage], Mapped]
+) -> Iterator[dict[str, Any]]:
     for each in responses:
         text = each.text if profile.images else described(each)
         yield {"role": "tool", "tool_call_id": profile.fitting_id(each.id), "content": text}
     for each in responses:
         if profile.images and each.images:  # results are texts: https://platform.openai.com/docs/api-reference/chat
-            shown = UserMessage(f"What {each.name} has returned:", each.images)
-            yield {"role": "user", "content": _parts(shown)}
+            yield {"role": "user", "content": parts(UserMessage(f"What {each.name} has returned:", each.images))}
 
 
-def _parts(message: UserMessage) -> list[dict[str, Any]]:
-    images = [{"type": "image_url", "image_url": {"url": each}} for each in message.images]
-    return [*([{"type": "text", "text": message.text}] if message.text else []), *images]
-
-
-def map_message(
-    message: AssistantMessage,
-    tools: Sequence[ToolDefinition] = (),
-    profile: Profile = _NO_PROFILE,
-    *,
-    in_turn: bool = True,
+def _map_answer(
+    message: AssistantMessage, tools: Sequence[ToolDefinition], profile: Profile, *, in_turn: bool
 ) -> dict[str, Any]:
-    """Map a message of the model.
-
-    Args:
-        message: the message.
-        tools: the offered tools, see :func:`map_tool_call`.
-        profile: which fields go back, and the form of ids.
-        in_turn: whether it belongs to the current turn.
-    """
     mapped: dict[str, Any] = {"role": message.role, "content": message.text}
     if extra := profile.extra_of(message, in_turn=in_turn):
         mapped = {**extra, **mapped}

@@ -12,18 +12,15 @@ from toolchat.messages import (
     AssistantMessage,
     Message,
     SystemMessage,
-    ToolCall,
     ToolResponse,
     ToolResponseMessage,
     UserMessage,
     described,
-    turn_start,
 )
 from toolchat.models.base import ChatOptions, Prompt, SerializedTools
-from toolchat.models.openai.mapping import OUTPUT, valid_name
+from toolchat.models.openai.mapping import OUTPUT, map_messages, map_tool_call, map_tool_definition, map_tool_options
 from toolchat.models.openai.turn import OpenAITurn
 from toolchat.models.profiles import Profile
-from toolchat.models.tool_call_merging import is_json_object
 from toolchat.tool_calling.definition import ToolDefinition
 
 _ENCRYPTED: Final = "reasoning.encrypted_content"
@@ -53,9 +50,10 @@ class ResponsesWire:
             "text": {"format": text} if text else None,
             "include": [_ENCRYPTED],  # models that do not reason refuse it
             "stream": True if prompt.stream else None,
-            **(_map_tool_choice(options, prompt.tools) if prompt.tools else {}),
+            **(_map_tool_options(options, prompt.tools) if prompt.tools else {}),
         }
-        body = {"model": model, "input": _map_input(prompt.messages, prompt.tools, profile), "store": False}
+        items = map_messages(prompt.messages, prompt.tools, profile, _map_message)
+        body = {"model": model, "input": items, "store": False}
         return body | {name: value for name, value in values.items() if value is not None}
 
     def written(self, prompt: Prompt, _: Profile) -> dict[bytes, bytes]:
@@ -75,26 +73,16 @@ def _refuse_missing(options: ChatOptions) -> None:
         )
 
 
-def _map_input(messages: Sequence[Message], tools: Sequence[ToolDefinition], profile: Profile) -> list[dict[str, Any]]:
-    """Map a conversation to input items; reasoning is sent back within the current turn only."""
-    turn = turn_start(messages)
-    items: list[dict[str, Any]] = []
-    for place, message in enumerate(messages):
-        items += _map_message(message, tools, profile, in_turn=place >= turn)
-    return items
-
-
-def _map_tool_choice(options: ChatOptions, tools: Sequence[ToolDefinition]) -> dict[str, Any]:
-    choice: object = options.tool_choice if options.tool_choice in ("auto", "none", "required") else None
-    if options.tool_choice and any(tool.name == options.tool_choice for tool in tools):
-        choice = {"type": "function", "name": options.tool_choice}
-    return {"parallel_tool_calls": options.parallel_tool_calls, "tool_choice": choice}
+def _map_tool_options(options: ChatOptions, tools: Sequence[ToolDefinition]) -> dict[str, Any]:
+    mapped = map_tool_options(options, tools)
+    if isinstance(named := mapped.get("tool_choice"), dict):
+        mapped["tool_choice"] = {"type": "function", **named["function"]}
+    return mapped
 
 
 def _map_definition(tool: ToolDefinition) -> dict[str, Any]:
-    """Map a tool definition; ``strict``, the API's default, would refuse most schemas."""
-    described = {"name": tool.name, "description": tool.description, "parameters": dict(tool.input_schema)}
-    return {"type": "function", **described, "strict": False}
+    # The default of "strict" would refuse most schemas.
+    return {"type": "function", **map_tool_definition(tool)["function"], "strict": False}
 
 
 def _map_message(
@@ -129,8 +117,10 @@ def _map_output(
     output = message.extra.get(OUTPUT, ()) if profile.wrote(message) else ()
     if OUTPUT not in profile.extra_of(message, in_turn=in_turn):
         output = [each for each in output if not isinstance(each, dict) or each.get("type") != "reasoning"]
+    fit = profile.fitting_id
     parts: dict[str, dict[str, Any]] = {
-        call.id: _map_call(call, tools, profile.fitting_id(call.id)) for call in message.tool_calls
+        call.id: {"type": "function_call", "call_id": fit(call.id), **map_tool_call(call, tools)["function"]}
+        for call in message.tool_calls
     }
     told = [each for each in output if isinstance(each, dict) and each.get("type") == "message"]
     if "".join(_texts(told)) != message.text:  # it was changed, or has no phase
@@ -138,11 +128,6 @@ def _map_output(
         parts = {"": {"role": "assistant", "content": message.text}, **parts}
     items = [each if isinstance(each, dict) else parts.pop(each, None) for each in output]
     return [each for each in items if each] + list(parts.values())
-
-
-def _map_call(call: ToolCall, tools: Sequence[ToolDefinition], call_id: str) -> dict[str, Any]:
-    arguments = call.arguments if is_json_object(call.arguments) else "{}"
-    return {"type": "function_call", "call_id": call_id, "name": valid_name(call.name, tools), "arguments": arguments}
 
 
 def _map_format(response_format: Mapping[str, Any]) -> dict[str, Any]:

@@ -183,7 +183,6 @@ CASES: dict[str, tuple[Sequence[object], Sequence[tuple[str, str, str]]]] = {
         [],
     ),
     "arguments that are a number": ([[call(0, "a", "w", 3)]], [("a", "w", "3")]),
-    "arguments with half a character": ([[call(0, "a", "w", {"c": "\ud800"})]], [("a", "w", "(not JSON)")]),
 }
 
 
@@ -224,7 +223,7 @@ def cost_of_hostile_fragments(count: int) -> float:
     start = time.process_time()
     for _ in range(count):
         merger.add([call(0, "", None, "{}" * 8)])
-    assert len(merger) == 1
+    assert len(merger.finish()) == 1
     return time.process_time() - start
 
 

@@ -5,7 +5,6 @@ A complete message goes through the same classes, as a stream of one piece.
 
 import re
 from collections.abc import Mapping
-from itertools import takewhile
 
 from toolchat.messages import Usage
 
@@ -33,7 +32,9 @@ class SnapshotMerger:
     """
 
     def __init__(self) -> None:
-        self._pieces: list[str] = []
+        self._joined = ""
+        self._last = ""
+        self._count = 0
         self._evidence = 0
         self._shown = 0
         self.mode = "open"
@@ -43,38 +44,32 @@ class SnapshotMerger:
         """Add a piece and return the text that is certainly new."""
         if not piece or self.mode == "append":
             return piece
-        if not self._pieces:
-            self._pieces.append(piece)
-            self._shown = len(piece)
-            return piece
         if self.mode == "snapshot":
             return self._grow(piece)
-        if not piece.startswith(self._pieces[-1]):
-            self._pieces.append(piece)
+        earlier, self._last = self._last, piece
+        self._joined += piece
+        self._count += 1
+        if not earlier:
+            return self._show(piece)
+        if not piece.startswith(earlier):
             return self._decide("append")
-        self._evidence += _repetition(self._pieces[-1], piece)
-        self._pieces.append(piece)
+        self._evidence += _repetition(earlier, piece)
         if self._evidence >= _CERTAIN:
             return self._decide("snapshot")
-        return self._decide("append") if self._is_long() else self._show_common()
+        if self._count > _MAX_OPEN_PIECES or len(self._joined) > _MAX_OPEN_CHARACTERS:
+            return self._decide("append")
+        pairs = enumerate(zip(self._joined, piece, strict=False))
+        return self._show(piece[: next((place for place, (one, other) in pairs if one != other), len(piece))])
 
     def finish(self) -> str:
         """Decide, and return the text that was held back."""
-        if self.mode != "open" or len(self._pieces) < 2:
+        if self.mode != "open":
             return ""
         return self._decide("snapshot" if self._evidence >= _PLAUSIBLE else "append")
 
-    def _is_long(self) -> bool:
-        return len(self._pieces) > _MAX_OPEN_PIECES or sum(map(len, self._pieces)) > _MAX_OPEN_CHARACTERS
-
-    def _show_common(self) -> str:
-        return self._show(_common_prefix("".join(self._pieces), self._pieces[-1]))
-
     def _decide(self, mode: str) -> str:
         self.mode = mode
-        text = "".join(self._pieces if mode == "append" else self._pieces[-1:])
-        self._pieces = [text] if mode == "snapshot" else []  # deltas need no comparison
-        return self._show(text)
+        return self._show(self._joined if mode == "append" else self._last)
 
     def _show(self, text: str) -> str:
         new = text[self._shown :]
@@ -82,9 +77,9 @@ class SnapshotMerger:
         return new
 
     def _grow(self, piece: str) -> str:
-        text = self._pieces[0]
+        text = self._last
         if piece.startswith(text):
-            self._pieces = [piece]
+            self._last = piece
             return piece[len(text) :]
         # A snapshot shorter than the one before: text that the client has cannot be taken back.
         if text.startswith(piece):
@@ -195,28 +190,18 @@ def _tokens(usage: Mapping[str, object], *names: str) -> int | None:
 
 
 def _content_text(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return ""
-    return "".join(_part_text(part) for part in content)
+    if isinstance(content, list):
+        return "".join(map(_part_text, content))
+    return content if isinstance(content, str) else ""
 
 
 def _part_text(part: object) -> str:
-    if isinstance(part, str):
-        return part
-    if not isinstance(part, dict) or part.get("type", "text") not in ("text", "output_text"):
-        return ""
-    text = part.get("text")
-    return text if isinstance(text, str) else ""
+    if isinstance(part, dict) and part.get("type", "text") in ("text", "output_text"):
+        part = part.get("text")
+    return part if isinstance(part, str) else ""
 
 
 def _repetition(earlier: str, later: str) -> int:
     """Rate the evidence for snapshots if ``later`` starts with ``earlier``; none if it only repeats it."""
     rest = later[len(earlier) :]
     return 0 if rest.startswith(earlier) or earlier.startswith(rest) else len(set(earlier))
-
-
-def _common_prefix(one: str, other: str) -> str:
-    equal = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
-    return one[: sum(1 for _ in equal)]

@@ -25,6 +25,11 @@ def is_json_object(text: str) -> bool:
         return False
 
 
+def text_in(fields: Mapping[str, Any], key: str) -> str:
+    """The text at a key; empty if there is none."""
+    return text if isinstance(text := fields.get(key), str) else ""
+
+
 class ToolCallMerger:
     """Merges the fragments of tool calls; a complete message is a stream of one piece.
 
@@ -46,12 +51,6 @@ class ToolCallMerger:
         self._by_index: dict[int, _Slot] = {}
         self._by_id: dict[tuple[int | None, str], _Slot] = {}
         self._last: _Slot | None = None
-
-    def __len__(self) -> int:
-        return len(self._slots)
-
-    def __bool__(self) -> bool:
-        return bool(self._slots)
 
     def add(self, fragments: object) -> None:
         """Add the ``tool_calls`` of one delta or of a complete message; anything else is ignored."""
@@ -234,9 +233,9 @@ def _read_fragment(value: Mapping[str, Any]) -> _Fragment:
     if inner := _unknown_fields(_KNOWN_FUNCTION_KEYS, function):
         extra["function"] = inner
     return _Fragment(
-        index=index if isinstance(index, int) and not isinstance(index, bool) else None,
-        id=_text(value.get("id")),
-        name=_text(function.get("name")),
+        index=index if type(index) is int else None,
+        id=text_in(value, "id"),
+        name=text_in(function, "name"),
         arguments=_arguments_text(function.get("arguments")),
         extra=extra,
     )
@@ -249,14 +248,7 @@ def _unknown_fields(known: frozenset[str], fields: Mapping[str, Any]) -> dict[st
     return {key: item for key, item in fields.items() if key not in known and item is not None}
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
 def _arguments_text(value: object) -> str:
     if value is None or isinstance(value, str):
         return value or ""
-    try:
-        return to_json(value).decode()
-    except ValueError:
-        return "(not JSON)"
+    return to_json(value).decode()

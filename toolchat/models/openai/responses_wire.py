@@ -21,6 +21,7 @@ from toolchat.models.base import ChatOptions, Prompt, SerializedTools
 from toolchat.models.openai.mapping import OUTPUT, map_messages, map_tool_call, map_tool_definition, map_tool_options
 from toolchat.models.openai.turn import OpenAITurn
 from toolchat.models.profiles import Profile
+from toolchat.models.tool_call_merging import text_in
 from toolchat.tool_calling.definition import ToolDefinition
 
 _ENCRYPTED: Final = "reasoning.encrypted_content"
@@ -147,9 +148,9 @@ class ResponsesTurn(OpenAITurn):
         kind, self.new_reasoning = event.get("type"), ""
         if kind in _TEXT_DELTAS:
             self._by_deltas = True
-            return self._text.add(_string(event, "delta"))
+            return self._text.add(text_in(event, "delta"))
         if kind in _REASONING_DELTAS:
-            self.new_reasoning = _string(event, "delta")
+            self.new_reasoning = text_in(event, "delta")
         elif kind == "response.output_item.done" and isinstance(item := event.get("item"), dict):
             self._items[event.get("output_index", len(self._items))] = item
         elif kind in _ENDS and isinstance(response := event.get("response"), dict):
@@ -164,7 +165,7 @@ class ResponsesTurn(OpenAITurn):
             if item.get("type") == "reasoning" or item.get("phase"):
                 output.append({name: value for name, value in item.items() if value is not None})
             elif item.get("type") == "function_call":
-                output.append(_string(item, "call_id"))
+                output.append(text_in(item, "call_id"))
                 self._calls.add({"index": len(output), "id": item.get("call_id"), "function": item})
             else:
                 output.append("")
@@ -173,11 +174,11 @@ class ResponsesTurn(OpenAITurn):
 
     def _end(self, response: Mapping[str, Any]) -> str:
         details = response.get("incomplete_details")
-        said = _string(details, "reason") if isinstance(details, dict) else ""
-        self._stop(said or _string(response, "status") or "completed")
+        said = text_in(details, "reason") if isinstance(details, dict) else ""
+        self._stop(said or text_in(response, "status") or "completed")
         self._count(response.get("usage"))
         self.ended, self._answered = True, bool(response)
-        self._model = _string(response, "model") or self._model
+        self._model = text_in(response, "model") or self._model
         output = response.get("output")
         if isinstance(output, list) and output:  # some servers leave it empty at the end of a stream
             self._items = dict(enumerate(each for each in output if isinstance(each, dict)))
@@ -192,8 +193,4 @@ def _texts(items: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         content = item.get("content") if item.get("type") == "message" else None
         for part in content if isinstance(content, list) else ():
             if isinstance(part, dict):
-                yield _string(part, "refusal" if part.get("type") == "refusal" else "text")
-
-
-def _string(value: Mapping[str, Any], key: str) -> str:
-    return text if isinstance(text := value.get(key), str) else ""
+                yield text_in(part, "refusal" if part.get("type") == "refusal" else "text")

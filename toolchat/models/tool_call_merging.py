@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 from uuid import uuid4
@@ -54,7 +54,7 @@ class ToolCallMerger:
 
     def add(self, fragments: object) -> None:
         """Add the ``tool_calls`` of one delta or of a complete message; anything else is ignored."""
-        touched: set[int] = set()
+        touched: set[_Slot] = set()
         for value in fragments if isinstance(fragments, list | tuple) else (fragments,):
             if isinstance(value, dict):
                 self._add_one(_read_fragment(value), touched)
@@ -86,25 +86,29 @@ class ToolCallMerger:
             labelled |= {label: call for label in (slot.id, slot.index) if label not in ("", None)}
         return kept
 
-    def _add_one(self, fragment: "_Fragment", touched: set[int]) -> None:
+    def _add_one(self, fragment: "_Slot", touched: "set[_Slot]") -> None:
         slot = self._find(fragment)
-        again = id(slot) in touched
+        again = slot in touched
         if slot is None or _opens_new_call(slot, fragment, again=again):
-            if not (fragment.id or fragment.name or fragment.arguments):
+            if not (fragment.id or fragment.name or fragment.pieces):
                 return
-            slot = self._open(fragment.index)
+            slot = fragment
             slot.is_listed = again and fragment.index is None
-        slot.fill(fragment)
-        # Some servers number a call only from its second fragment on, or each fragment anew.
-        if fragment.index is not None:
-            slot.index = fragment.index if slot.index is None else slot.index
-            self._by_index.setdefault(fragment.index, slot)
+            self._slots.append(slot)
+            if slot.index is not None:
+                self._by_index[slot.index] = slot
+        else:
+            slot.fill(fragment)
+            # Some servers number a call only from its second fragment on, or each fragment anew.
+            if fragment.index is not None:
+                slot.index = fragment.index if slot.index is None else slot.index
+                self._by_index.setdefault(fragment.index, slot)
         if slot.id:
             self._by_id[slot.index, slot.id] = self._by_id[None, slot.id] = slot
         self._last = slot
-        touched.add(id(slot))
+        touched.add(slot)
 
-    def _find(self, fragment: "_Fragment") -> "_Slot | None":
+    def _find(self, fragment: "_Slot") -> "_Slot | None":
         # The id comes first: servers that send one index for all calls still tell them apart by it.
         known = self._by_id.get((fragment.index, fragment.id)) if fragment.id else None
         if known:
@@ -117,7 +121,7 @@ class ToolCallMerger:
         is_open = self._last is not None and not (self._last.id and self._last.is_complete)
         return self._last if is_open and not fragment.name else None
 
-    def _numbered_anew(self, fragment: "_Fragment", index: int) -> "_Slot | None":
+    def _numbered_anew(self, fragment: "_Slot", index: int) -> "_Slot | None":
         """Find the call that a fragment with an index continues if the call started without one, or with another."""
         same_id = self._by_id.get((None, fragment.id)) if fragment.id else None
         for slot in (same_id, *self._slots[index : index + 1], self._last):
@@ -126,36 +130,16 @@ class ToolCallMerger:
         slot = same_id if fragment.id or fragment.name else self._last
         return slot if slot and fragment.name in ("", slot.name) and not slot.is_complete else None
 
-    def _open(self, index: int | None) -> "_Slot":
-        slot = _Slot(index)
-        self._slots.append(slot)
-        if index is not None:
-            self._by_index[index] = slot
-        return slot
-
-
-@dataclass(slots=True)
-class _Fragment:
-    index: int | None
-    id: str
-    name: str
-    arguments: str
-    extra: dict[str, Any]
-
-    @property
-    def begins_object(self) -> bool:
-        return self.arguments.lstrip().startswith("{")
-
 
 @dataclass(slots=True, eq=False)
 class _Slot:
-    """A call under construction."""
+    """A call under construction, or a fragment of one."""
 
     index: int | None
-    id: str = ""
-    name: str = ""
-    pieces: list[str] = field(default_factory=list)
-    extra: dict[str, Any] = field(default_factory=dict)
+    id: str
+    name: str
+    pieces: list[str]
+    extra: dict[str, Any]
     checks: int = 0
     is_listed: bool = False
     """Whether it is an entry of its own in a list without indexes, and so no repetition unless it has the same id."""
@@ -164,18 +148,21 @@ class _Slot:
     value: object = None
     """What the text is as JSON."""
 
-    def fill(self, fragment: _Fragment) -> None:
+    def fill(self, fragment: "_Slot") -> None:
         self.id = self.id or fragment.id
         self.name = self.name or fragment.name
         self.extra.update(fragment.extra)
         # Appended, the real arguments would make two objects of one.
         if self.is_placeholder and fragment.begins_object:
             self.pieces.clear()
-        if fragment.arguments:
-            self.pieces.append(fragment.arguments)
+        self.pieces += fragment.pieces
 
     def seal(self) -> None:
-        self.text = self.arguments
+        self.text = "".join(self.pieces)
+        if len(self.pieces) > 1 and not is_json_object(self.text):
+            is_growing = all(later.startswith(earlier) for earlier, later in pairwise(self.pieces))
+            if is_growing and is_json_object(self.pieces[-1]):  # snapshots
+                self.text = self.pieces[-1]
         with suppress(ValueError):
             self.value = from_json(self.text)
 
@@ -186,6 +173,10 @@ class _Slot:
         if is_own_entry or has_own_id or self.name not in ("", call.name):
             return False
         return call.text.startswith(self.text) or (self.value is not None and self.value == call.value)
+
+    @property
+    def begins_object(self) -> bool:
+        return bool(self.pieces) and self.pieces[0].lstrip().startswith("{")
 
     @property
     def is_placeholder(self) -> bool:
@@ -200,17 +191,8 @@ class _Slot:
         self.checks += 1
         return is_json_object("".join(self.pieces))
 
-    @property
-    def arguments(self) -> str:
-        """The joined pieces; the last one if it alone is JSON and each piece repeats the previous one (snapshots)."""
-        joined = "".join(self.pieces)
-        if len(self.pieces) < 2 or is_json_object(joined):
-            return joined
-        grows = all(later.startswith(earlier) for earlier, later in pairwise(self.pieces))
-        return self.pieces[-1] if grows and is_json_object(self.pieces[-1]) else joined
 
-
-def _opens_new_call(slot: _Slot, fragment: _Fragment, *, again: bool) -> bool:
+def _opens_new_call(slot: _Slot, fragment: _Slot, *, again: bool) -> bool:
     """Whether a fragment for ``slot`` starts another call; ``again``: the same list already had one for it."""
     if fragment.id and slot.id and fragment.id != slot.id:
         return bool(fragment.name) or (slot.is_complete and not slot.is_placeholder)
@@ -223,7 +205,7 @@ def _opens_new_call(slot: _Slot, fragment: _Fragment, *, again: bool) -> bool:
     return not (slot.is_placeholder and not fragment.name)
 
 
-def _read_fragment(value: Mapping[str, Any]) -> _Fragment:
+def _read_fragment(value: Mapping[str, Any]) -> _Slot:
     index, function = value.get("index"), value.get("function")
     if isinstance(index, str) and index.isdecimal() and len(index) <= _MAX_INDEX_DIGITS:
         index = int(index)  # some gateways write it as text
@@ -232,11 +214,14 @@ def _read_fragment(value: Mapping[str, Any]) -> _Fragment:
     extra = _unknown_fields(_KNOWN_CALL_KEYS, value)
     if inner := _unknown_fields(_KNOWN_FUNCTION_KEYS, function):
         extra["function"] = inner
-    return _Fragment(
+    arguments = function.get("arguments")
+    if arguments is not None and not isinstance(arguments, str):
+        arguments = to_json(arguments).decode()
+    return _Slot(
         index=index if type(index) is int else None,
         id=text_in(value, "id"),
         name=text_in(function, "name"),
-        arguments=_arguments_text(function.get("arguments")),
+        pieces=[arguments] if arguments else [],
         extra=extra,
     )
 
@@ -246,9 +231,3 @@ def _unknown_fields(known: frozenset[str], fields: Mapping[str, Any]) -> dict[st
     if known.issuperset(fields):
         return {}
     return {key: item for key, item in fields.items() if key not in known and item is not None}
-
-
-def _arguments_text(value: object) -> str:
-    if value is None or isinstance(value, str):
-        return value or ""
-    return to_json(value).decode()

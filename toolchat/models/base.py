@@ -1,7 +1,6 @@
 """The interface of chat models: messages and tool definitions in, text and tool calls out."""
 
 from abc import ABC, abstractmethod
-from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, Self
@@ -145,10 +144,6 @@ class ChatResponse:
             paused_response=None,
         )
 
-    def with_provider(self, provider: str) -> "ChatResponse":
-        """Copy with the name of the provider that answered."""
-        return replace(self, provider=provider)
-
     def with_text(self, text: str) -> "ChatResponse":
         """Copy with another text."""
         return replace(self, message=replace(self.message, text=text))
@@ -211,16 +206,15 @@ class SerializedTools:
     def __init__(self, write: Callable[[ToolDefinition], dict[str, Any]]) -> None:
         """Set the function that writes one definition in the provider's format."""
         self._write = write
-        self._cache: OrderedDict[int, tuple[tuple[ToolDefinition, ...], bytes]] = OrderedDict()
+        self._cache: dict[int, tuple[tuple[ToolDefinition, ...], bytes]] = {}
 
     def serialize(self, tools: tuple[ToolDefinition, ...]) -> bytes:
         """Serialize the definitions as a JSON array."""
         # Keyed by identity, since comparing the tools would cost more for each of them than sending it. An entry keeps
         # its set alive, so that its id cannot be reused for another one.
         key = id(tools)
-        cached = self._cache.get(key)
-        if cached is None:
-            cached = self._cache[key] = (tools, to_json([self._write(tool) for tool in tools]))
-            if len(self._cache) > _MAX_CACHED:
-                self._cache.popitem(last=False)
-        return cached[1]
+        if key not in self._cache:
+            if len(self._cache) >= _MAX_CACHED:
+                del self._cache[next(iter(self._cache))]
+            self._cache[key] = (tools, to_json([self._write(tool) for tool in tools]))
+        return self._cache[key][1]

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
 import toolchat.instruments as instruments
 from toolchat.errors import NotConfigured, ToolchatError, UpstreamError
@@ -38,14 +39,13 @@ class FallbackChatModel(ChatModel):
         for model in others:
             listener = _Listener(model, emit)
             try:
-                return listener.complete(await model.respond(prompt, listener.emit))
+                return await listener.respond(prompt)
             except _FALLBACK_ERRORS as error:
                 # The client has the beginning of this answer, which another model would not continue.
                 if listener.has_text:
                     raise
                 self._record_failure(model, error)
-        listener = _Listener(last, emit)
-        return listener.complete(await last.respond(prompt, listener.emit))
+        return await _Listener(last, emit).respond(prompt)
 
     async def aclose(self) -> None:
         """Close all models."""
@@ -66,16 +66,16 @@ class _Listener:
         self._emit = emit
         self.has_text = False
 
-    async def emit(self, event: ModelEvent) -> None:
+    async def respond(self, prompt: Prompt) -> ChatResponse:
+        response = await self._model.respond(prompt, self._forward)
+        self._record_answering()
+        return response if response.provider else replace(response, provider=self._model.provider)
+
+    async def _forward(self, event: ModelEvent) -> None:
         if not isinstance(event, Progress):
             self.has_text = True
             self._record_answering()
         await self._emit(event)
-
-    def complete(self, response: ChatResponse) -> ChatResponse:
-        """Add the provider to the response."""
-        self._record_answering()
-        return response if response.provider else response.with_provider(self._model.provider)
 
     def _record_answering(self) -> None:
         instruments.observer.record_answering_model(self._model.provider, self._model.name)

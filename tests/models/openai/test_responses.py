@@ -277,7 +277,8 @@ async def test_encrypted_reasoning_is_not_asked_for_once_the_model_has_refused_i
 def test_openai_itself_is_asked_by_responses_and_others_by_chat_completions(
     base_url: str | None, api: Any, path: str
 ) -> None:
-    assert OpenAICompatibleChatModel(base_url=base_url, api=api).path == path
+    model = OpenAICompatibleChatModel(base_url=base_url, api=api)
+    assert model._known_profile(model.name).api == path
 
 
 @pytest.mark.parametrize("api", ["chat", "responses"])

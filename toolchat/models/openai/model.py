@@ -114,11 +114,6 @@ class OpenAICompatibleChatModel(ChatModel):
         self._http, self._owns_http = http or OutboundHttp(), http is None
 
     @property
-    def path(self) -> str:
-        """The path of the API that is asked first, such as ``/chat/completions``."""
-        return self._wire(self._known_profile(self.name)).path
-
-    @property
     def adapted(self) -> dict[str, dict[str, Any]]:
         """By model, in what its profile has changed after refusals."""
         found: dict[str, dict[str, Any]] = {}

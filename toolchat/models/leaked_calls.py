@@ -215,11 +215,9 @@ class _Reader:
         self._is_shown = False
 
     def emit(self, event: ModelEvent) -> Coroutine[Any, Any, None]:
-        if not isinstance(event, TextDelta):
-            return self._emit(event)
-        if not self._is_shown:
+        if isinstance(event, TextDelta) and (not self._is_shown or _THOUGHT in event.text):
             return self._hold(event.text)
-        return self._reopen(event.text) if _THOUGHT in event.text else self._emit(event)
+        return self._emit(event)
 
     async def finish(self, response: ChatResponse) -> ChatResponse:
         read = _with_calls(response, "".join(self._held), self._prompt)
@@ -228,6 +226,12 @@ class _Reader:
         return read
 
     async def _hold(self, text: str) -> None:
+        if self._is_shown:  # reasoning ends, whose beginning nothing had marked: calls may stand behind it
+            before, mark, text = text.rpartition(_THOUGHT)
+            await self._emit(TextDelta(before + mark))
+            self._is_shown, self._size, self._next_look = False, 0, 0
+            if not text:
+                return
         self._held.append(text)
         self._size += len(text)
         if self._size < self._next_look or self._may_become_calls():
@@ -240,14 +244,6 @@ class _Reader:
         self._held.clear()
         self._is_shown = True
         await self._emit(TextDelta(text))
-
-    async def _reopen(self, text: str) -> None:
-        """Look for calls behind reasoning, whose beginning nothing had marked."""
-        before, mark, after = text.rpartition(_THOUGHT)
-        await self._emit(TextDelta(before + mark))
-        self._is_shown, self._size, self._next_look = False, 0, 0
-        if after:
-            await self._hold(after)
 
     def _may_become_calls(self) -> bool:
         text = "".join(self._held)

@@ -12,6 +12,7 @@ from tests.players.openai_player import bytewise, chunk, delta, event, finish, m
 from toolchat.errors import UpstreamError, UpstreamInvalid
 from toolchat.messages import Usage
 from toolchat.models.base import Progress, TextDelta
+from toolchat.models.openai import sse as sse_module
 from toolchat.models.openai.sse import ServerSentEvent, SseDecoder
 from toolchat.models.resilience import KEEPALIVE
 
@@ -101,15 +102,17 @@ def test_no_bytes_whatever_raise_anything_but_upstream_invalid(chunks: list[byte
     ],
 )
 @pytest.mark.parametrize("size", [1, 7, 1000])
-def test_an_event_longer_than_the_limit_is_refused(stream: bytes, size: int) -> None:
-    decoder = SseDecoder("the test", max_event_bytes=100)
+def test_an_event_longer_than_the_limit_is_refused(monkeypatch: pytest.MonkeyPatch, stream: bytes, size: int) -> None:
+    monkeypatch.setattr(sse_module, "MAX_EVENT_BYTES", 100)
+    decoder = SseDecoder("the test")
     chunks = [stream[at : at + size] for at in range(0, len(stream), size)]
     with pytest.raises(UpstreamInvalid, match="more than 100 bytes"):
         [decoder.feed(chunk) for chunk in chunks]
 
 
-def test_the_limit_is_for_one_event_not_for_the_stream() -> None:
-    decoder = SseDecoder("the test", max_event_bytes=100)
+def test_the_limit_is_for_one_event_not_for_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sse_module, "MAX_EVENT_BYTES", 100)
+    decoder = SseDecoder("the test")
     assert sum(len(decoder.feed(b"data: " + b"x" * 50 + b"\n\n")) for _ in range(20)) == 20
 
 

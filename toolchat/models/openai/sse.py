@@ -22,9 +22,8 @@ class SseDecoder:
     the reader of their JSON checks the UTF-8, and the end of the stream also ends the last event.
     """
 
-    def __init__(self, upstream: str, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+    def __init__(self, upstream: str) -> None:
         self._upstream = upstream
-        self._max_bytes = max_event_bytes
         self._line = bytearray()
         """The beginning of a line."""
         self._after_cr = False
@@ -45,8 +44,8 @@ class SseDecoder:
         events = self._take_lines(lines) if lines else []
         if rest:
             self._line += rest
-        if len(self._line) + self._size > self._max_bytes:
-            raise UpstreamInvalid(f"{self._upstream} sent an event of more than {self._max_bytes} bytes")
+        if len(self._line) + self._size > MAX_EVENT_BYTES:
+            raise UpstreamInvalid(f"{self._upstream} sent an event of more than {MAX_EVENT_BYTES} bytes")
         return events
 
     def finish(self) -> list[ServerSentEvent]:

@@ -5,7 +5,7 @@ import logging
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import count
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -19,10 +19,7 @@ from toolchat.models.provider_errors import MAX_RETRY_AFTER, quotable
 KEEPALIVE = Progress(is_keepalive=True)
 FINISH_TIMEOUT = 2.0
 """Seconds to wait after the finish reason for what may follow: usage, ``[DONE]`` and the end of the stream."""
-
-
-def _timeout_error() -> ToolchatError:
-    return UpstreamTimeout("the chat model did not answer in time")
+_too_late = partial(UpstreamTimeout, "the chat model did not answer in time")
 
 
 class ModelTimeouts:
@@ -42,20 +39,7 @@ class ModelTimeouts:
         error: creates the error that the block raises if a limit expired.
     """
 
-    __slots__ = (
-        "_cancelling",
-        "_deadline",
-        "_error",
-        "_idle",
-        "_loop",
-        "_paused",
-        "_since",
-        "_task",
-        "_timer",
-        "expired",
-    )
-
-    def __init__(self, *, deadline: float, idle: float, error: Callable[[], ToolchatError] = _timeout_error) -> None:
+    def __init__(self, *, deadline: float, idle: float, error: Callable[[], ToolchatError] = _too_late) -> None:
         self._error = error
         self._loop = asyncio.get_running_loop()
         self._deadline = deadline
@@ -173,7 +157,9 @@ class ResilientChatModel(ChatModel):
         """
         deadline = asyncio.get_running_loop().time() + self._total_timeout
         with instruments.observer.observe_model_call(self.provider, self.name, prompt) as call:
-            for attempt in count(1):
+            attempt = 0
+            while True:
+                attempt += 1
                 timeouts = ModelTimeouts(deadline=deadline, idle=self._idle_timeout)
                 listener = _Listener(emit, timeouts, call)
                 try:
@@ -197,7 +183,6 @@ class ResilientChatModel(ChatModel):
                         error.log_fields |= {**named, "retries": attempt - 1}
                         raise
                     call.record_retry(error)
-        raise AssertionError("a model call ends with a response or an error")
 
     @property
     def adapted(self) -> Mapping[str, Any]:
@@ -241,8 +226,6 @@ class _ListenerFailed(BaseException):
 
 class _Listener:
     """Forwards the events of one attempt and stops the idle time meanwhile."""
-
-    __slots__ = ("_call", "_emit", "_timeouts", "has_text")
 
     def __init__(self, emit: EmitModelEvent, timeouts: ModelTimeouts, call: ModelCall) -> None:
         self._emit = emit

@@ -30,6 +30,12 @@ def text_in(fields: Mapping[str, Any], key: str) -> str:
     return text if isinstance(text := fields.get(key), str) else ""
 
 
+def objects_in(fields: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    """The objects of the list at a key."""
+    values = fields.get(key)
+    return [each for each in values if isinstance(each, dict)] if isinstance(values, list) else []
+
+
 class ToolCallMerger:
     """Merges the fragments of tool calls; a complete message is a stream of one piece.
 

@@ -12,6 +12,7 @@ from toolchat.models.merging import usage_from
 from toolchat.models.openai.turn import OpenAITurn
 from toolchat.models.profiles import profile_named
 from toolchat.models.provider_errors import provider_error, retry_after_from
+from toolchat.models.tool_call_merging import objects_in
 
 MAX_ANSWER_BYTES = 32 * 2**20
 """The size limit of all JSON of one model call; 64k tokens in as many events take about half of it."""
@@ -78,12 +79,11 @@ class DashScopeAnswer(OpenAITurn):
         )
 
 
-def _choice(output: object) -> dict[str, Any] | None:
+def _choice(output: Any) -> dict[str, Any] | None:
     """The answer as chat completions have it; models without ``result_format=message`` send a text."""
-    if not isinstance(output, Mapping):
+    if not isinstance(output, dict):
         return None
-    choices = output.get("choices")
-    if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
+    if choices := objects_in(output, "choices"):
         choice, message = choices[0], choices[0].get("message")
     elif isinstance(output.get("text"), str):
         choice, message = output, {"content": output["text"]}

@@ -21,7 +21,7 @@ from toolchat.models.base import ChatOptions, Prompt, SerializedTools
 from toolchat.models.openai.mapping import OUTPUT, map_messages, map_tool_call, map_tool_definition, map_tool_options
 from toolchat.models.openai.turn import OpenAITurn
 from toolchat.models.profiles import Profile
-from toolchat.models.tool_call_merging import text_in
+from toolchat.models.tool_call_merging import objects_in, text_in
 from toolchat.tool_calling.definition import ToolDefinition
 
 _ENCRYPTED: Final = "reasoning.encrypted_content"
@@ -63,8 +63,7 @@ class ResponsesWire:
 
 def _refuse_missing(options: ChatOptions) -> None:
     # Penalties of 0, which chat pages send with every request, change nothing.
-    penalties = {"frequency_penalty": options.frequency_penalty, "presence_penalty": options.presence_penalty}
-    missing = [name for name, value in ({"stop": options.stop} | penalties).items() if value]
+    missing = [name for name in ("stop", "frequency_penalty", "presence_penalty") if getattr(options, name)]
     if options.seed is not None:
         missing.append("seed")
     if missing:
@@ -179,9 +178,8 @@ class ResponsesTurn(OpenAITurn):
         self._count(response.get("usage"))
         self.ended, self._answered = True, bool(response)
         self._model = text_in(response, "model") or self._model
-        output = response.get("output")
-        if isinstance(output, list) and output:  # some servers leave it empty at the end of a stream
-            self._items = dict(enumerate(each for each in output if isinstance(each, dict)))
+        if output := objects_in(response, "output"):  # some servers leave it empty at the end of a stream
+            self._items = dict(enumerate(output))
         if self._by_deltas:
             return ""
         return self._text.add("".join(_texts(self._items.values())))
@@ -190,7 +188,5 @@ class ResponsesTurn(OpenAITurn):
 def _texts(items: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """The texts and refusals of the messages among the items."""
     for item in items:
-        content = item.get("content") if item.get("type") == "message" else None
-        for part in content if isinstance(content, list) else ():
-            if isinstance(part, dict):
-                yield text_in(part, "refusal" if part.get("type") == "refusal" else "text")
+        for part in objects_in(item, "content") if item.get("type") == "message" else ():
+            yield text_in(part, "refusal" if part.get("type") == "refusal" else "text")

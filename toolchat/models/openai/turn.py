@@ -11,7 +11,7 @@ from toolchat.messages import AssistantMessage, Usage, immutable
 from toolchat.models.base import CUT, ChatResponse
 from toolchat.models.finish_reasons import read_finish_reason
 from toolchat.models.merging import SnapshotMerger, TextMerger, usage_from
-from toolchat.models.tool_call_merging import ToolCallMerger
+from toolchat.models.tool_call_merging import ToolCallMerger, objects_in
 
 _REASONING_KEYS = frozenset(("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks", "extra_content"))
 _CONTENT_KEYS = ("tool_calls", "refusal", *_REASONING_KEYS)
@@ -137,26 +137,18 @@ class _ReasoningMerger:
             if isinstance(text := message.get(key), str):
                 added = self._texts.setdefault(key, _JoinedText()).add(text)
                 new = new or added  # some servers send the same text under both keys
-        if isinstance(details := message.get("reasoning_details"), list):
-            for detail in details:
-                if isinstance(detail, dict):
-                    self._add_detail(detail)
-        if isinstance(blocks := message.get("thinking_blocks"), list):
-            for block in blocks:
-                if isinstance(block, dict):
-                    self._add_block(block)
+        for detail in objects_in(message, "reasoning_details"):
+            self._add_detail(detail)
+        for block in objects_in(message, "thinking_blocks"):
+            self._add_block(block)
         self._extra_content = message.get("extra_content") or self._extra_content
         return new
 
     def finish(self) -> dict[str, Any]:
-        extra: dict[str, Any] = {key: text.finish() for key, text in self._texts.items()}
-        if self._details:
-            extra["reasoning_details"] = [_finished(detail) for detail in self._details.values()]
-        if self._blocks:
-            extra["thinking_blocks"] = self._blocks
-        if self._extra_content:
-            extra["extra_content"] = self._extra_content
-        return extra
+        details = [_finished(detail) for detail in self._details.values()]
+        others = {"reasoning_details": details, "thinking_blocks": self._blocks, "extra_content": self._extra_content}
+        texts = {key: text.finish() for key, text in self._texts.items()}
+        return texts | {key: value for key, value in others.items() if value}
 
     def _add_block(self, block: Mapping[str, Any]) -> None:
         """Add a block, or a piece of the last one, which its signature ends."""
@@ -178,17 +170,17 @@ class _ReasoningMerger:
                 known[key] = value
 
 
-class _JoinedText:
+class _JoinedText(SnapshotMerger):
     def __init__(self) -> None:
-        self._merger = SnapshotMerger()
+        super().__init__()
         self._parts: list[str] = []
 
     def add(self, piece: str) -> str:
-        self._parts.append(self._merger.add(piece))
+        self._parts.append(super().add(piece))
         return self._parts[-1]
 
     def finish(self) -> str:
-        return "".join(self._parts) + self._merger.finish()
+        return "".join(self._parts) + super().finish()
 
 
 def _finished(detail: Mapping[str, Any]) -> dict[str, Any]:

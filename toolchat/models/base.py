@@ -193,7 +193,8 @@ class ChatModel(ABC):
         response, and :class:`Progress` for everything else. Without it, need not emit anything.
 
         Raises:
-            UpstreamError: one of its kinds; also :class:`ContextTooLong` and :class:`ContentFiltered`.
+            UpstreamError: one of its kinds; also :class:`ContextTooLong`, :class:`ContentFiltered` and
+                :class:`NotConfigured` if the provider does not serve the model.
         """
 
 
@@ -204,7 +205,6 @@ class SerializedTools:
     """Caches the JSON of recently offered sets of tools."""
 
     def __init__(self, write: Callable[[ToolDefinition], dict[str, Any]]) -> None:
-        """Set the function that writes one definition in the provider's format."""
         self._write = write
         self._cache: dict[int, tuple[tuple[ToolDefinition, ...], bytes]] = {}
 

@@ -135,10 +135,7 @@ class TextMerger:
     def _filter(self, raw: str) -> str:
         self._held += raw
         while self._state != "answer":
-            if self._state == "opening":
-                if not self._leave_opening():
-                    return ""
-            elif not self._leave_block():
+            if not (self._leave_opening() if self._state == "opening" else self._leave_block()):
                 return ""
         new, self._held = self._held, ""
         return new

@@ -117,10 +117,6 @@ class DashScopeChatModel(ChatModel):
 
         With thinking enabled or by default it always streams, since many models can only think in a stream
         (https://help.aliyun.com/en/model-studio/error-code).
-
-        Raises:
-            UpstreamError: one of its kinds; also :class:`ContextTooLong`, :class:`ContentFiltered` and
-                :class:`NotConfigured` if the provider does not serve the model.
         """
         model = prompt.options.model or self.name
         profile = self._profile(model)

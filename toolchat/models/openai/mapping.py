@@ -165,7 +165,9 @@ def map_tool_call(
     Strict servers reject a conversation whose arguments are not a JSON object or whose names contain other characters,
     so one mistake of a model would otherwise end the conversation.
     """
-    name = valid_name(call.name, tools)
+    name = _NOT_IN_A_NAME.sub("_", call.name)[:_MAX_NAME] or "unknown"
+    if name != call.name and any(tool.name == call.name for tool in tools):
+        name = call.name
     arguments = call.arguments if is_json_object(call.arguments) else "{}"
     function = {"name": name, "arguments": arguments}
     mapped: dict[str, Any] = {"id": call_id or call.id, "type": "function", "function": function}
@@ -174,12 +176,6 @@ def map_tool_call(
     if isinstance(inner := extra.get("function"), dict):
         mapped["function"] = inner | function
     return {**extra, **mapped}
-
-
-def valid_name(name: str, tools: Sequence[ToolDefinition]) -> str:
-    """The name of a called tool as the providers accept it."""
-    valid = _NOT_IN_A_NAME.sub("_", name)[:_MAX_NAME] or "unknown"
-    return name if valid == name or any(tool.name == name for tool in tools) else valid
 
 
 def map_tool_definition(tool: ToolDefinition) -> dict[str, Any]:

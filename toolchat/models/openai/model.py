@@ -131,10 +131,6 @@ class OpenAICompatibleChatModel(ChatModel):
 
         The response decides how to read it, by its content type and its first bytes: some servers stream without being
         asked, some do not stream if asked, and some send a stream as another type, or without one.
-
-        Raises:
-            UpstreamError: one of its kinds; also :class:`ContextTooLong`, :class:`ContentFiltered` and
-                :class:`NotConfigured` if the provider does not serve the model.
         """
         if self._known_profile(prompt.options.model or self.name).reads_text_calls:
             return await respond_reading_calls(self._respond, prompt, emit)

@@ -53,7 +53,6 @@ class SseDecoder:
         return self._take_lines([b"", b""])
 
     def _convert_line_ends(self, chunk: bytes) -> bytes:
-        """Replace CR and CRLF by LF."""
         if self._after_cr and chunk.startswith(b"\n"):  # a CRLF that was split between two chunks
             chunk, self._after_cr = chunk[1:], False
         if chunk:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, TypeGuard
+from typing import Any
 
 from pydantic_core import from_json
 
@@ -47,8 +47,8 @@ class OpenAITurn:
     def add(self, chunk: Mapping[str, Any]) -> str:
         """Add one chunk or a complete body and return its text."""
         self.new_reasoning = ""
-        if (model := chunk.get("model")) != self._model and _is_name(model):
-            self._model = model
+        if (model := chunk.get("model")) != self._model and isinstance(model, str):
+            self._model = model if 0 < len(model) <= _MAX_MODEL_NAME and model.isprintable() else self._model
         if usage := chunk.get("usage"):
             self._count(usage)
         choices = chunk.get("choices")
@@ -131,7 +131,6 @@ class _ReasoningMerger:
         self._extra_content: Any = None
 
     def add(self, message: Mapping[str, Any]) -> str:
-        """Add the reasoning of a message and return the new text."""
         new = ""
         for key in ("reasoning_content", "reasoning"):
             if isinstance(text := message.get(key), str):
@@ -185,10 +184,6 @@ class _JoinedText(SnapshotMerger):
 
 def _finished(detail: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value.finish() if isinstance(value, _JoinedText) else value for key, value in detail.items()}
-
-
-def _is_name(model: object) -> TypeGuard[str]:
-    return isinstance(model, str) and 0 < len(model) <= _MAX_MODEL_NAME and model.isprintable()
 
 
 @immutable

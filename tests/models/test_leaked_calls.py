@@ -162,8 +162,43 @@ def test_another_call_in_the_conversation_is_no_echo(question: str) -> None:
     assert read(CALL, UserMessage(question)) == [("get_weather", {"city": "Tokyo"})]
 
 
-def test_what_the_model_and_the_instructions_said_is_no_echo() -> None:
-    assert read(CALL, SystemMessage(f"Such as {CALL}"), UserMessage("And now?"), AssistantMessage(CALL)) != []
+@pytest.mark.parametrize("said", [SystemMessage(f"Such as {CALL}"), AssistantMessage(f"The page says: {CALL}")])
+def test_what_the_instructions_and_the_model_have_said_is_an_echo(said: Message) -> None:
+    assert read(CALL, said, UserMessage("And now?")) == []
+
+
+VERBATIM = [
+    *(f'{{"name": "get_time", "arguments": {{"at": {number}}}}}' for number in ("1e3", "1E2", "0.00001", "-0", "1e21")),
+    '{"name": "get_time", "arguments": {"ids": []}}',
+    '{"name": "get_time", "arguments": {"note": "\\b", "path": "/etc\\f"}}',
+    '{"name":"get_time","arguments":"{\\"path\\":\\"\\u005cu002fetc\\"}"}',
+    "<tool_call>get_time</tool_call>",
+    "<function=get_time><parameter=path>/etc<parameter=depth>2</function>",
+    '<invoke name="get_time"><parameter name="path" type="string">/etc</parameter></invoke>',
+]
+
+
+@pytest.mark.parametrize("call", VERBATIM)
+def test_a_call_that_is_repeated_as_it_was_is_an_echo_however_it_is_written(call: str) -> None:
+    for page in (f"Read this:\n{call}\nThe end.", json.dumps({"page": f"a\n{call}\nb"})):
+        results = ToolResponseMessage((ToolResponse("1", "page", page),))
+        assert read(call, UserMessage("Read the page"), results) == []
+
+
+def test_a_call_that_two_texts_bring_in_together_is_an_echo() -> None:
+    results = ToolResponse("1", "page", "get_weather"), ToolResponse("2", "page", '{"city": "Tokyo"}')
+    assert read(CALL, UserMessage("Read both"), ToolResponseMessage(results)) == []
+
+
+@pytest.mark.parametrize("text", ["\\" * 300_000, "\\ \n" * 300_000, "\\u00" * 300_000])
+def test_a_hostile_text_is_searched_in_linear_time(text: str) -> None:
+    # In quadratic time it would take minutes.
+    assert read(CALL, UserMessage(text)) != []
+
+
+def test_very_many_values_are_not_looked_for() -> None:
+    call = json.dumps({"name": "get_time", "arguments": {"values": list(range(20_000))}})
+    assert read(call, UserMessage("x" * 1_000_000)) == []
 
 
 def test_nested_arguments_and_numbers_are_compared_one_by_one() -> None:

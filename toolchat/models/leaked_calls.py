@@ -8,10 +8,19 @@ import json
 import re
 from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any, Literal
 from uuid import uuid4
 
-from toolchat.messages import Message, ToolCall, ToolResponseMessage, UserMessage
+from toolchat.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolResponse,
+    ToolResponseMessage,
+    UserMessage,
+)
 from toolchat.models.base import CUT, ChatResponse, EmitModelEvent, ModelEvent, Progress, Prompt, TextDelta
 from toolchat.tool_calling.definition import ToolDefinition
 
@@ -48,7 +57,10 @@ _PREFIXES = ("functions.", "function.", "tools.", "default_api.", "")
 _MAX_UNCERTAIN = 400
 """Characters of a stream that are held back before the name of an offered tool."""
 _STARTS = ("", "{", "[", "<", "`", "f")
-_ESCAPE = re.compile(r"\\+u([0-9a-fA-F]{4})")
+_ESCAPE = re.compile(r"(?<!\\)\\+u([0-9a-fA-F]{4})")
+_NO_WORD = re.compile(r"[\W_]+")
+_MAX_VALUES = 200
+"""Values of all calls of an answer that are looked for in the conversation; one with more is taken for an echo."""
 _MAX_CALLS = 100
 _THOUGHT = "</think>"
 
@@ -101,10 +113,7 @@ def read_calls(text: str, tools: Sequence[ToolDefinition], messages: Sequence[Me
     names = _names(tools)
     if len(found) > _MAX_CALLS or any(name not in names for name, _ in found):
         return ()
-    sources = [message.text for message in messages if isinstance(message, UserMessage)]
-    for message in messages:
-        sources += [each.text for each in message.responses] if isinstance(message, ToolResponseMessage) else []
-    if any(_is_echo(names[name], arguments, source) for source in map(_flat, sources) for name, arguments in found):
+    if _is_echo(text, [(names[name], arguments) for name, arguments in found], messages):
         return ()
     calls = [(names[name], json.dumps(arguments, ensure_ascii=False)) for name, arguments in found]
     return tuple([ToolCall(f"call_{uuid4().hex}", name, arguments, repaired=True) for name, arguments in calls])
@@ -173,17 +182,29 @@ def _object(value: Any) -> dict[str, Any]:
     raise ValueError("arguments that are no object")
 
 
-def _is_echo(name: str, arguments: dict[str, Any], source: str) -> bool:
-    """Whether a flattened text holds a call in any form: its name, and each of its arguments.
+def _is_echo(text: str, calls: _Calls, messages: Sequence[Message]) -> bool:
+    """Whether the conversation has brought a call in: the text as it is, or one of its calls in another form.
 
-    The text is not parsed, since a hostile one could hide the call, or make the search take long.
+    The conversation is not parsed, since a hostile text could hide the call, or make the search take long.
     """
-    if name not in source:
-        return False
-    pairs = list(_pairs(arguments))
+    texts = [each.text for message in messages for each in _parts(message)]
+    source = "".join(map(_flat, texts))
+    if _NO_WORD.sub("", _flat(text)) in _NO_WORD.sub("", source):
+        return True
+    pairs = [(name, list(islice(_pairs(arguments), _MAX_VALUES))) for name, arguments in calls]
+    if sum(len(each) for _, each in pairs) >= _MAX_VALUES:
+        return True
+    return any(name in source and _holds(source, name, each) for name, each in pairs)
+
+
+def _holds(source: str, name: str, pairs: Sequence[tuple[str, str]]) -> bool:
     if not pairs:
         return "{}" in source or f"{name}></" in source
     return all(any(form.format(*pair) in source for form in (_WRITTEN if pair[0] else ("{1}",))) for pair in pairs)
+
+
+def _parts(message: Message) -> Sequence[SystemMessage | UserMessage | AssistantMessage | ToolResponse]:
+    return message.responses if isinstance(message, ToolResponseMessage) else (message,)
 
 
 def _pairs(arguments: dict[str, Any]) -> Iterator[tuple[str, str]]:

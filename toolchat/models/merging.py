@@ -50,7 +50,8 @@ class SnapshotMerger:
         self._joined += piece
         self._count += 1
         if not earlier:
-            return self._show(piece)
+            self._shown = len(piece)
+            return piece
         if not piece.startswith(earlier):
             return self._decide("append")
         self._evidence += _repetition(earlier, piece)
@@ -63,7 +64,7 @@ class SnapshotMerger:
 
     def finish(self) -> str:
         """Decide, and return the text that was held back."""
-        if self.mode != "open":
+        if self.mode != "open" or self._count < 2:
             return ""
         return self._decide("snapshot" if self._evidence >= _PLAUSIBLE else "append")
 

@@ -94,12 +94,13 @@ def write_messages(
 
 
 def _write(message: Message, tools: Sequence[ToolDefinition], profile: Profile, *, in_turn: bool) -> bytes:
-    match message:
-        case SystemMessage() | UserMessage(images=()):
-            return text_json(message)
-        case AssistantMessage(tool_calls=()) if not (message.extra or profile.filled):
-            return text_json(message)
-    return b",".join(map(to_json, map_message(message, tools, profile, in_turn=in_turn)))
+    if isinstance(message, AssistantMessage) and (message.tool_calls or message.extra or profile.filled):
+        return to_json(_map_answer(message, tools, profile, in_turn=in_turn))
+    if isinstance(message, ToolResponseMessage):
+        return b",".join(map(to_json, _map_results(message.responses, profile, _parts)))
+    if isinstance(message, UserMessage) and message.images:
+        return b",".join(map(to_json, map_message(message, tools, profile)))
+    return text_json(message)
 
 
 def map_messages(
@@ -121,14 +122,14 @@ def map_message(
 ) -> Mapped:
     """Map one message; several results are several messages, and ``parts`` writes a text with images."""
     match message:
-        case SystemMessage():
-            return [{"role": message.role, "content": message.text}]
-        case UserMessage():
-            return [{"role": message.role, "content": parts(message) if profile.images else described(message)}]
-        case AssistantMessage():
-            return [_map_answer(message, tools, profile, in_turn=in_turn)]
         case ToolResponseMessage():
             return list(_map_results(message.responses, profile, parts))
+        case AssistantMessage():
+            return [_map_answer(message, tools, profile, in_turn=in_turn)]
+        case UserMessage():
+            return [{"role": message.role, "content": parts(message) if profile.images else described(message)}]
+        case SystemMessage():
+            return [{"role": message.role, "content": message.text}]
 
 
 def _map_results(

@@ -144,6 +144,8 @@ class _ReasoningMerger:
         return new
 
     def finish(self) -> dict[str, Any]:
+        if not (self._texts or self._details or self._blocks or self._extra_content):
+            return {}  # the usual case
         details = [_finished(detail) for detail in self._details.values()]
         others = {"reasoning_details": details, "thinking_blocks": self._blocks, "extra_content": self._extra_content}
         texts = {key: text.finish() for key, text in self._texts.items()}

@@ -85,6 +85,13 @@ async def test_a_model_that_only_streams_is_asked_for_a_stream() -> None:
     assert (player.requests[0].stream, player.requests[0].parameters["incremental_output"]) == (True, True)
 
 
+async def test_options_that_it_does_not_take_are_left_out() -> None:
+    options = ChatOptions(model="other", frequency_penalty=0.5, reasoning_effort="low", seed=1)
+    async with played(saying("ok")) as (model, player):
+        await response_of(model, asking(options=options))
+    assert player.requests[0].parameters == {"result_format": "message", "seed": 1}
+
+
 async def test_disabled_thinking_is_sent_without_a_stream() -> None:
     async with played(saying("ok"), extra_body={"enable_thinking": False}) as (model, player):
         await response_of(model, asking())

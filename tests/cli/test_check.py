@@ -130,7 +130,7 @@ async def test_an_address_without_a_model_or_without_keys_names_its_variable(tmp
         for path, jwks, told in (("/v1/keys", keys, "works"), ("/v1", f"{site}/v1/keys", "failed")):
             variables = {"OPENAI_BASE_URL": site + path, "JWT_JWKS_URL": jwks, "MODEL_MAX_ATTEMPTS": "1", **tokens}
             found = lines_of(await asyncio.to_thread(run, "check", cwd=tmp_path, **variables))
-            assert found["Chat model"][2] == "not-configured: " + NO_MODEL
+            assert found["Chat model"][2] == f"not-configured: {NO_MODEL}; the provider says: Not Found"
             assert found["Tokens"][0] == told
     assert found["Tokens"][2].endswith("answered 200 without usable keys; check JWT_JWKS_URL")
 

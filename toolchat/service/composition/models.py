@@ -206,7 +206,7 @@ def _required(chosen: ChosenModel | None, fault: str) -> ChosenModel:
 def _resilient(model: ChatModel, settings: Settings, tuning: Tuning, *, max_attempts: int = 0) -> ChatModel:
     return ResilientChatModel(
         model,
-        total_timeout=settings.request_timeout,
+        total_timeout=settings.request_timeout + 1,  # the question's own limit comes first, and says so
         idle_timeout=settings.model_timeout,
         retry=RetryPolicy(max_attempts or settings.model_max_attempts),
         log_provider_messages=settings.log_provider_messages,

@@ -296,5 +296,5 @@ async def test_options_of_the_model_hold_unless_a_question_has_its_own(api: str)
 async def test_a_refused_parameter_is_named() -> None:
     refusal = "Unsupported value: 'temperature' does not support 0.2 with this model. SECRET"
     async with played(refusing("/v1/responses", refusal)) as (model, _):
-        with pytest.raises(UpstreamInvalid, match="^((?!SECRET).)*temperature((?!SECRET).)*$"):
+        with pytest.raises(UpstreamInvalid, match=r"^((?!SECRET).)*temperature((?!SECRET).)*$"):
             await response_of(model, AT_ONCE)

@@ -11,7 +11,7 @@ BUDGET = {
     "toolchat": 847,
     "toolchat/chat": 2101,
     "toolchat/http": 1044,
-    "toolchat/models": 3155,
+    "toolchat/models": 3149,
     "toolchat/service": 210,
     "toolchat/service/access": 1657,
     "toolchat/service/api": 5764,

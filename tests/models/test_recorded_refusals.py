@@ -12,9 +12,11 @@ from hypothesis import given, strategies as st
 
 from tests.architecture import ROOT
 from tests.models.openai.playing import AT_ONCE, STREAMED, play
-from tests.players.openai_player import Answer, delta, sse, whole
+from tests.models.responding import response_of
+from tests.players.openai_player import Answer, OpenAIPlayer, delta, sse, whole
 from toolchat.errors import ProviderQuota, ProviderRateLimited, ToolchatError, UpstreamUnavailable
 from toolchat.models.base import Prompt
+from toolchat.models.openai.model import OpenAICompatibleChatModel
 from toolchat.models.openai.turn import Fault, fault_in
 from toolchat.models.profiles import Profile, find_profile, profile_named
 from toolchat.models.provider_errors import provider_error
@@ -171,10 +173,11 @@ async def test_geminis_delay_is_a_retry_after(answer: Answer, seconds: float | N
 @pytest.mark.parametrize(
     "answer", [whole({"error": {"code": "77"}}, 400), whole({"error": {"code": "77"}}), sse({"error": {"code": "77"}})]
 )
-async def test_the_model_reads_errors_by_the_profile_of_its_server(
-    prompt: Prompt, answer: Answer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    profile = Profile(errors={"77": "provider-quota"})
-    monkeypatch.setattr("toolchat.models.openai.model.find_profile", lambda *_: profile)
-    with pytest.raises(ProviderQuota):
-        await play([answer], prompt)
+async def test_the_model_reads_errors_by_the_profile_of_its_server(prompt: Prompt, answer: Answer) -> None:
+    profile = {"errors": {"77": "provider-quota"}}
+    async with (
+        OpenAIPlayer([answer]) as player,
+        OpenAICompatibleChatModel(base_url=player.base_url, profile=profile) as model,
+    ):
+        with pytest.raises(ProviderQuota):
+            await response_of(model, prompt)

@@ -12,15 +12,7 @@ from itertools import islice
 from typing import Any, Literal
 from uuid import uuid4
 
-from toolchat.messages import (
-    AssistantMessage,
-    Message,
-    SystemMessage,
-    ToolCall,
-    ToolResponse,
-    ToolResponseMessage,
-    UserMessage,
-)
+from toolchat.messages import Message, ToolCall, ToolResponseMessage
 from toolchat.models.base import CUT, ChatResponse, EmitModelEvent, ModelEvent, Progress, Prompt, TextDelta
 from toolchat.tool_calling.definition import ToolDefinition
 
@@ -187,8 +179,7 @@ def _is_echo(text: str, calls: _Calls, messages: Sequence[Message]) -> bool:
 
     The conversation is not parsed, since a hostile text could hide the call, or make the search take long.
     """
-    texts = [each.text for message in messages for each in _parts(message)]
-    source = "".join(map(_flat, texts))
+    source = "".join([_flat(text) for message in messages for text in _texts(message)])
     if _NO_WORD.sub("", _flat(text)) in _NO_WORD.sub("", source):
         return True
     pairs = [(name, list(islice(_pairs(arguments), _MAX_VALUES))) for name, arguments in calls]
@@ -203,8 +194,8 @@ def _holds(source: str, name: str, pairs: Sequence[tuple[str, str]]) -> bool:
     return all(any(form.format(*pair) in source for form in (_WRITTEN if pair[0] else ("{1}",))) for pair in pairs)
 
 
-def _parts(message: Message) -> Sequence[SystemMessage | UserMessage | AssistantMessage | ToolResponse]:
-    return message.responses if isinstance(message, ToolResponseMessage) else (message,)
+def _texts(message: Message) -> list[str]:
+    return [each.text for each in message.responses] if isinstance(message, ToolResponseMessage) else [message.text]
 
 
 def _pairs(arguments: dict[str, Any]) -> Iterator[tuple[str, str]]:

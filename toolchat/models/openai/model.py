@@ -183,9 +183,12 @@ class OpenAICompatibleChatModel(ChatModel):
         found = self._learned.get((model, self._shape(prompt))) if self._learned else None
         return found or self._known_profile(model)
 
+    def _options_of(self, prompt: Prompt) -> ChatOptions:
+        return self._options.updated(prompt.options) if self._options else prompt.options
+
     def _shape(self, prompt: Prompt) -> frozenset[str]:
         """What a request has: one client's options must not change the requests of others."""
-        options = self._options.updated(prompt.options) if self._options else prompt.options
+        options = self._options_of(prompt)
         optional = [each.name for each in fields(options) if getattr(options, each.name) != each.default]
         return frozenset([*optional, *(["stream"] if prompt.stream else []), *(["tools"] if prompt.tools else [])])
 
@@ -246,7 +249,7 @@ class OpenAICompatibleChatModel(ChatModel):
 
     def _body(self, wire: _AnyWire, prompt: Prompt, profile: Profile) -> list[bytes]:
         """The JSON of a request in pieces, those that are stored among them: joining them would copy all tools."""
-        options = self._options.updated(prompt.options) if self._options else prompt.options
+        options = self._options_of(prompt)
         body = wire.body(options.model or self.name, prompt, options, profile)
         data = to_json(profile.request(body) | self._extra_body)
         pieces = [data[:-1]]
@@ -283,7 +286,7 @@ async def _whole_body(response: Response, begun: bytes, provider: Profile, emit:
         return await response.readany()
 
     body = await read_body(next_piece, _UPSTREAM, MAX_BODY_BYTES)
-    return _read_chunk(response, (begun + body).removeprefix(_BYTE_ORDER_MARK), provider)
+    return _read_chunk(response, begun + body, provider)
 
 
 class _EventReader:

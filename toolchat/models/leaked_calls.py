@@ -21,7 +21,7 @@ _MARKS = (
     r"<\|(?:python_(?:tag|start|end)|eom_id|eot_id|im_end)\|>|functools|<\|/?tool_calls?\|>",  # Llama, Phi, Granite
     r"\[/?TOOL_CALLS?\]|\[(?:END_)?TOOL_REQUEST\]",  # Mistral, LM Studio
     r"<[|｜]tool[_▁]calls?(?:_section)?[_▁](?:begin|end)[|｜]>",  # Kimi, DeepSeek
-    r"```(?:json|xml|tool_calls?|tool_code)?|[\s,;]",
+    r"```(?:json|xml|tool_calls?|tool_code)?|[\s,;]+",
 )
 """What stands around calls and between them."""
 _NAME = r"([\w.-]+)"
@@ -57,7 +57,7 @@ _MAX_CALLS = 100
 _THOUGHT = "</think>"
 
 _json = json.JSONDecoder(strict=False)
-_marks = re.compile(f"(?:{'|'.join(_MARKS)})*+")
+_marks = re.compile(f"(?:{'|'.join(_MARKS)})*")  # not possessive: github.com/python/cpython/issues/106052
 _half_a_mark = re.compile(r"<(?:(?:｜DSML｜)?invoke )?[^<>\s]*|\[[/A-Z_]*|```\w*|`{1,2}")
 _half_a_head = re.compile(r"[\w.:-]*\s*(?:[<\[]\S*)?")
 _head = re.compile(rf"(?:{'|'.join(_HEADS)})\s*")

@@ -15,12 +15,11 @@ MEMBER_NAMES = "x-member-names"
 _TYPES = {
     type(None): "null", str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"
 }  # fmt: skip
-_TEXT_OR_COMMA = re.compile(r'("(?:[^"\\]|\\.)*+"?)|,(?=\s*[}\]])', re.DOTALL)
+_TEXT_OR_COMMA = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*"?)|,(?=\s*[}\]])', re.DOTALL)
 """A string, even an unterminated one, or a trailing comma.
 
-The possessive ``*+`` never backtracks. Otherwise a long string could block the event loop.
+Nothing after the opening quote can fail to match, so that a long string is read once and does not block the event loop.
 """
-
 
 _ESCAPE_OR_CONTROL = re.compile(r"\\.|[\x00-\x1f]", re.DOTALL)
 """An escape, or a control character, which JSON allows in a string only as an escape."""

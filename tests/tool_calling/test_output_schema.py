@@ -4,12 +4,14 @@ import typing
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 from pydantic import BaseModel, Field
+from pydantic_core import from_json
 
 from toolchat.models.openai.mapping import map_tool_definition
 from toolchat.tool_calling.function_callback import FunctionToolCallback
-from toolchat.tool_calling.results import ToolAnswer, quoted_result
+from toolchat.tool_calling.results import ToolAnswer, convert_result, quoted_result
 
 
 @dataclass
@@ -107,6 +109,29 @@ def test_a_result_without_named_fields_has_no_schema(function: Any) -> None:
 
 def test_a_result_type_that_cannot_be_read_does_not_hinder_the_tool() -> None:
     assert isinstance(FunctionToolCallback.from_function(old).definition.output_schema, dict)
+
+
+class Step(typing.NamedTuple):
+    name: str
+    seconds: float
+
+
+@dataclass
+class Run:
+    steps: list[Step]
+    raw: bytes = b"\xfb\xff"
+
+
+def measure() -> Run:
+    """Give what cannot be measured."""
+    return Run([Step("load", float("nan"))])
+
+
+def test_a_result_fits_the_schema_of_its_type() -> None:
+    schema = FunctionToolCallback.from_function(measure).definition.output_schema
+    jsonschema.validate(from_json(convert_result(measure())), schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"steps": [["load", 1]]}, schema)
 
 
 def test_a_provider_is_not_sent_the_schema_of_results() -> None:

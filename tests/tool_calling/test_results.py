@@ -3,12 +3,13 @@
 import base64
 import datetime
 import decimal
+import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import attrs
 import pytest
@@ -45,9 +46,25 @@ class Account:
     _parent: "Account | None" = None
 
 
+class Stock(NamedTuple):
+    item: str
+    owner: Any
+
+
 class Bank(BaseModel):
-    accounts: list[Account] = Field(serialization_alias="theAccounts")
+    accounts: list[Stock] = Field(serialization_alias="theAccounts")
     _key: str = "secret"
+
+
+@dataclass
+class Counted:
+    stocks: dict[str, Stock]
+
+
+def _rows() -> list[sqlite3.Row]:
+    database = sqlite3.connect(":memory:")
+    database.row_factory = sqlite3.Row
+    return database.execute("SELECT 7 AS id, 'pen' AS item").fetchall()
 
 
 def _cycle() -> list[Any]:
@@ -68,15 +85,19 @@ def _cycle() -> list[Any]:
         (datetime.date(2026, 11, 20), '"2026-11-20"'),
         (decimal.Decimal("1.10"), '"1.10"'),
         (b"\xff", '"_w=="'),
-        (float("nan"), '"NaN"'),
+        (float("nan"), "null"),
+        ({"bad": "\ud800", "rate": float("inf")}, '{"bad":"?","rate":null}'),
+        ([Stock("a", Account("b"))], '[{"item":"a","owner":{"name":"b"}}]'),
+        ({"rows": _rows()}, '{"rows":[{"id":7,"item":"pen"}]}'),
+        (Counted({"a": Stock("a", Account("b"))}), '{"stocks":{"a":{"item":"a","owner":{"name":"b"}}}}'),
         ({"bad": "\ud800", "day": datetime.date(2026, 11, 20)}, '{"bad":"?","day":"2026-11-20"}'),
         (Place(name="杭州"), '{"name":"杭州","country":"CN"}'),
         (Point(1, 2), '{"x":1,"y":2}'),
         ([Parcel(Point(1, 2), "secret")], '[{"at":{"x":1,"y":2}}]'),
         (Account("a"), '{"name":"a"}'),
         ({1: [Account("a"), (Account("北京"),)]}, '{"1":[{"name":"a"},[{"name":"北京"}]]}'),
-        (Bank(accounts=[Account("a")]), '{"theAccounts":[{"name":"a"}]}'),
-        (RootModel[list[Account]]([Account("a")]), '[{"name":"a"}]'),
+        (Bank(accounts=[Stock("a", Point(1, 2))]), '{"theAccounts":[["a",{"x":1,"y":2}]]}'),
+        (RootModel[list[Point]]([Point(1, 2)]), '[{"x":1,"y":2}]'),
         (Parcel(deque([Account("\ud800")]), "secret"), '{"at":[{"name":"?"}]}'),
         (MappingProxyType({"a": {1: 2}.values()}), '{"a":[2]}'),
     ],

@@ -211,7 +211,13 @@ def test_a_parameter_that_json_cannot_carry_stops_the_definition(function: Calla
         input_of_function(function, "broken")
 
 
-def test_a_type_variable_accepts_any_value() -> None:
-    put = input_of_function(Numbers().put, "put")
-    assert put.schema["properties"] == {"item": {}}
-    assert put.arguments('{"item": ["a"]}') == {"item": ["a"]}
+def _any_item(x: T) -> None: ...
+
+
+def _any_items(x: list[T]) -> None: ...
+
+
+@pytest.mark.parametrize("function", [_any_item, _any_items, Store().put, Numbers().put])
+def test_a_type_variable_that_nothing_binds_stops_the_definition(function: Callable[..., Any]) -> None:
+    with pytest.raises(ToolDefinitionError, match="nothing says which type ~T is"):
+        input_of_function(function, "broken")

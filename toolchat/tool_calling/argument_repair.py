@@ -11,6 +11,8 @@ from toolchat.tool_calling.json_schema import Schema, alternatives
 
 MEMBER_NAMES = "x-member-names"
 """The schema key that holds an enum's members as pairs of name and value; it is not sent to the model."""
+EXACT = "x-exact"
+"""The schema key of a decimal, which must not pass through a float; it is not sent to the model."""
 
 _TYPES = {
     type(None): "null", str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"
@@ -73,6 +75,8 @@ def repair_arguments(arguments: Any, schema: Schema) -> Any:
 
 
 def _repair(value: Any, options: Sequence[Schema], root: Schema) -> Any:
+    if isinstance(value, _WrittenFloat) and any(EXACT in each for each in options):
+        return value.text
     if isinstance(value, str | int | float) and not any(_accepts(each, value) for each in options):
         value = _read_text(value, options) if isinstance(value, str) else _write_number(value, options)
     fitting = [each for each in options if isinstance(value, dict | list) and _accepts(each, value)]

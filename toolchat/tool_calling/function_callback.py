@@ -34,9 +34,10 @@ from toolchat.tool_calling.results import (
     json_text,
     quoted_result,
 )
-from toolchat.tool_calling.schema import input_from_schema, input_from_signature, read_output_schema
+from toolchat.tool_calling.schema import input_from_schema, input_from_signature
 from toolchat.tool_calling.signature import docstring_summary, read_signature
 from toolchat.tool_calling.threads import run_blocking
+from toolchat.tool_calling.type_schema import read_output_schema
 
 _AS_TYPED = (convert_result, quoted_result)
 """Converters whose text fits the output schema of the return type."""

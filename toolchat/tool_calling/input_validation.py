@@ -1,8 +1,8 @@
 """Validation of the arguments that a model sends, and their binding to a function's parameters."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, to_json
@@ -17,12 +17,8 @@ _MAX_ERRORS = 10
 _COERCED_FROM_TEXT = ("int_type", "float_type", "bool_type", "enum")
 
 
-class Validator(Protocol):
-    """The part of pydantic's validators that is used here."""
-
-    def validate_json(self, data: str, /, *, strict: bool | None = None) -> Any:
-        """Validate JSON text; raises ``ValidationError``."""
-        ...
+Validate = Callable[[str, bool], Any]
+"""Validates JSON text, strictly or not; raises pydantic's ``ValidationError``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +50,15 @@ class Binding:
     extra_without: frozenset[str] | None = None
     """``**`` receives every other argument but these; ``None``: the function has no ``**``."""
 
+    @property
+    def whole(self) -> BoundParameter | None:
+        """The parameter that receives all arguments as one value."""
+        return self.parameters[0] if len(self.parameters) == 1 and self.parameters[0].name is None else None
+
     def keywords(self, validated: Any) -> dict[str, Any]:
         """Bind validated arguments."""
-        if len(self.parameters) == 1 and self.parameters[0].name is None:
-            only = self.parameters[0]
-            return {only.parameter: only.convert(validated)}
+        if whole := self.whole:
+            return {whole.parameter: whole.convert(validated)}
         arguments = validated if isinstance(validated, dict) else vars(validated)
         keywords = {} if self.extra_without is None else self._extra(arguments, self.extra_without)
         missing = []
@@ -85,10 +85,12 @@ class ToolInput:
     """JSON Schema 2020-12 of an object."""
     context_parameter: str | None
     """The parameter that receives the :class:`ToolContext`."""
-    _validator: Validator
+    _validate: Validate
     _binding: Binding
     _repair_schema: Mapping[str, Any]
     """The schema for repairs; it may contain more than the model sees, such as the names of enum members."""
+    _is_exact: bool = False
+    """Some numbers are decimals: they are read from their text, not through a float."""
 
     def read(self, tool_input: str) -> tuple[dict[str, Any], bool]:
         """Validate a model's JSON text; returns keyword arguments, and whether they had to be repaired.
@@ -99,9 +101,10 @@ class ToolInput:
         if len(tool_input) > _MAX_INPUT_CHARS:
             raise ToolArgumentsError("the arguments are too long")
         text = tool_input.strip() or "{}"
+        text = self._repair(text) if self._is_exact else text
         try:
             # Strict first: nearly all calls fit, and only this way shows whether a lenient read changed anything.
-            return self._binding.keywords(self._validator.validate_json(text, strict=True)), False
+            return self._binding.keywords(self._validate(text, True)), False
         except ValidationError as error:
             validated, repaired = self._validate_leniently(text, error)
         return self._binding.keywords(validated), repaired
@@ -113,11 +116,11 @@ class ToolInput:
     def _validate_leniently(self, text: str, strict: ValidationError) -> tuple[Any, bool]:
         # In lax mode pydantic reads "3" as 3, which counts as a repair; a date from a string does not.
         try:
-            return self._validator.validate_json(text), any(map(_is_coerced_from_text, _errors(strict)))
+            return self._validate(text, False), any(map(_is_coerced_from_text, _errors(strict)))
         except ValidationError:
             text = self._repair(strip_wrapping(text))
         try:
-            return self._validator.validate_json(text), True
+            return self._validate(text, False), True
         except ValidationError as error:
             raise invalid_arguments(error) from None
 
@@ -125,15 +128,24 @@ class ToolInput:
         if len(text) > _MAX_REPAIRED_CHARS:
             return text
         try:
-            return to_json(repair_arguments(parse_json(text), self._repair_schema)).decode()
+            return to_json(repair_arguments(self._unwrapped(parse_json(text)), self._repair_schema)).decode()
         except ValueError:
             return text
+
+    def _unwrapped(self, arguments: Any) -> Any:
+        """The whole input, which a model may have put into an object under the name of the parameter."""
+        whole = self._binding.whole
+        if whole is None or whole.parameter in self.schema.get("properties", {}) or not isinstance(arguments, dict):
+            return arguments
+        return arguments[whole.parameter] if [*arguments] == [whole.parameter] else arguments
 
 
 def invalid_arguments(error: ValidationError, *path: str) -> ToolArgumentsError:
     """Describe invalid arguments for the model; ``path`` is the place of the validated value in them."""
     faults = _errors(error)[:_MAX_ERRORS]
     fields = [{"field": ".".join(map(str, (*path, *f["loc"]))), "problem": f["msg"]} for f in faults]
+    if faults[0]["type"] in ("value_error", "assertion_error") and not fields[0]["field"]:
+        return ToolArgumentsError(faults[0]["msg"])  # a rule across fields
     if not all(each["field"] for each in fields):
         return ToolArgumentsError(f"the arguments must be one JSON object: {faults[0]['msg']}")
     return ToolArgumentsError("; ".join(f"{each['field']}: {each['problem']}" for each in fields), fields)

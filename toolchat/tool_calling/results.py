@@ -5,8 +5,7 @@ import re
 from base64 import b64encode
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set, ValuesView
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, fields, is_dataclass
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
@@ -50,84 +49,49 @@ def json_text(value: Any) -> str:
     """Serialize a value to JSON.
 
     Dates, decimals, enums, bytes, sets, dataclasses and pydantic models have a JSON form. Dataclasses and attrs objects
-    are written as their public fields, any mapping as an object and any other collection as an array. An ordinary
-    object has no JSON form, since nothing says which of its attributes are public.
+    are written as their public fields; a mapping, a named tuple or a database's row as an object; any other collection
+    as an array; NaN and infinity as null. An ordinary object has no JSON form, since nothing says which of its
+    attributes are public.
     """
     try:
-        return to_json(_public(value), inf_nan_mode="strings", bytes_mode="base64", fallback=_to_plain).decode()
+        return to_json(with_names(value), inf_nan_mode="null", bytes_mode="base64", fallback=_to_plain).decode()
     except RecursionError as error:
         raise ToolResultError(type(value).__name__) from error
     except PydanticSerializationError:
         return _json_text_slowly(value)
 
 
-def _public(value: Any) -> Any:
-    """The value, or its JSON form if it has private fields: pydantic would write those of a dataclass."""
-    if not _has_private_fields(value):
-        return value
-    plain = to_jsonable_python(value, inf_nan_mode="strings", bytes_mode="base64", fallback=_to_plain)
-    _remove_private_fields(value, plain)
-    return plain
+def with_names(value: Any) -> Any:
+    """The value with dicts for its named tuples, unless they are fields of a pydantic model.
 
-
-def _has_private_fields(value: Any) -> bool:
-    """Whether a dataclass in a value has private fields.
-
-    Iterators are rejected before pydantic sees them: it would run one to its end, which may never come.
+    Iterators are rejected before pydantic sees them, in fields too: it would run one to its end, which may never come.
     """
-    kind: Any = type(value)
-    parts, found = _parts(value), bool(_private_fields(kind))
-    if not _SCALARS.issuperset(map(type, parts)):  # this test takes no Python step for each part
-        for part in parts:
-            if type(part) not in _SCALARS:
-                found |= _has_private_fields(part)
-    return found
-
-
-def _remove_private_fields(value: Any, plain: Any) -> None:
-    """Remove the private fields of dataclasses from a value's JSON form."""
-    kind: Any = type(value)
-    if getattr(kind, "__pydantic_root_model__", False):
-        _remove_private_fields(value.root, plain)
-    elif isinstance(plain, list):
-        for part, plain_part in zip(_parts(value), plain, strict=False):
-            _remove_private_fields(part, plain_part)
-    elif isinstance(value, dict) and isinstance(plain, dict):
-        for part, plain_part in zip(value.values(), plain.values(), strict=False):
-            _remove_private_fields(part, plain_part)
-    elif isinstance(plain, dict):
-        for name in _private_fields(kind):
-            plain.pop(name, None)
-        for name, field in _fields(kind).items():
-            _remove_private_fields(
-                getattr(value, name, None), plain.get(getattr(field, "serialization_alias", None) or name)
-            )
-
-
-@lru_cache(maxsize=256)
-def _private_fields(kind: type) -> frozenset[str]:
-    return frozenset(name for name in getattr(kind, "__dataclass_fields__", ()) if name.startswith("_"))
-
-
-def _fields(kind: Any) -> Mapping[str, Any]:
-    return getattr(kind, "__dataclass_fields__", None) or getattr(kind, "__pydantic_fields__", None) or {}
-
-
-def _parts(value: Any) -> Collection[Any]:
-    """The values in a container, a dataclass or a pydantic model; raises for an iterator."""
-    if isinstance(value, dict):
-        return value.values()
-    if isinstance(value, (list, tuple, set, frozenset, deque)):
-        return value
     if isinstance(value, Iterator):
         raise ToolResultError(type(value).__name__)
-    return [getattr(value, name, None) for name in _fields(type(value))]
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, dict):
+        # The test of all types takes no Python step for each value.
+        return value if _is_plain(value.values()) else {name: with_names(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset, deque)):
+        return value if _is_plain(value) else [with_names(part) for part in value]
+    parts = {name: with_names(getattr(value, name, None)) for name in _fields(type(value))}
+    return parts if parts and not hasattr(value, "__pydantic_serializer__") else value
+
+
+def _fields(kind: Any) -> list[str]:
+    names = [each.name for each in fields(kind)] if is_dataclass(kind) else getattr(kind, "__pydantic_fields__", ())
+    return [name for name in names if not name.startswith("_")]
+
+
+def _is_plain(parts: Collection[Any]) -> bool:
+    return _SCALARS.issuperset(map(type, parts))
 
 
 def _json_text_slowly(value: Any) -> str:
     """Serialize in Python: lone surrogates become question marks, and an unsupported type is named."""
     try:
-        plain = to_jsonable_python(_public(value), bytes_mode="base64", fallback=_to_plain)
+        plain = to_jsonable_python(with_names(value), inf_nan_mode="null", bytes_mode="base64", fallback=_to_plain)
         text = json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (ValueError, TypeError, RecursionError) as error:
         raise ToolResultError(type(value).__name__) from error
@@ -136,14 +100,14 @@ def _json_text_slowly(value: Any) -> str:
 
 def _to_plain(value: Any) -> Any:
     """Convert a type that pydantic cannot serialize to a dict or a list."""
-    return _public(_to_container(value))
+    return with_names(_to_container(value))
 
 
 def _to_container(value: Any) -> Any:
-    fields = getattr(type(value), "__attrs_attrs__", None)
-    if fields is not None:
-        return {each.name: getattr(value, each.name) for each in fields if not each.name.startswith("_")}
-    if isinstance(value, Mapping):
+    attributes = getattr(type(value), "__attrs_attrs__", None)
+    if attributes is not None:
+        return {each.name: getattr(value, each.name) for each in attributes if not each.name.startswith("_")}
+    if isinstance(value, Mapping) or hasattr(value, "keys"):  # a row of sqlite3 is no mapping, but has the names
         return dict(value)
     if isinstance(value, Sequence | Set | ValuesView) and len(value) <= _MAX_ITEMS:
         return list(islice(value, len(value)))  # the length bounds a sequence whose __getitem__ never raises

@@ -1,146 +1,32 @@
-"""Derive a tool's JSON Schemas and its input from a Python signature, or bind a given schema to a function."""
+"""Build a tool's input from a Python signature, or bind a given schema to a function."""
 
 import inspect
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import is_dataclass
-from functools import cache
-from typing import Annotated, Any, get_args, get_origin
+from dataclasses import is_dataclass, replace
+from typing import Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    PydanticUndefinedAnnotation,
-    PydanticUserError,
-    TypeAdapter,
-    create_model,
-)
-from pydantic.errors import PydanticErrorMixin
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 from pydantic.fields import FieldInfo
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-from pydantic_core import PydanticUndefined, core_schema, to_jsonable_python
+from pydantic_core import PydanticUndefined, SchemaError
 
-from toolchat.tool_calling.argument_repair import MEMBER_NAMES
+from toolchat.tool_calling.argument_repair import EXACT
 from toolchat.tool_calling.errors import ToolDefinitionError
-from toolchat.tool_calling.input_validation import Binding, BoundParameter, ToolInput
+from toolchat.tool_calling.input_validation import Binding, BoundParameter, ToolInput, Validate
 from toolchat.tool_calling.json_schema import Schema, map_subschemas, schema_validator
-from toolchat.tool_calling.results import ToolAnswer
-from toolchat.tool_calling.signature import Signature, read_signature
+from toolchat.tool_calling.signature import Signature, free_type_variable, read_signature
+from toolchat.tool_calling.type_schema import (
+    NOT_READABLE,
+    InputGenerator,
+    is_json,
+    metadata_of,
+    simplify_schema,
+    text_of,
+)
 
-
-class _ExplicitTitles(GenerateJsonSchema):
-    """Omits titles that only repeat names, and the private fields of dataclasses."""
-
-    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
-        return False
-
-    def dataclass_args_schema(self, schema: core_schema.DataclassArgsSchema) -> JsonSchemaValue:
-        public = [field for field in schema["fields"] if not field["name"].startswith("_")]
-        return super().dataclass_args_schema({**schema, "fields": public})
-
-
-_NOT_READABLE = (PydanticUserError, PydanticUndefinedAnnotation)
-
-
-def read_output_schema(signature: Signature) -> Mapping[str, Any]:
-    """Read the schema of a function's return type; empty if the type has no fields."""
-    returned = signature.hints.get("return")
-    if (get_origin(returned) or returned) is ToolAnswer:
-        returned = next(iter(get_args(returned)), None)
-    if not any(isinstance(each, type) and hasattr(each, "__annotations__") for each in (returned, *get_args(returned))):
-        return {}
-    return _class_output_schema(returned) if isinstance(returned, type) else _output_schema(returned)
-
-
-@cache
-def _class_output_schema(returned: type) -> Mapping[str, Any]:
-    return _output_schema(returned)
-
-
-def _output_schema(returned: Any) -> Mapping[str, Any]:
-    try:
-        return TypeAdapter(returned).json_schema(mode="serialization", schema_generator=_ExplicitTitles)
-    except _NOT_READABLE:
-        return {}
-
-
-class EnumNamesGenerator(GenerateJsonSchema):
-    """Adds the names of an enum's members to its schema, since a model may write a name for a value."""
-
-    def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
-        members: Mapping[str, Any] = schema["cls"].__members__
-        pairs = [[name, to_jsonable_python(member.value)] for name, member in members.items()]
-        return {**super().enum_schema(schema), MEMBER_NAMES: pairs}
-
-
-_DEFINITIONS = "#/$defs/"
-_HIDDEN = {"title": str, MEMBER_NAMES: list, "discriminator": dict}
-"""Keywords that the model does not see. One of another type is a property of that name."""
-
-
-def simplify_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Shorten a schema that pydantic generates, without changing its meaning, and close its objects.
-
-    - Titles are removed: they cost tokens and repeat the names. So is OpenAPI's ``discriminator``, which refers to
-      definitions that are gone, and repeats their constants.
-    - A definition that is used once replaces its reference; only recursive and shared ones stay in ``$defs``.
-    - The root is an object, never a reference.
-    - An object with named properties allows no others, unless its type does, as in Spring AI.
-    - Enum values that are not text are described with their names.
-    """
-    definitions = dict(schema.get("$defs", {}))
-    root = {key: value for key, value in schema.items() if key != "$defs"}
-    if "$ref" in root:
-        target = definitions[root["$ref"].removeprefix(_DEFINITIONS)]
-        root = {**target, **{key: value for key, value in root.items() if key != "$ref"}}
-    shared = _shared_definitions({**root, "$defs": definitions})
-
-    def simplify(part: dict[str, Any]) -> dict[str, Any]:
-        name = str(part.get("$ref", "")).removeprefix(_DEFINITIONS)
-        if name in definitions and name not in shared:
-            siblings = {key: value for key, value in part.items() if key != "$ref"}
-            return map_subschemas({**definitions[name], **siblings}, simplify)
-        return _simplify_object(_without_hidden(part))
-
-    simplified = map_subschemas(root, simplify)
-    kept = {name: map_subschemas(part, simplify) for name, part in definitions.items() if name in shared}
-    return {"$defs": kept, **simplified} if kept else simplified
-
-
-def _shared_definitions(schema: Mapping[str, Any]) -> set[str]:
-    """The names of the definitions that are referred to more than once."""
-    uses: Counter[str] = Counter()
-
-    def count(part: dict[str, Any]) -> dict[str, Any]:
-        if "$ref" in part:
-            uses[part["$ref"].removeprefix(_DEFINITIONS)] += 1
-        return part
-
-    map_subschemas(schema, count)
-    return {name for name, number in uses.items() if number > 1}
-
-
-def _without_hidden(part: dict[str, Any]) -> dict[str, Any]:
-    members = part.get(MEMBER_NAMES, ())
-    visible = {key: value for key, value in part.items() if key not in _HIDDEN or not isinstance(value, _HIDDEN[key])}
-    if not all(isinstance(value, str) for _, value in members):
-        names = ", ".join(f"{value} = {name}" for name, value in members)
-        visible["description"] = f"{part['description']} ({names})" if "description" in part else names
-    return visible
-
-
-def _simplify_object(part: dict[str, Any]) -> dict[str, Any]:
-    if part.get("type") != "object":
-        return part
-    if "properties" in part:
-        return {"additionalProperties": False} | part
-    # Some providers reject a closed object without properties.
-    return part | {"properties": {}} if part.get("additionalProperties") is False else part
-
-
-_CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False, validate_default=False)
+_CONFIG = ConfigDict(
+    extra="forbid", allow_inf_nan=False, validate_default=False, val_json_bytes="base64", ser_json_bytes="base64"
+)
 
 
 def input_of_function(function: Callable[..., Any], tool: str) -> ToolInput:
@@ -152,61 +38,118 @@ def input_from_signature(signature: Signature, tool: str) -> ToolInput:
     """Build the input of a tool from a function's signature.
 
     - A parameter of type :class:`ToolContext` is not part of the schema.
-    - A single parameter whose type is a pydantic model or a dataclass receives the whole input.
+    - A single parameter without a default whose type is a pydantic model or a dataclass receives the whole input.
     - A trailing underscore (``from_``) is not part of the name that the model sees.
     - Descriptions come from ``Annotated[..., "text"]``, from pydantic's ``Field`` or from the ``Args`` section of a
       Google style docstring.
+    - What the schema forbids is refused, also where the types themselves are more lenient.
     """
-    parameters, hints = signature.parameters, signature.hints
-    for parameter in parameters:
-        _check_parameter(parameter, hints, tool)
-    if len(parameters) == 1 and is_model(hints[parameters[0].name]):
-        return _whole_input(hints[parameters[0].name], parameters[0].name, signature.context_parameter, tool)
-    # The prefix keeps names such as "schema" or "_id" from clashing with pydantic's own.
+    for parameter in signature.parameters:
+        _check_parameter(parameter, signature.hints, tool)
     names = exposed_names(signature, tool)
-    fields = {f"argument_{p.name}": _field(p, names[p.name], signature) for p in parameters}
     try:
-        model: type[BaseModel] = create_model(f"{tool}Input", __config__=_CONFIG, **fields)  # type: ignore[call-overload]
-        adapter: TypeAdapter[Any] = TypeAdapter(model)
-        schema = adapter.json_schema(schema_generator=EnumNamesGenerator)
-    except _NOT_READABLE as error:
-        at_fault = next((p.name for p in parameters if not _is_supported(hints[p.name])), "")
-        raise _unsupported(error, at_fault, tool) from error
-    binding = Binding(tuple(BoundParameter(p.name, f"argument_{p.name}") for p in parameters))
-    return ToolInput(simplify_schema(schema), signature.context_parameter, adapter.validator, binding, schema)
+        return _read_types(signature, names)
+    except (*NOT_READABLE, ToolDefinitionError) as error:
+        raise _unsupported(error, _at_fault(signature, names), tool) from error
 
 
-def _whole_input(model: Any, parameter: str, context: str | None, tool: str) -> ToolInput:
-    adapter = type_adapter(model, parameter, tool)
-    schema = adapter.json_schema(schema_generator=EnumNamesGenerator)
-    simplified = simplify_schema(schema)
-    if simplified.get("type") != "object":
-        raise ToolDefinitionError(f"tool {tool}: the input {parameter} must be an object")
-    return ToolInput(simplified, context, adapter.validator, Binding((BoundParameter(parameter, None),)), schema)
+def _at_fault(signature: Signature, names: Mapping[str, str]) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for parameter in signature.parameters:
+            try:
+                _read_types(replace(signature, parameters=(parameter,)), names)
+            except (*NOT_READABLE, ToolDefinitionError):
+                return parameter.name
+    return ""
+
+
+def _read_types(signature: Signature, names: Mapping[str, str]) -> ToolInput:
+    if whole := _whole_input(signature):
+        tool_input = _input(TypeAdapter(signature.hints[whole]), signature, BoundParameter(whole, None))
+        if tool_input.schema.get("type") == "object":
+            return tool_input
+    bound = (BoundParameter(p.name, _FIELD.format(p.name)) for p in signature.parameters)
+    return _input(_adapter(signature, names), signature, *bound)
+
+
+def _input(adapter: TypeAdapter[Any], signature: Signature, *bound: BoundParameter) -> ToolInput:
+    generator = InputGenerator()
+    written = generator.read(adapter.core_schema)
+    schema = simplify_schema(written)
+    if not is_json(schema):
+        raise ToolDefinitionError("the schema cannot be written as JSON")
+    for name, part in schema.get("properties", {}).items():
+        if "description" not in part and (text := signature.described(name)):  # the fields of a whole input
+            part["description"] = text
+    is_closed = not generator.hides_fields and not _allows_others(schema)
+    validate = _typed(adapter, "forbid") if is_closed else _by_schema_and_types(schema, _typed(adapter, None))
+    return ToolInput(schema, signature.context_parameter, validate, Binding(bound), written, EXACT in str(written))
+
+
+def _typed(adapter: TypeAdapter[Any], extra: Literal["forbid"] | None) -> Validate:
+    read = adapter.validator.validate_json
+    return lambda text, strict: read(text, strict=strict, extra=extra)
+
+
+def _by_schema_and_types(schema: Schema, typed: Validate) -> Validate:
+    """Validate by the schema first, for types that accept some other properties, but not all."""
+    by_schema = schema_validator(schema).validate_json
+
+    def validate(text: str, strict: bool) -> Any:
+        by_schema(text, strict=strict)
+        return typed(text, strict)
+
+    return validate
+
+
+def _allows_others(schema: Schema) -> bool:
+    """Whether some object with named properties takes others as well: by its type, not by being left open."""
+    found: list[Any] = []
+
+    def look(part: dict[str, Any]) -> dict[str, Any]:
+        found.append("properties" in part and part.get("additionalProperties", False))
+        return part
+
+    map_subschemas(schema, look)
+    return any(each is not False for each in found)
+
+
+_FIELD = "argument_{}"
+"""The prefix keeps names such as "schema" or "_id" from clashing with pydantic's own."""
+
+
+def _adapter(signature: Signature, names: Mapping[str, str]) -> TypeAdapter[Any]:
+    fields: Any = {_FIELD.format(p.name): _field(p, names[p.name], signature) for p in signature.parameters}
+    try:
+        return TypeAdapter(create_model("Input", __config__=_CONFIG, **fields))
+    except SchemaError:
+        # Rust's regular expressions have no look-around. Python's have, and are slower.
+        return TypeAdapter(create_model("Input", __config__=ConfigDict(**_CONFIG, regex_engine="python-re"), **fields))
+
+
+def _whole_input(signature: Signature) -> str | None:
+    """The parameter that receives the whole input: the only one, without a default, and an object with fields."""
+    only = signature.parameters[0] if len(signature.parameters) == 1 else None
+    is_whole = only and only.default is only.empty and is_model(signature.hints[only.name])
+    return only.name if only and is_whole else None
 
 
 def type_adapter(hint: Any, parameter: str, tool: str) -> TypeAdapter[Any]:
     """Build pydantic's validator of a parameter's type."""
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(hint)
-        adapter.json_schema()
-    except _NOT_READABLE as error:
+        InputGenerator().read(adapter.core_schema)
+    except (*NOT_READABLE, ToolDefinitionError) as error:
         raise _unsupported(error, parameter, tool) from error
     return adapter
 
 
-def _is_supported(hint: Any) -> bool:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            type_adapter(hint, "", "")
-        except ToolDefinitionError:
-            return False
-    return True
-
-
-def _unsupported(error: PydanticErrorMixin, parameter: str, tool: str) -> ToolDefinitionError:
-    reason = error.message.strip().split("\n", 1)[0]
+def _unsupported(error: Exception, parameter: str, tool: str) -> ToolDefinitionError:
+    if isinstance(error, ToolDefinitionError):
+        return ToolDefinitionError(f"tool {tool}: parameter {parameter}: {error}")
+    lines = str(getattr(error, "message", error)).strip().splitlines()
+    reason = lines[-1 if isinstance(error, SchemaError) else 0].strip()
     return ToolDefinitionError(f"tool {tool}: parameter {parameter} has a type that JSON cannot carry: {reason}")
 
 
@@ -215,20 +158,21 @@ def _check_parameter(parameter: inspect.Parameter, hints: Mapping[str, Any], too
         raise ToolDefinitionError(f"tool {tool}: parameter {parameter.name} must be an ordinary or keyword parameter")
     if parameter.name not in hints:
         raise ToolDefinitionError(f"tool {tool}: parameter {parameter.name} has no type")
+    if variable := free_type_variable(hints[parameter.name]):
+        raise ToolDefinitionError(f"tool {tool}: parameter {parameter.name}: nothing says which type {variable} is")
 
 
 def is_model(hint: Any) -> bool:
     """Whether a type has fields, and so can be the whole input of a tool."""
-    return isinstance(hint, type) and (issubclass(hint, BaseModel) or is_dataclass(hint))
+    return is_dataclass(hint) or (isinstance(hint, type) and issubclass(hint, BaseModel))
 
 
 def _field(parameter: inspect.Parameter, name: str, signature: Signature) -> tuple[Any, Any]:
     hint = signature.hints[parameter.name]
-    default = PydanticUndefined if parameter.default is parameter.empty else parameter.default
-    metadata = list(get_args(hint)[1:]) if get_origin(hint) is Annotated else []
-    in_field = next((m.description for m in metadata if isinstance(m, FieldInfo) and m.description), None)
-    text = next((m for m in metadata if isinstance(m, str)), None)
-    description = text or in_field or signature.described(parameter.name)
+    has_own = parameter.default is not parameter.empty and not isinstance(parameter.default, FieldInfo)
+    default = parameter.default if has_own else PydanticUndefined
+    in_field = next((m.description for m in metadata_of(hint) if isinstance(m, FieldInfo) and m.description), None)
+    description = text_of(hint) or in_field or signature.described(parameter.name)
     return hint, Field(default, alias=name, description=description)
 
 
@@ -247,8 +191,7 @@ def exposed_names(signature: Signature, tool: str) -> dict[str, str]:
 
 
 def _alias(hint: Any) -> str | None:
-    metadata = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
-    return next((m.alias for m in metadata if isinstance(m, FieldInfo) and m.alias), None)
+    return next((m.alias for m in metadata_of(hint) if isinstance(m, FieldInfo) and m.alias), None)
 
 
 def input_from_schema(signature: Signature, schema: Schema, tool: str) -> ToolInput:
@@ -260,7 +203,7 @@ def input_from_schema(signature: Signature, schema: Schema, tool: str) -> ToolIn
     - A single parameter whose type is a model receives the whole input, unless the schema has its name.
     """
     try:
-        validator = schema_validator(schema)
+        by_schema = schema_validator(schema).validate_json
     except Exception as error:  # pydantic raises many types for an invalid schema
         reason = f"{type(error).__name__}: {error}".splitlines()[-1].strip()
         raise ToolDefinitionError(f"tool {tool}: the given schema cannot be used: {reason}") from error
@@ -269,7 +212,8 @@ def input_from_schema(signature: Signature, schema: Schema, tool: str) -> ToolIn
     bound = tuple(each for p in named for each in _bind(p, names[p.name], signature, schema, tool))
     takes_extra = any(p.kind is p.VAR_KEYWORD for p in signature.parameters)
     binding = Binding(bound, frozenset(p.name for p in named) if takes_extra else None)
-    return ToolInput(schema, signature.context_parameter, validator, binding, schema)
+    validate: Validate = lambda text, strict: by_schema(text, strict=strict)  # noqa: E731
+    return ToolInput(schema, signature.context_parameter, validate, binding, schema)
 
 
 def _bind(
@@ -277,6 +221,8 @@ def _bind(
 ) -> Iterator[BoundParameter]:
     if parameter.kind is parameter.POSITIONAL_ONLY:
         raise ToolDefinitionError(f"tool {tool}: parameter {parameter.name} must be an ordinary or keyword parameter")
+    if isinstance(parameter.default, FieldInfo):
+        raise ToolDefinitionError(f"tool {tool}: parameter {parameter.name}: its Field has no effect beside a schema")
     hint, properties = signature.hints.get(parameter.name, Any), schema.get("properties", {})
     required = parameter.default is parameter.empty
     if name not in properties or (parameter.name in properties and not _alias(hint)):

@@ -2,11 +2,13 @@
 
 import inspect
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from types import NoneType, SimpleNamespace, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from pydantic.fields import FieldInfo
 
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import called_function
@@ -78,7 +80,7 @@ def read_signature(function: Callable[..., Any], tool: str) -> Signature:
     hints = _type_hints(called, tool)
     if _is_iterator(hints.get("return")):
         raise ToolDefinitionError(f"tool {tool}: an iterator cannot be a result, since it may never end: return a list")
-    parameters = _parameters(function)
+    parameters = [_read_parameter(each, hints) for each in _parameters(function, tool)]
     context = _context_parameter(parameters, hints, tool)
     return Signature(
         tuple(p for p in parameters if p is not context),
@@ -89,12 +91,44 @@ def read_signature(function: Callable[..., Any], tool: str) -> Signature:
     )
 
 
-def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+def _parameters(function: Callable[..., Any], tool: str) -> list[inspect.Parameter]:
     """The parameters that a call fills; arguments of ``functools.partial`` are given, and hidden from the model."""
-    if isinstance(function, partial):
-        free = _parameters(function.func)[len(function.args) :]
-        return [each for each in free if each.name not in function.keywords]
-    return list(inspect.signature(function).parameters.values())
+    if not isinstance(function, partial):
+        return list(inspect.signature(function).parameters.values())
+    free = _parameters(function.func, tool)
+    try:
+        inspect.Signature(free).bind_partial(*function.args, **function.keywords)
+    except TypeError as error:
+        raise ToolDefinitionError(f"tool {tool}: functools.partial does not fit the function: {error}") from error
+    return [each for each in free[len(function.args) :] if each.name not in function.keywords]
+
+
+def _read_parameter(parameter: inspect.Parameter, hints: dict[str, Any]) -> inspect.Parameter:
+    """Read ``Field(...)`` as a default the way pydantic does in a class: it belongs to the type."""
+    if parameter.name in hints:
+        hints[parameter.name] = _as_list(hints[parameter.name])
+    field = parameter.default
+    if not isinstance(field, FieldInfo) or parameter.name not in hints:
+        return parameter
+    hints[parameter.name] = Annotated[hints[parameter.name], field]
+    return parameter.replace(default=parameter.empty if field.is_required() else field)
+
+
+def _as_list(hint: Any) -> Any:
+    """The type with a list for an iterable: pydantic would validate its items only while the function reads them."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Iterable, Collection):
+        return list[tuple(map(_as_list, arguments))]  # type: ignore[misc]
+    if origin is Annotated:
+        return Annotated[(_as_list(arguments[0]), *arguments[1:])]
+    return Union[tuple(map(_as_list, arguments))] if origin in (Union, UnionType) else hint  # noqa: UP007
+
+
+def free_type_variable(hint: Any) -> TypeVar | None:
+    """A type variable of which nothing says what it stands for, so that every value would be accepted."""
+    variables = (hint,) if isinstance(hint, TypeVar) else getattr(hint, "__parameters__", ())
+    free = (each for each in variables if isinstance(each, TypeVar) and not (each.__bound__ or each.__constraints__))
+    return next((each for each in free if not getattr(each, "has_default", bool)()), None)
 
 
 def _context_parameter(

@@ -129,6 +129,15 @@ async def test_a_property_that_the_schema_forbids_is_refused_at_every_level(kind
         await callback_of(Deep if kind is Open else kind).call(f'{{"value": {sent}}}', EMPTY)
 
 
+async def test_a_type_that_allows_other_properties_receives_them_beside_one_that_does_not() -> None:
+    class Deep(Open):
+        filters: Filter = Filter()
+
+    assert await callback_of(Deep).call('{"value": {"note": 1}}', EMPTY) == (
+        "Deep(filters=Filter(status='any', days=0), note=1)"
+    )
+
+
 async def test_an_input_within_the_name_of_its_parameter_is_unwrapped_as_a_repair() -> None:
     finished = await only(("given", '{"filters": {"status": "new", "days": 3}}'), tools=[given])
     assert finished.repaired

@@ -1,8 +1,10 @@
 """Tool definitions: what the model sees of a tool, how the engine treats it, and the ``@tool`` marker."""
 
+import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from hashlib import sha256
 from inspect import iscoroutinefunction
 from typing import Any, TypedDict, TypeVar, Unpack, overload
 
@@ -233,6 +235,29 @@ def tool_name(function: Callable[..., Any]) -> str:
     """The tool name of a function, a callable object or its class: the name in ``@tool``, else its own."""
     marker, called = ToolMarker.find(function), called_function(function)
     return (marker and marker.name) or getattr(called, "__name__", None) or type(called).__name__
+
+
+MAX_NAME_CHARS = 64
+"""The longest name of a tool that OpenAI accepts, as other providers do."""
+_HASH_CHARS = 8
+
+
+def provider_name(name: str, prefix: str = "") -> str:
+    """Convert a name to the characters and the length that every provider accepts: ``[A-Za-z0-9_-]{1,64}``.
+
+    A name that has to be changed ends in a hash of the original, so that different names stay different:
+    ``orders.find`` becomes ``orders_find_`` and eight hexadecimal digits.
+
+    Args:
+        name: any name.
+        prefix: is put before the name, followed by ``_``.
+    """
+    full = f"{prefix}_{name}" if prefix else name
+    plain = re.sub(r"[^A-Za-z0-9_-]", "_", full)
+    if plain == full and len(full) <= MAX_NAME_CHARS:
+        return full
+    digest = sha256(full.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_CHARS]
+    return f"{plain[: MAX_NAME_CHARS - _HASH_CHARS - 1]}_{digest}"
 
 
 def called_function(function: Callable[..., Any]) -> Callable[..., Any]:

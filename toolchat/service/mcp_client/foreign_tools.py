@@ -1,11 +1,9 @@
 """Tools of an MCP server as tools of this service: names, schemas and approval, none of them trusted."""
 
 import logging
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from hashlib import sha256
 from typing import Any
 
 from mcp_types import Tool, ToolAnnotations
@@ -15,14 +13,12 @@ from toolchat.service.mcp_client.results import RemoteResult
 from toolchat.service.mcp_client.sanitizing import expand_references, sanitize_schema, sanitize_text, visible_schema
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
-from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
+from toolchat.tool_calling.definition import MAX_NAME_CHARS, ToolDefinition, ToolMetadata, provider_name
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 _log = logging.getLogger(__name__)
 
-MAX_NAME_CHARS = 64
-"""The limit of OpenAI's function calling, which other providers share."""
 MAX_DESCRIPTION_CHARS = 4000
 MAX_NAMES_LOGGED = 20
 RemoteCall = Callable[[str, Mapping[str, Any], ToolContext], Awaitable[RemoteResult]]
@@ -44,7 +40,7 @@ def remote_tools(server: str, entry: ServerEntry, listed: Sequence[Tool], call: 
     for tool in listed:
         if not entry.includes(tool.name):
             continue
-        name = tool_name(tool.name, entry.prefix)
+        name = provider_name(tool.name, entry.prefix)
         try:
             if name in usable or not tool.name:
                 raise ToolDefinitionError("the server has another tool of this name")
@@ -91,13 +87,4 @@ def with_prefix(tool: ToolCallback, prefix: str) -> ToolCallback:
     """Rename a tool whose own name is taken by another server."""
     if not isinstance(tool, FunctionToolCallback):
         return tool
-    return replace(tool, definition=replace(tool.definition, name=tool_name(tool.definition.name, prefix)))
-
-
-def tool_name(name: str, prefix: str = "") -> str:
-    """Make a name of the characters and the length that every provider accepts; a hash keeps cut names distinct."""
-    full = f"{prefix}_{name}" if prefix else name
-    plain = re.sub(r"[^A-Za-z0-9_-]", "_", full)
-    if len(plain) <= MAX_NAME_CHARS:
-        return plain
-    return f"{plain[: MAX_NAME_CHARS - 9]}_{sha256(full.encode('utf-8', 'replace')).hexdigest()[:8]}"
+    return replace(tool, definition=replace(tool.definition, name=provider_name(tool.definition.name, prefix)))

@@ -60,6 +60,7 @@ TOOLS = [
     tool("reads", readOnlyHint=True, idempotentHint=True),
     tool("destroys", destructiveHint=True),
     tool("hidden_one"),
+    tool("patient") | {"execution": {"taskSupport": "required"}},
     tool("ask", "Answer instead of the service."),
     *map(tool, ("dies", "hang", "cancelled", "endless", "garbage", "image", "fails", "wrong", "variables", "grow")),
     *map(tool, ("shrink", "talk", "both", "refuses", "mixed", "same", "wrapped", "nothing", "meta", "long")),
@@ -138,7 +139,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "same": lambda: text('{"a": 1}') | {"structuredContent": {"a": 1}},
     "wrapped": lambda: text("five") | {"structuredContent": {"result": "five"}},
     "long": lambda: text("x" * 5_000_000),
-    "nothing": lambda: {"content": []},
+    "nothing": lambda: {"content": [], "isError": None},
 }
 
 

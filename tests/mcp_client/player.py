@@ -29,6 +29,12 @@ class McpPlayer:
     """The status of every response, unless it is 200."""
     is_endless: bool = False
     """Whether each page of its list leads to another one, with ten tools each."""
+    refusal: Response = field(default_factory=lambda: Response(status_code=404))
+    """The response to a request of a session that is not known."""
+    forgets: bool = False
+    """Whether it knows no session at all."""
+    rejection: tuple[int, dict[str, Any]] | None = None
+    """Status and error in place of the result of every call."""
     answer: Response | None = None
     """Takes the place of the next result of a call."""
     result: dict[str, Any] = field(default_factory=lambda: {"content": [{"type": "text", "text": "seen"}]})
@@ -59,13 +65,16 @@ class McpPlayer:
         self.received.append(Received(method, dict(request.headers), params))
         if self.status != 200:
             return Response("SECRET of the server", self.status)
-        if method != "initialize" and method != "server/discover" and session not in self.sessions:
-            return Response(status_code=404)
+        if method != "initialize" and method != "server/discover" and (self.forgets or session not in self.sessions):
+            return self.refusal
         if "id" not in message:
             return Response(status_code=202)
         if method == "tools/call" and self.answer is not None:
             answer, self.answer = self.answer, None
             return answer
+        if method == "tools/call" and self.rejection is not None:
+            status, error = self.rejection
+            return JSONResponse({"jsonrpc": "2.0", "id": message["id"], "error": error}, status)
         return self._result(message["id"], method, params)
 
     def _result(self, number: Any, method: str, params: dict[str, Any]) -> Response:

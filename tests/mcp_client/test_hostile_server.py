@@ -33,6 +33,7 @@ async def test_only_unusable_tools_are_left_out(client: httpx.AsyncClient) -> No
     tools = await tools_of(client, "first")
     assert not UNUSABLE & tools.keys()
     assert "hidden_one" not in tools  # excluded by the file
+    assert "patient" not in tools  # it would only run as a task
     assert len(tools) == 30
 
 

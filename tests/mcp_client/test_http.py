@@ -134,13 +134,6 @@ async def _is_up(client: httpx.AsyncClient) -> float:
     return (await figures_of(client))["toolchat_mcp_server_up", (("server", "far"),)]
 
 
-async def test_a_forgotten_session_is_renewed_and_the_call_runs_once(player: McpPlayer, opened: Opened) -> None:
-    async with opened() as client:
-        player.sessions.clear()
-        assert await ran(client, "look") == ("ok", "seen")
-    assert [each.headers["mcp-session-id"] for each in player.calls()] == ["session-0", "session-1"]
-
-
 @pytest.mark.parametrize(
     "answer",
     [

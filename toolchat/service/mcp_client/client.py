@@ -17,7 +17,7 @@ from toolchat.http.failures import Cause, address_of, describe_failure
 from toolchat.service.mcp_client.file import ServerEntry
 from toolchat.service.mcp_client.results import RemoteResult, read_result
 from toolchat.service.mcp_client.sanitizing import sanitize_text
-from toolchat.service.mcp_client.transports import TOO_LONG, Diagnostics, open_transport
+from toolchat.service.mcp_client.transports import EXCHANGE, TOO_LONG, Diagnostics, Exchange, open_transport
 from toolchat.service.observability import tracing
 from toolchat.service.observability.semantic_conventions import mcp_attributes
 from toolchat.tool_calling.context import ToolContext
@@ -27,14 +27,13 @@ logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it logs what servers send
 
 REQUEST_TIMEOUT = 30.0
 """Seconds for every request except calls."""
-MAX_CALL_SECONDS = 600.0
-"""An upper bound only: the tool calling manager applies the shorter limit of the tool or the service."""
+MAX_CALL_SECONDS = 3600.0
+"""An upper bound only, never reached: the tool calling manager applies the shorter limit of the tool or the service."""
 MAX_TOOLS, MAX_PAGES = 256, 32
 MAX_ERROR_CHARS = 500
-# The SDK distinguishes these two by their text alone; servers send the same codes for errors of their own.
-_CLOSED, _SESSION_GONE = "Connection closed", "Session terminated"
+_AWAY = (502, 503, 504)
+"""Statuses by which gateways say that the server is away."""
 _CALL = "tools/call"
-_UNREACHABLE = (OSError, httpx2.TransportError)
 _HTTP_ONLY = "streamable HTTP, which often ends in /mcp; SSE is not supported"
 _RESULT = TypeAdapter[types.CallToolResult | types.InputRequiredResult](
     types.CallToolResult | types.InputRequiredResult
@@ -44,28 +43,32 @@ _RESULT = TypeAdapter[types.CallToolResult | types.InputRequiredResult](
 class ServerUnavailable(Exception):
     """The server cannot be used at present; the message says why, without addresses or keys."""
 
-    cause = ""
-    """Why it cannot be reached, with its address, for operators."""
+    def __init__(self, reason: str, *, cause: str, is_away: bool, is_session_lost: bool) -> None:
+        super().__init__(reason)
+        self.cause = cause
+        """Why it cannot be reached, with its address, for operators."""
+        self.is_away = is_away
+        """Whether nobody is served, rather than this caller."""
+        self.is_session_lost = is_session_lost
 
 
 class ConnectionLost(Exception):
-    """The connection, or its session, ended before the call returned."""
+    """The connection ended before the call returned; the server may have begun it, so it must not be sent again."""
 
     kind = "connection-lost"
 
-    def __init__(self, *, may_have_run: bool) -> None:
-        super().__init__(may_have_run)
-        self.may_have_run = may_have_run
-        """Whether the server may have begun the call: then it must not be sent again."""
+
+class SessionLost(ConnectionLost):
+    """The server does not know the session, as after a restart, so the call has not begun."""
+
+    def __init__(self, answer: ToolExecutionError) -> None:
+        super().__init__(answer)
+        self.answer = answer
+        """What the server says: its answer to the call if it says the same in a new session."""
 
 
 class Connection:
-    """An open connection.
-
-    Args:
-        on_change: is called when the server reports that its tools have changed.
-        diagnostics: says why the connection has ended, if that is known.
-    """
+    """An open connection."""
 
     def __init__(self, server: str, client: Client, on_change: Callable[[], None], diagnostics: Diagnostics) -> None:
         self._server = server
@@ -75,8 +78,10 @@ class Connection:
 
     @property
     def end_reason(self) -> str:
-        """Why the connection has ended, for the operator."""
-        return f"its answer was refused: {TOO_LONG}" if self._diagnostics.is_too_long else "the connection was lost"
+        """Why the connection has ended, for the operator; empty if only its session has."""
+        if self._diagnostics.is_too_long:
+            return f"its answer was refused: {TOO_LONG}"
+        return "the connection was lost" if self._diagnostics.has_ended else ""
 
     @property
     def revision(self) -> str:
@@ -101,10 +106,7 @@ class Connection:
         return tools[:MAX_TOOLS]
 
     async def watch_changes(self) -> None:
-        """Subscribe to changes of the tools until the server ends the subscription; only the newest revision needs it.
-
-        Servers of older revisions notify their clients unasked.
-        """
+        """Subscribe to changes of the tools until the server ends it; servers of older revisions notify unasked."""
         capabilities = self._client.server_capabilities.tools
         if self.mode == "legacy" or capabilities is None or not capabilities.list_changed:
             return
@@ -122,31 +124,35 @@ class Connection:
             return await self._call(tool, arguments, context)
 
     async def _call(self, tool: str, arguments: Mapping[str, object], context: ToolContext) -> RemoteResult:
-        """Send the call.
-
-        Bypasses the SDK's ``call_tool``, which validates results by the server's own schema, including regular
-        expressions that may take for ever.
-        """
-
         async def report(progress: float, total: float | None, message: str | None) -> None:
             context.report(progress, of=total, text=message)
 
         request = types.CallToolRequest(params=types.CallToolRequestParams(name=tool, arguments=dict(arguments)))
+        EXCHANGE.set(exchange := Exchange())
         try:
+            # Not `call_tool`, which validates results by the server's own schema, including regular expressions that
+            # may take for ever.
             result = await self._client.session.send_request(
                 request, _RESULT, request_read_timeout_seconds=MAX_CALL_SECONDS, progress_callback=report
             )
         except MCPError as error:
-            if self._diagnostics.is_too_long:
-                raise ToolExecutionError(
-                    f"the server's answer is refused: {TOO_LONG}", kind="upstream-invalid"
-                ) from error
-            raise _call_error(error) from error
+            raise self._call_error(error, exchange) from error
         except (ValidationError, RuntimeError) as error:
             raise ToolExecutionError("the server's answer cannot be read", kind="upstream-invalid") from error
         if isinstance(result, types.InputRequiredResult):
             raise ToolExecutionError("the tool requires input from a person", kind="input-required")
         return read_result(result)
+
+    def _call_error(self, error: MCPError, exchange: Exchange) -> Exception:
+        """What an error means, by the signs of the connection: servers use the SDK's codes for errors of their own."""
+        if self._diagnostics.is_too_long:
+            return ToolExecutionError(f"the server's answer is refused: {TOO_LONG}", kind="upstream-invalid")
+        has_ended = self._diagnostics.has_ended or exchange.is_broken
+        if exchange.status in _AWAY or (has_ended and error.code == types.CONNECTION_CLOSED):
+            return ConnectionLost()
+        message = sanitize_text(error.message, MAX_ERROR_CHARS)
+        answer = ToolExecutionError(message or "the server rejected the call", kind="failed")
+        return SessionLost(answer) if exchange.is_session_lost else answer
 
 
 @asynccontextmanager
@@ -160,29 +166,23 @@ async def connect(
     forwarded: Mapping[str, str] | None = None,
     mode: str = "auto",
 ) -> AsyncGenerator[Connection, None]:
-    """Open a connection in the newest revision that the server supports; ``ServerUnavailable`` if it is lost.
-
-    Args:
-        server: the server's name, for the log.
-        entry: its address or its command.
-        proxies: the proxies of the service.
-        on_change: is called when the server reports that its tools have changed.
-        on_end: is called when no more messages can arrive, such as after the exit of the process.
-        forwarded: headers of the current caller to send along.
-        mode: the revision if it is already known; see :attr:`Connection.mode`.
-    """
-    diagnostics = Diagnostics()
-    transport = open_transport(
-        server, entry, proxies=proxies, forwarded=forwarded or {}, diagnostics=diagnostics, on_end=on_end
-    )
+    """Open a connection in the newest revision that the server supports; ``ServerUnavailable`` if it is lost."""
+    diagnostics, exchange = Diagnostics(on_end), Exchange()
+    EXCHANGE.set(exchange)
+    transport = open_transport(server, entry, proxies, forwarded or {}, diagnostics)
     try:
         async with _client(transport, on_change, mode) as client:
             yield Connection(server, client, on_change, diagnostics)
     except Exception as error:
         raised = _first(error)
-        unavailable = ServerUnavailable(_reason(raised, entry, diagnostics))
-        unavailable.cause = _cause(raised, entry, proxies)
-        raise unavailable from error
+        if isinstance(raised, ToolExecutionError | ConnectionLost):
+            raise raised from raised.__cause__
+        raise ServerUnavailable(
+            _reason(raised, entry, diagnostics, exchange),
+            cause=_cause(raised, entry, proxies),
+            is_away=_is_unreachable(raised) or (exchange.status or 0) >= 500,
+            is_session_lost=exchange.is_session_lost,
+        ) from error
 
 
 def _client(transport: Any, on_change: Callable[[], None], mode: str) -> Client:
@@ -200,14 +200,9 @@ def _client(transport: Any, on_change: Callable[[], None], mode: str) -> Client:
     )
 
 
-def _call_error(error: MCPError) -> Exception:
-    if error.message in (_CLOSED, _SESSION_GONE):
-        # A server that has forgotten the session, as after a restart, has rejected the call without running it.
-        return ConnectionLost(may_have_run=error.message == _CLOSED)
-    if error.code == types.REQUEST_TIMEOUT:
-        return ToolExecutionError("the server did not answer in time", kind="timeout")
-    message = sanitize_text(error.message, MAX_ERROR_CHARS)
-    return ToolExecutionError(message or "the server rejected the call", kind="failed")
+def _is_unreachable(error: BaseException) -> bool:
+    is_own_fault = isinstance(error, httpx2.LocalProtocolError)  # such as a header that cannot be sent
+    return isinstance(error, OSError | httpx2.TransportError) and not is_own_fault
 
 
 def _first(error: BaseException) -> BaseException:
@@ -218,7 +213,7 @@ def _first(error: BaseException) -> BaseException:
 
 def _cause(error: BaseException, entry: ServerEntry, proxies: Proxies) -> str:
     """Why the server cannot be reached, and on which way."""
-    if entry.url is None or not isinstance(error, _UNREACHABLE):
+    if entry.url is None or not _is_unreachable(error):
         return ""
     address = address_of(URL(entry.url), proxies)
     match error:
@@ -230,20 +225,19 @@ def _cause(error: BaseException, entry: ServerEntry, proxies: Proxies) -> str:
             return describe_failure(error, address)
 
 
-def _reason(error: BaseException, entry: ServerEntry, diagnostics: Diagnostics) -> str:
-    if diagnostics.status in (404, 405):
-        return f"it answers with status {diagnostics.status}: the url must be that of {_HTTP_ONLY}"
-    if diagnostics.status is not None:
-        return f"it answers with status {diagnostics.status}"
-    if entry.command is not None and diagnostics.unreadable_line:
+def _reason(error: BaseException, entry: ServerEntry, diagnostics: Diagnostics, exchange: Exchange) -> str:
+    if exchange.status in (404, 405):
+        return f"it answers with status {exchange.status}: the url must be that of {_HTTP_ONLY}"
+    if exchange.status is not None:
+        return f"it answers with status {exchange.status}"
+    if diagnostics.unreadable_line:
         return f"its standard output is not MCP; the first line is: {diagnostics.unreadable_line}"
     if isinstance(error, MCPError):
-        closed = error.message == _CLOSED
+        closed = diagnostics.has_ended and error.code == types.CONNECTION_CLOSED
         return "it closed the connection" if closed else sanitize_text(error.message, MAX_ERROR_CHARS)
     if isinstance(error, FileNotFoundError | PermissionError | NotADirectoryError):
         if entry.cwd is not None and error.filename == entry.cwd:
             return f"its cwd is not a usable folder ({type(error).__name__})"
         return f"its command cannot be started ({type(error).__name__})"
-    if isinstance(error, _UNREACHABLE):
-        return f"it cannot be reached ({type(error).__name__})"
-    return f"it cannot be used ({type(error).__name__})"
+    reason = "it cannot be reached" if _is_unreachable(error) else "it cannot be used"
+    return f"{reason} ({type(error).__name__})"

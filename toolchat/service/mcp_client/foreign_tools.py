@@ -40,6 +40,8 @@ def remote_tools(server: str, entry: ServerEntry, listed: Sequence[Tool], call: 
     for tool in listed:
         if not entry.includes(tool.name):
             continue
+        if tool.execution and tool.execution.task_support == "required":
+            continue  # the service runs no tasks, so each call would be refused
         name = provider_name(tool.name, entry.prefix)
         try:
             if name in usable or not tool.name:

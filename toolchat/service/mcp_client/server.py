@@ -13,7 +13,7 @@ from yarl import URL
 from toolchat.errors import UpstreamUnavailable
 from toolchat.http.environment import Proxies
 from toolchat.service.access.principals import current_request_caller
-from toolchat.service.mcp_client.client import Connection, ConnectionLost, ServerUnavailable, connect
+from toolchat.service.mcp_client.client import Connection, ConnectionLost, ServerUnavailable, SessionLost, connect
 from toolchat.service.mcp_client.file import ServerEntry
 from toolchat.service.mcp_client.foreign_tools import remote_tools, with_prefix
 from toolchat.service.mcp_client.results import RemoteResult
@@ -35,16 +35,11 @@ STABLE_AFTER = 30.0
 MIN_LIST_INTERVAL = 0.5
 """Least seconds between two listings, however often a server reports changes."""
 RECONNECT_TIMEOUT = 5.0
-"""Seconds that a call waits for a new session after the server has forgotten the old one."""
+"""Seconds that a call waits for a new connection while one begins."""
 
 
 class RemoteServer:
-    """Offers the tools of one MCP server; implements :class:`toolchat.service.api.dynamic_tools.DynamicTools`.
-
-    Args:
-        tuning: how long the start waits for the server, and how often its tools are listed again.
-        proxies: the proxies of the service.
-    """
+    """Offers the tools of one MCP server; implements :class:`toolchat.service.api.dynamic_tools.DynamicTools`."""
 
     def __init__(self, name: str, entry: ServerEntry, tuning: Tuning, proxies: Proxies) -> None:
         self.version = 0
@@ -59,12 +54,11 @@ class RemoteServer:
         self._listed: list[Tool] = []
         self._connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
-        self._attempted = asyncio.Event()
-        """The first attempt to connect has succeeded or failed."""
-        self._connected = asyncio.Event()
+        self._settled = asyncio.Event()
+        """The server is known to be there, or to be away; not while a connection begins."""
         self._changed = asyncio.Event()
         """The tools may have changed, or the connection has ended: in both cases the supervisor must wake up."""
-        self._has_ended = self._is_stopping = False
+        self._has_ended = self._is_stopping = self._is_listed = False
 
     def tool_callbacks(self) -> tuple[ToolCallback, ...]:
         """The tools of the last listing; they stay on offer while the server is unavailable."""
@@ -77,14 +71,14 @@ class RemoteServer:
     async def wait_ready(self) -> None:
         try:
             async with asyncio.timeout(self._tuning.tool_server_wait):
-                await self._attempted.wait()
+                await self._settled.wait()
         except TimeoutError:
             _log.warning("the service starts without the MCP server %s", self._name)
 
     async def check(self) -> str:
         """Describe in a few words what the server offers."""
-        if not self._attempted.is_set() or self.fault is not None:
-            unavailable = UpstreamUnavailable(self.fault or "it has not answered yet")
+        if self.fault is not None:
+            unavailable = UpstreamUnavailable(self.fault)
             unavailable.log_fields["cause"] = self._cause
             raise unavailable
         return f"offers {len(self._tools)} tools" + (f"; reached {self._route}" if self._route else "")
@@ -110,12 +104,16 @@ class RemoteServer:
         backoff = FIRST_BACKOFF
         while not self._is_stopping:
             started = loop.time()
+            self._is_listed = False
             try:
-                self._set_unavailable(await self._follow_connection())
+                reason, cause = await self._follow_connection(), ""
             except ServerUnavailable as error:
                 if self._is_stopping:  # `connect` has replaced the cancellation by an error of the transport
                     return
-                self._set_unavailable(str(error), error.cause)
+                reason, cause = "" if error.is_session_lost and self._is_listed else str(error), error.cause
+            if not reason:  # only its session has ended, and another one may begin at once
+                continue
+            self._set_unavailable(reason, cause)
             if loop.time() - started > STABLE_AFTER:
                 backoff = FIRST_BACKOFF
             # The jitter keeps replicas from reconnecting to a restarted server in the same instant.
@@ -123,7 +121,7 @@ class RemoteServer:
             backoff = min(2 * backoff, MAX_BACKOFF)
 
     async def _follow_connection(self) -> str:
-        """Open one connection and keep the list of tools up to date until it ends; returns why it has ended."""
+        """Open one connection and keep the list of tools up to date; returns why it ended, empty if its session did."""
         self._has_ended = False
         on_change = self._changed.set
         async with self._connect(on_change=on_change, on_end=self._end_connection) as connection:
@@ -138,7 +136,7 @@ class RemoteServer:
                 return connection.end_reason
             finally:
                 self._connection = None
-                self._connected.clear()
+                self._settled.clear()
                 watcher.cancel()
 
     async def _watch_changes(self, connection: Connection) -> None:
@@ -171,8 +169,8 @@ class RemoteServer:
 
     def _set_available(self, connection: Connection) -> None:
         self._connection = connection
-        self._connected.set()
-        self._attempted.set()
+        self._is_listed = True
+        self._settled.set()
         record_mcp_server_state(self._name, is_up=True)
         if self.fault is not None:
             self.fault = None
@@ -181,7 +179,7 @@ class RemoteServer:
             _log.info("MCP server connected", extra=fields | ({"reached": self._route} if self._route else {}))
 
     def _set_unavailable(self, reason: str, cause: str = "") -> None:
-        self._attempted.set()
+        self._settled.set()
         record_mcp_server_state(self._name, is_up=False)
         if (self.fault, self._cause) != (reason, cause):
             self.fault, self._cause = reason, cause
@@ -190,45 +188,47 @@ class RemoteServer:
             _log.warning("the MCP server %s is unavailable: %s", self._name, reason, extra=fields)
 
     async def _call(self, tool: str, arguments: Mapping[str, Any], context: ToolContext) -> RemoteResult:
+        headers = self._entry.forwarded_headers(current_request_caller().headers)
+        connection = await self._current_connection()
         try:
-            return await self._send_call(tool, arguments, context)
+            with suppress(SessionLost):
+                if not headers:
+                    return await connection.call(tool, arguments, context)
+            return await self._call_separately(headers, connection.mode, tool, arguments, context)
         except ConnectionLost as lost:
-            self._connection = None
-            self._connected.clear()
-            self._end_connection()
-            if lost.may_have_run:
-                raise self._unavailable() from lost
-        # The session was gone before the call began, as after a restart of the server: sending it again is safe.
-        try:
-            async with asyncio.timeout(RECONNECT_TIMEOUT):
-                await self._connected.wait()
-            return await self._send_call(tool, arguments, context)
-        except (ConnectionLost, TimeoutError) as error:
-            raise self._unavailable() from error
+            self._changed.set()  # the next listing finds out whether it is away
+            raise self._unavailable() from lost
 
-    async def _send_call(self, tool: str, arguments: Mapping[str, Any], context: ToolContext) -> RemoteResult:
+    async def _current_connection(self) -> Connection:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(RECONNECT_TIMEOUT):
+                await self._settled.wait()
         if self._connection is None:
             raise self._unavailable()
-        if forwarded := self._entry.forwarded_headers(current_request_caller().headers):
-            return await self._call_separately(forwarded, self._connection.mode, tool, arguments, context)
-        return await self._connection.call(tool, arguments, context)
+        return self._connection
 
     async def _call_separately(
         self, headers: Mapping[str, str], mode: str, tool: str, arguments: Mapping[str, Any], context: ToolContext
     ) -> RemoteResult:
-        """Call over a new connection: a server may bind a session to the user who opened it."""
+        """Call in a session of its own: a server may bind one to the user who opened it, or have lost the common one.
+
+        The common session is renewed only if this one fares better: other calls may be under way in it.
+        """
+        is_common_lost = not headers
         try:
             async with self._connect(on_change=self._changed.set, forwarded=headers, mode=mode) as connection:
-                # Gathered, because `connect` replaces an exception raised in its body by ServerUnavailable.
-                (result,) = await asyncio.gather(connection.call(tool, arguments, context), return_exceptions=True)
+                return await connection.call(tool, arguments, context)
+        except SessionLost as error:
+            is_common_lost = False
+            raise error.answer from error
         except ServerUnavailable as error:
+            if error.is_away:
+                raise ConnectionLost from error
             _log.warning("an MCP server refuses a connection", extra={"server": self._name, "cause": error.cause})
             raise ToolExecutionError(f"the server {self._name} refuses: {error}", kind="failed") from error
-        if isinstance(result, ConnectionLost):
-            raise self._unavailable() from result
-        if isinstance(result, BaseException):
-            raise result
-        return result
+        finally:
+            if is_common_lost:
+                self._end_connection()
 
     def _unavailable(self) -> ToolExecutionError:
         return ToolExecutionError(

@@ -1,23 +1,28 @@
-"""The SDK's two client transports, a child process or streamable HTTP, with limits for servers that misbehave."""
+"""The streams of messages from and to a server, by its process or by HTTP, with limits for servers that misbehave."""
 
-import codecs
+import asyncio
 import errno
 import logging
+import math
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+import shutil
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import partial
-from threading import Thread
-from typing import Any, TextIO
+from itertools import count
+from typing import Any
 
 import httpx2
-from anyio import EndOfStream
-from anyio.abc import ObjectReceiveStream
-from mcp.client.stdio import StdioServerParameters, stdio_client
+from anyio import CancelScope, EndOfStream
+from anyio.abc import ObjectReceiveStream, ObjectStream
+from mcp.client.stdio import get_default_environment
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCResponse
+from mcp_types import JSONRPCResponse, jsonrpc_message_adapter
 from mcp_types.methods import validate_server_result
 from pydantic import ValidationError
 from yarl import URL
@@ -39,17 +44,35 @@ MAX_SHOWN_CHARS = 100
 """Characters of an unreadable line that are shown in the reason why a server is unavailable."""
 MAX_WARNINGS = 100
 CONNECT_SECONDS = 10.0
-_REFUSALS = (401, 403, 404, 405)
+EXIT_SECONDS = 2.0
+"""Seconds for a process to exit, after the end of its input and after each signal."""
 SESSION_END_TIMEOUT = 1.0
 """Seconds to wait for the server's reply to the DELETE that ends a session."""
 
 
 @dataclass(slots=True)
-class Diagnostics:
-    """Observations that may explain why a server cannot be used."""
+class Exchange:
+    """What HTTP says about the last request of a call, or of a connection; the SDK does not report it."""
 
     status: int | None = None
-    """The HTTP status of the last message, if it was refused; the SDK does not report it."""
+    """The status that refused it."""
+    is_session_lost: bool = False
+    """Whether it was refused by one of the statuses for a session that the server does not know."""
+    is_broken: bool = False
+    """Whether the connection broke within the response."""
+
+
+EXCHANGE: ContextVar[Exchange] = ContextVar("EXCHANGE")
+"""Filled in by the requests that are sent from this context."""
+
+
+@dataclass(slots=True)
+class Diagnostics:
+    """Observations that may explain why a connection cannot be used."""
+
+    on_end: Callable[[], None]
+    """Is called when no more messages can arrive."""
+    has_ended: bool = False
     unreadable_line: str = ""
     """The first line of a process that has not sent any message."""
     is_too_long: bool = False
@@ -58,42 +81,21 @@ class Diagnostics:
 
 @asynccontextmanager
 async def open_transport(
-    server: str,
-    entry: ServerEntry,
-    *,
-    proxies: Proxies,
-    forwarded: Mapping[str, str],
-    diagnostics: Diagnostics,
-    on_end: Callable[[], None],
+    server: str, entry: ServerEntry, proxies: Proxies, forwarded: Mapping[str, str], diagnostics: Diagnostics
 ) -> AsyncGenerator[Any, None]:
-    """Connect to a server and yield the pair of streams that the SDK's client reads and writes.
-
-    Args:
-        server: the server's name, for the log.
-        entry: its address or its command.
-        proxies: the proxies of the service.
-        forwarded: headers of the current caller, sent in addition to those of the entry.
-        diagnostics: is filled in while the connection lasts.
-        on_end: is called when no more messages can arrive.
-    """
-    streams = _http_streams(entry, proxies, forwarded, diagnostics) if entry.url else _stdio_streams(server, entry)
+    """Connect to a server and yield the pair of streams that the SDK's client reads and writes."""
+    streams = _http_streams(entry, proxies, forwarded) if entry.url else _stdio_streams(server, entry, diagnostics)
     async with streams as (read, write):
-        yield CheckedStream(read, server, diagnostics, on_end), write
+        yield CheckedStream(read, server, diagnostics), write
 
 
-class CheckedStream(ObjectReceiveStream[SessionMessage]):
-    """The stream of messages from a server, without unreadable lines and without malformed tools.
+class CheckedStream(ObjectReceiveStream[Any]):
+    """The messages from a server without malformed tools, one of which would make the SDK reject their whole list."""
 
-    The SDK rejects a whole list of tools because of one malformed tool, and would wait on after a process has exited.
-    """
-
-    def __init__(self, stream: Any, server: str, diagnostics: Diagnostics, on_end: Callable[[], None]) -> None:
+    def __init__(self, stream: Any, server: str, diagnostics: Diagnostics) -> None:
         self._stream = stream
         self._server = server
         self._diagnostics = diagnostics
-        self._on_end = on_end
-        self._has_message = False
-        self._unreadable = 0
         self._warned: set[str] = set()
 
     @property
@@ -102,30 +104,20 @@ class CheckedStream(ObjectReceiveStream[SessionMessage]):
         return getattr(self._stream, "last_context", None)
 
     async def aclose(self) -> None:
+        """Is called by the SDK before it tells the callers that wait that the connection has ended."""
+        self._diagnostics.has_ended = True
+        self._diagnostics.on_end()
         await self._stream.aclose()
 
-    async def receive(self) -> SessionMessage:
-        try:
-            while not isinstance(received := await self._stream.receive(), SessionMessage):
-                self._note_unreadable(received)
-        except EndOfStream:
-            self._on_end()
-            raise
-        self._has_message, self._diagnostics.unreadable_line = True, ""
-        if isinstance(received.message, JSONRPCResponse):
-            self._drop_malformed_tools(received.message.result)
+    async def receive(self) -> Any:
+        received = await self._stream.receive()
+        if isinstance(received, SessionMessage) and isinstance(received.message, JSONRPCResponse):
+            self._repair(received.message.result)
         return received
 
-    def _note_unreadable(self, error: Exception) -> None:
-        line = str(error.errors(include_url=False)[0]["input"]) if isinstance(error, ValidationError) else ""
-        if not (self._has_message or self._diagnostics.unreadable_line):
-            self._diagnostics.unreadable_line = sanitize_text(line, MAX_SHOWN_CHARS)
-        self._unreadable += 1
-        self._diagnostics.is_too_long = len(line) > MAX_MESSAGE_BYTES
-        if self._unreadable > MAX_UNREADABLE_LINES or self._diagnostics.is_too_long:
-            raise EndOfStream
-
-    def _drop_malformed_tools(self, result: dict[str, Any]) -> None:
+    def _repair(self, result: dict[str, Any]) -> None:
+        if result.get("isError", False) is None:
+            del result["isError"]
         tools = result.get("tools")
         if isinstance(tools, list):
             result["tools"] = [each for each in tools if self._is_well_formed({**result, "tools": [each]})]
@@ -149,78 +141,117 @@ class CheckedStream(ObjectReceiveStream[SessionMessage]):
 
 
 @asynccontextmanager
-async def _stdio_streams(server: str, entry: ServerEntry) -> AsyncGenerator[Any, None]:
+async def _stdio_streams(server: str, entry: ServerEntry, diagnostics: Diagnostics) -> AsyncGenerator[Any, None]:
     """Start a process; it inherits ``PATH`` and a few other safe variables, never those of the service."""
     if entry.cwd is not None and not os.path.isdir(entry.cwd):  # noqa: ASYNC240, PTH112 - the loop's error does not say
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), entry.cwd)
-    parameters = StdioServerParameters(
-        command=entry.command or "",
-        args=list(entry.args),
-        env=dict(entry.env),
+    environment = {**get_default_environment(), **entry.env}
+    command = shutil.which(str(entry.command), path=environment.get("PATH")) or str(entry.command)
+    process = await asyncio.create_subprocess_exec(
+        command,
+        *entry.args,
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        env=environment,
         cwd=entry.cwd,
-        encoding=_BOUNDED_LINES,
-        encoding_error_handler="replace",
+        limit=MAX_MESSAGE_BYTES,
+        start_new_session=True,  # its children are ended with it
     )
-    with _logged_stderr(server) as errlog:
-        async with stdio_client(parameters, errlog) as streams:
-            yield streams
+    logs = asyncio.create_task(_log_lines(server, process.stderr))
+    stream = ProcessStream(process, diagnostics)
+    try:
+        yield stream, stream
+    finally:
+        with CancelScope(shield=True):
+            await stream.send_eof()
+            rest = asyncio.create_task(_discard(process.stdout))  # a full pipe would keep it from exiting
+            await _end_process(process)
+            # A grandchild that survives can hold the pipes open for ever.
+            _, unfinished = await asyncio.wait({rest, logs}, timeout=EXIT_SECONDS)
+            for task in unfinished:
+                task.cancel()
 
 
-@contextmanager
-def _logged_stderr(server: str) -> Iterator[TextIO]:
-    """A pipe for the standard error of a process.
+class ProcessStream(ObjectStream[SessionMessage]):
+    """The messages of a process, one in a line."""
 
-    A thread reads it, because the SDK needs a real file. It is a daemon, because a grandchild that survives can hold
-    the pipe open for ever.
-    """
-    read_end, write_end = os.pipe()
-    Thread(target=_log_lines, args=(server, read_end), name=f"stderr of {server}", daemon=True).start()
-    with os.fdopen(write_end, "w") as errlog:
-        yield errlog
+    def __init__(self, process: Process, diagnostics: Diagnostics) -> None:
+        self._input: Any = process.stdin  # asyncio's types say that each pipe may be missing
+        self._output: Any = process.stdout
+        self._diagnostics = diagnostics
+        self._unreadable = 0
 
+    async def send(self, item: SessionMessage) -> None:
+        self._input.write(f"{item.message.model_dump_json(by_alias=True, exclude_unset=True)}\n".encode())
+        with suppress(ConnectionError):  # the end of its output tells that the process is gone
+            await self._input.drain()
 
-def _log_lines(server: str, read_end: int) -> None:
-    with os.fdopen(read_end, "rb") as stderr:
-        lines = iter(partial(stderr.readline, MAX_MESSAGE_BYTES), b"")
-        # Lines beyond the limit are still read: a full pipe would block the process.
-        for number, line in enumerate(lines):
-            text = sanitize_text(line.decode("utf-8", "replace"), MAX_LOGGED_CHARS) if number < MAX_LOGGED_LINES else ""
-            if text:
-                _log.info("MCP server wrote to stderr", extra={"server": server, "text": text})
+    async def receive(self) -> SessionMessage:
+        while self._unreadable <= MAX_UNREADABLE_LINES and (line := await self._read_line()):
+            try:
+                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except ValidationError:
+                self._unreadable += 1
+                if self._unreadable == 1:
+                    self._diagnostics.unreadable_line = sanitize_text(line, MAX_SHOWN_CHARS)
+            else:
+                self._diagnostics.unreadable_line = ""
+                return SessionMessage(message)
+        raise EndOfStream
 
+    async def _read_line(self) -> str:
+        try:
+            return str(await self._output.readline(), "utf-8", "replace")
+        except ValueError:  # how asyncio says that a line is too long
+            self._diagnostics.is_too_long = True
+            return ""
 
-class _BoundedLineDecoder(codecs.IncrementalDecoder):
-    """Decodes UTF-8 and breaks a line that is longer than any message may be.
+    async def send_eof(self) -> None:
+        self._input.close()
 
-    The SDK collects a line until it ends, in memory and by copying what it has for every piece. The encoding is the
-    only part of its transport that sees the bytes, so a process that never ends its line is stopped here.
-    """
-
-    def __init__(self, errors: str = "strict") -> None:
-        super().__init__(errors)
-        self._utf8 = codecs.getincrementaldecoder("utf-8")(errors)
-        self._line_length = 0
-
-    def decode(self, data: Any, final: bool = False) -> str:
-        text = self._utf8.decode(data, final)
-        tail = len(text) - (text.rfind("\n") + 1)
-        self._line_length = tail if tail < len(text) else self._line_length + tail
-        if self._line_length <= MAX_MESSAGE_BYTES:
-            return text
-        self._line_length = 0
-        return f"{text}\n"
+    async def aclose(self) -> None:
+        """Nothing: the process is ended when both directions are closed."""
 
 
-_BOUNDED_LINES = "utf_8_bounded_lines"
-_CODEC = codecs.CodecInfo(
-    codecs.utf_8_encode, codecs.utf_8_decode, incrementaldecoder=_BoundedLineDecoder, name=_BOUNDED_LINES
-)
-codecs.register(lambda name: _CODEC if name == _BOUNDED_LINES else None)
+async def _log_lines(server: str, stderr: Any) -> None:
+    """Log the standard error; lines beyond the limit are still read, since a full pipe would block the process."""
+    for number in count():
+        try:
+            line = await stderr.readline()
+        except ValueError:  # too long
+            continue
+        if not line:
+            return
+        text = sanitize_text(line.decode("utf-8", "replace"), MAX_LOGGED_CHARS) if number < MAX_LOGGED_LINES else ""
+        if text:
+            _log.info("MCP server wrote to stderr", extra={"server": server, "text": text})
+
+
+async def _discard(output: Any) -> None:
+    while await output.read(MAX_MESSAGE_BYTES):
+        pass
+
+
+async def _end_process(process: Process) -> None:
+    """End a process whose input is closed and its children, at last by force."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if await _has_exited(process):
+            return
+        with suppress(ProcessLookupError):
+            process.kill() if sys.platform == "win32" else os.killpg(process.pid, number)
+
+
+async def _has_exited(process: Process) -> bool:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(EXIT_SECONDS):
+            await process.wait()
+    return process.returncode is not None
 
 
 @asynccontextmanager
 async def _http_streams(
-    entry: ServerEntry, proxies: Proxies, forwarded: Mapping[str, str], diagnostics: Diagnostics
+    entry: ServerEntry, proxies: Proxies, forwarded: Mapping[str, str]
 ) -> AsyncGenerator[Any, None]:
     verify, found = tls_context(), proxies.find(URL(str(entry.url)))
     proxy = None
@@ -228,10 +259,7 @@ async def _http_streams(
         own_tls = verify if found.url.scheme == "https" else None
         credentials = found.request_headers or found.connect_headers
         proxy = httpx2.Proxy(str(found.url), headers=credentials, ssl_context=own_tls)
-    hooks: dict[str, list[Callable[..., Any]]] = {
-        "request": [_prepare_request],
-        "response": [partial(_check_response, diagnostics)],
-    }
+    hooks: dict[str, list[Callable[..., Any]]] = {"request": [_prepare_request], "response": [_check_response]}
     replaced = {name.lower() for name in forwarded}
     own = {name: value for name, value in entry.headers.items() if name.lower() not in replaced}
     headers = {**own, **forwarded, "accept-encoding": "identity"}
@@ -253,20 +281,22 @@ async def _prepare_request(request: httpx2.Request) -> None:
         request.extensions["timeout"] = httpx2.Timeout(SESSION_END_TIMEOUT).as_dict()
 
 
-async def _check_response(diagnostics: Diagnostics, response: httpx2.Response) -> None:
-    """Bound the length of a response, and remember the last status that refused a request."""
+async def _check_response(response: httpx2.Response) -> None:
+    """Bound the length of a response, and note what its status says."""
     if response.has_redirect_location:
         # The SDK would quote the address in its error, which models and users read.
         fields = {"from": _origin(response.request.url), "to": _origin(response.headers.pop("location"))}
         _log.warning("an MCP server's redirect is not followed", extra=fields)
+    exchange, status = EXCHANGE.get(), response.status_code
     if response.request.method == "POST":  # an older server answers the GET for its notifications with 405
-        refused = response.status_code in _REFUSALS or response.status_code >= 500 or response.is_redirect
-        diagnostics.status = response.status_code if refused else None
+        exchange.is_session_lost = status in (400, 404) and "mcp-session-id" in response.request.headers
+        is_refused = status in (401, 403, 404, 405) or status >= 500 or response.is_redirect
+        exchange.status = status if is_refused else None
     is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
-    if not is_stream or response.headers.get("content-encoding", "identity") != "identity":
-        # A compressed body was not requested and can expand a thousandfold: none of it is read.
-        limit = MAX_MESSAGE_BYTES if "content-encoding" not in response.headers else 0
-        response.stream = _BoundedStream(response.stream, limit)
+    # A compressed body was not requested and can expand a thousandfold: none of it is read. The SDK limits each event.
+    is_packed = response.headers.get("content-encoding", "identity") != "identity"
+    limit = 0 if is_packed else math.inf if is_stream else MAX_MESSAGE_BYTES
+    response.stream = _BoundedStream(response.stream, limit, exchange)
 
 
 def _origin(address: httpx2.URL | str) -> str:
@@ -278,17 +308,22 @@ def _origin(address: httpx2.URL | str) -> str:
 
 
 class _BoundedStream(httpx2.AsyncByteStream):
-    def __init__(self, stream: Any, limit: int) -> None:
+    def __init__(self, stream: Any, limit: float, exchange: Exchange) -> None:
         self._stream = stream
         self._left = limit
+        self._exchange = exchange
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for piece in self._stream:
-            self._left -= len(piece)
-            if self._left < 0:
-                # The SDK answers an error of this type to the one request, and the connection lives on.
-                raise httpx2.StreamError(TOO_LONG)
-            yield piece
+        try:
+            async for piece in self._stream:
+                self._left -= len(piece)
+                if self._left < 0:
+                    # The SDK answers an error of this type to the one request, and the connection lives on.
+                    raise httpx2.StreamError(TOO_LONG)
+                yield piece
+        except httpx2.TransportError:
+            self._exchange.is_broken = True
+            raise
 
     async def aclose(self) -> None:
         await self._stream.aclose()

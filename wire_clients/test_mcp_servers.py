@@ -134,6 +134,26 @@ def test_the_reference_server_over_http_is_connected_and_reconnected(
         assert "tool-server-away" in lost.text
 
 
+def test_the_reference_server_over_http_may_be_restarted_between_two_calls(
+    client: httpx.Client, everything: list[str], port: int
+) -> None:
+    environment = {"PATH": os.environ["PATH"], "PORT": str(port)}
+    for _ in range(2):
+        with subprocess.Popen([*everything, "streamableHttp"], env=environment) as process:
+            try:
+                _until(lambda: _listens(port))
+                _until_it_is_there(client)  # at once the second time: nobody has called meanwhile
+                assert run(client, "far_get-sum", a=2, b=3) == "The sum of 2 and 3 is 5."
+                assert folder_of(client, "far")["registered"]
+            finally:
+                process.kill()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
+
+
 @pytest.mark.parametrize("way", ["stdio", "http"])
 def test_a_server_of_the_newest_version_reports_changed_tools(way: str, port: int, tmp_path: Path) -> None:
     script = str(ROOT / "wire_clients" / "growing_mcp_server.py")

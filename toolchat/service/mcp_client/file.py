@@ -1,12 +1,11 @@
 """The file of MCP servers, ``MCP_SERVERS_FILE``, and the tool modules made of it, one for each server."""
 
-import codecs
 import json
 import os
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -25,7 +24,6 @@ from pydantic import (
     ValidationInfo,
     model_validator,
 )
-from pydantic_core import from_json
 from pydantic_settings import SettingsConfigDict
 
 from toolchat.chat.tool_module import Components, ToolModule
@@ -35,7 +33,6 @@ from toolchat.service.settings.base import EnvironmentSettings, describe_faults,
 from toolchat.service.settings.service_settings import Tuning
 from toolchat.service.settings.typos import suggest
 
-MAX_FILE_BYTES = 1024 * 1024
 _KEY = "mcpServers"
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _CREDENTIAL_HEADERS = {"authorization", "x-api-key", "proxy-authorization", "x-approval-token"}
@@ -46,32 +43,27 @@ _TRANSPORT_HEADERS = re.compile(
 """Headers of the connection or of the protocol, which the HTTP client and the SDK set themselves."""
 
 
+@dataclass(frozen=True, slots=True)
 class _Environment:
     """The variables of ``.env`` and of the environment, which takes precedence."""
 
-    def __init__(self) -> None:
-        in_file = dotenv_values(".env") if Path(".env").is_file() else {}
-        self._values = {name: value for name, value in in_file.items() if value is not None} | os.environ
-        self.names: set[str] = set()
-        """The variables that have been asked for."""
+    values: Mapping[str, str | None] = field(default_factory=lambda: dotenv_values(".env") | os.environ)
+    names: set[str] = field(default_factory=set)
+    """The variables that have been asked for."""
 
-    def substitute(self, text: str) -> str:
-        """Replace the variables in a text."""
-        return _VARIABLE.sub(self._value, text)
-
-    def _value(self, match: re.Match[str]) -> str:
+    def value(self, match: re.Match[str]) -> str:
         name, default = match.groups()
         self.names.add(name)
-        if value := self._values.get(name) or default:
+        if value := self.values.get(name) or default:
             return value
         if default is None:
             is_empty = f"is empty; write ${{{name}:-}} if it may be"
-            raise ValueError(f"the variable {name} {is_empty if name in self._values else 'is not set'}")
+            raise ValueError(f"the variable {name} {is_empty if self.values.get(name) == '' else 'is not set'}")
         return ""
 
 
 def _substitute(value: Any, info: ValidationInfo) -> Any:
-    return info.context.substitute(value) if isinstance(value, str) and info.context else value
+    return _VARIABLE.sub(info.context.value, value) if isinstance(value, str) and info.context else value
 
 
 _WITH_VARIABLES = BeforeValidator(_substitute)
@@ -94,7 +86,6 @@ def _http_url(value: str) -> str:
 
 
 def _as_mapping(value: Any) -> Any:
-    """Accept a list of header names as a mapping of each name to itself."""
     return {name: name for name in value} if isinstance(value, list) else value
 
 
@@ -205,15 +196,11 @@ _SERVERS = TypeAdapter(Mapping[_ServerName, ServerEntry])
 
 
 def read_file(path: Path) -> tuple[dict[str, ServerEntry], frozenset[str]]:
-    """Read the enabled servers, in the order of the file, and the names of the variables that it refers to.
-
-    ``${VAR}`` and ``${VAR:-default}`` in its strings are replaced from the environment or ``.env``.
-    The error of an invalid file has a line per fault, with the key but never the value: it may be secret.
-    """
+    """Read the enabled servers, in the order of the file, and the names of the variables that it refers to."""
     environment = _Environment()
     try:
-        servers = _SERVERS.validate_python(_enabled_entries(_content(path)), context=environment)
-    except ValidationError as error:
+        servers = _SERVERS.validate_python(_enabled_entries(path), context=environment)
+    except ValidationError as error:  # a line per fault, with the key but never the value: it may be secret
         faults = [f"{_KEY}.{place[:200]}: {_sentence(place, *fault)}" for place, *fault in describe_faults(error)]
     except ValueError as error:
         faults = [str(error)]
@@ -223,24 +210,14 @@ def read_file(path: Path) -> tuple[dict[str, ServerEntry], frozenset[str]]:
     raise ConfigurationError("\n".join(f"MCP_SERVERS_FILE: {path}: {fault}" for fault in faults))
 
 
-def _content(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise ValueError(f"cannot be read: {error.strerror}") from None
-    if len(content) > MAX_FILE_BYTES:
-        raise ValueError(f"is longer than {MAX_FILE_BYTES} bytes")
-    return content.removeprefix(codecs.BOM_UTF8)
-
-
-def _enabled_entries(content: bytes) -> dict[str, Any]:
+def _enabled_entries(path: Path) -> dict[str, Any]:
     """The entries as they are in the file, without those that are disabled: their variables need not be set."""
     try:
-        from_json(content)  # for its errors, which name line and column
-    except ValueError as error:
+        document = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_unique_keys)
+    except OSError as error:
+        raise ValueError(f"cannot be read: {error.strerror}") from None
+    except json.JSONDecodeError as error:
         raise ValueError(f"is not valid JSON: {error}") from None
-    document = json.loads(content, object_pairs_hook=_unique_keys)
     servers = document.get(_KEY) if isinstance(document, dict) else None
     if not isinstance(servers, dict):
         raise ValueError(f'must be an object with "{_KEY}", an object of servers by name')  # noqa: TRY004 - not an argument
@@ -295,28 +272,12 @@ class McpServers:
 
 
 def read_mcp_servers(tuning: Tuning) -> McpServers:
-    """Read the configured servers, without connecting to any and without importing the SDK.
-
-    Args:
-        tuning: how long the start waits for a server, and how often its tools are listed again.
-    """
+    """Read the configured servers, without connecting to any and without importing the SDK."""
     settings = read_settings(McpServersSettings)
     if settings.file is None:
         return McpServers()
     servers, variables = read_file(settings.file)
-    return McpServers(tuple(_module(name, entry, tuning) for name, entry in servers.items()), variables)
-
-
-def _module(name: str, entry: ServerEntry, tuning: Tuning) -> ToolModule:
-    server = _ServerModule(name, entry, tuning)
-    return ToolModule(
-        name=f"mcp-{name}",
-        title=f"MCP {name}",
-        path=f"/mcp/{name}",
-        default_query=_QUERY,
-        tool_source=server.open,
-        check=server.check,
-    )
+    return McpServers(tuple(_ServerModule(*each, tuning).module() for each in servers.items()), variables)
 
 
 class _ServerModule:
@@ -325,6 +286,16 @@ class _ServerModule:
     def __init__(self, name: str, entry: ServerEntry, tuning: Tuning) -> None:
         self._name, self._entry, self._tuning = name, entry, tuning
         self._server: RemoteServer | None = None
+
+    def module(self) -> ToolModule:
+        return ToolModule(
+            name=f"mcp-{self._name}",
+            title=f"MCP {self._name}",
+            path=f"/mcp/{self._name}",
+            default_query=_QUERY,
+            tool_source=self.open,
+            check=self.check,
+        )
 
     @asynccontextmanager
     async def open(self, components: Components) -> AsyncGenerator[Sequence[object], None]:

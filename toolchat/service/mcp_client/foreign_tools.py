@@ -30,11 +30,7 @@ class RemoteToolCallback(FunctionToolCallback):
 
 
 def remote_tools(server: str, entry: ServerEntry, listed: Sequence[Tool], call: RemoteCall) -> list[ToolCallback]:
-    """Turn a server's listing into tool callbacks; tools that cannot be used are logged and left out.
-
-    The entry decides which tools are offered and which require approval. Annotations from the server can only make a
-    tool stricter.
-    """
+    """Turn a server's listing into tool callbacks; tools that cannot be used are logged and left out."""
     _warn_of_unmatched_patterns(server, entry, [tool.name for tool in listed])
     usable: dict[str, ToolCallback] = {}
     for tool in listed:
@@ -77,6 +73,7 @@ def _callback(name: str, server: str, entry: ServerEntry, tool: Tool, call: Remo
 
 
 def _metadata(entry: ServerEntry, tool: Tool) -> ToolMetadata:
+    """The entry decides; annotations from the server can only make a tool stricter."""
     hints = tool.annotations or ToolAnnotations()
     is_read_only = bool(hints.read_only_hint)
     if entry.needs_approval(tool.name, is_destructive=bool(hints.destructive_hint) and not is_read_only):

@@ -23,11 +23,7 @@ RemoteResult = str | ToolAnswer[Any]
 
 
 def read_result(result: "CallToolResult") -> RemoteResult:
-    """Turn a result into text: its texts, its structured content unless the texts say the same, and notes on the rest.
-
-    What is more than text goes on to the client as it came. The length is not limited here: the tool calling manager
-    shortens every tool's result for the model.
-    """
+    """Turn a result into text for the model; what is more than text goes on to the client as it came."""
     texts = [text for block in result.content for text in _block_texts(block)]
     if result.is_error:
         message = sanitize_text("\n".join(texts), MAX_ERROR_CHARS)
@@ -72,15 +68,11 @@ def _label(text: str) -> str:
 
 
 def _says_the_same(texts: Sequence[str], content: Sequence[Any], structured: Any) -> bool:
-    """Whether a text, all texts together, or the blocks are the structured content.
-
-    Structured content had to be an object at first, so servers wrap other results: ``{"result": 5}``,
-    ``{"content": "the file's text"}``, ``{"entities": [...]}``. The one value is then what the texts say, a list often
-    as one text for each item.
-    """
+    """Whether a text, all texts together, or the blocks are the structured content, or the one value in it."""
     texts = [each.strip() for each in texts]
     whole = "\n".join(texts)
     said = [content, whole, texts, *texts]
     said += [json_or_text(whole), [json_or_text(each) for each in texts], *map(json_or_text, texts)]
+    # Structured content had to be an object at first, so servers wrap a text, a number or a list: {"result": 5}.
     forms = [structured, *(structured.values() if isinstance(structured, dict) and len(structured) == 1 else ())]
     return bool(texts) and any((each.strip() if isinstance(each, str) else each) in said for each in forms)

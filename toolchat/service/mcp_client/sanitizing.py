@@ -32,11 +32,7 @@ def sanitize_text(text: str, limit: int) -> str:
 
 
 def sanitize_schema(schema: Schema) -> dict[str, Any]:
-    """Bound a tool's input schema and remove what is not needed to call the tool.
-
-    Descriptions in it are treated like those of tools. Regular expressions that need backtracking are dropped, so only
-    the server checks them: a hostile one would block the event loop for ever.
-    """
+    """Bound a tool's input schema and remove what is not needed to call the tool."""
     if not _is_within_limits(schema):
         limits = f"longer than {MAX_SCHEMA_BYTES} bytes or nested deeper than {MAX_SCHEMA_DEPTH} levels"
         raise ToolDefinitionError(f"its schema is {limits}")
@@ -46,12 +42,8 @@ def sanitize_schema(schema: Schema) -> dict[str, Any]:
 
 
 def visible_schema(schema: Schema | None) -> Schema:
-    """A tool's output schema as it came, but for invisible characters; empty if there is none, or it is too large.
-
-    Models do not see it, and nothing here is validated by it.
-    """
-    visible: Schema = _visible(schema) if schema and _is_within_limits(schema) else {}
-    return visible
+    """A tool's output schema as it came, but for invisible characters; empty if there is none, or it is too large."""
+    return dict(_visible(schema)) if schema and _is_within_limits(schema) else {}
 
 
 def _visible(part: Any) -> Any:
@@ -90,7 +82,7 @@ def _sanitize_part(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_linear(pattern: Any) -> bool:
-    """Whether pydantic's engine, which matches in linear time, supports a regular expression."""
+    """Whether pydantic's engine, which matches in linear time, supports a regular expression: others may never end."""
     try:
         SchemaValidator(core_schema.str_schema(pattern=pattern))
     except SchemaError:
@@ -99,14 +91,7 @@ def _is_linear(pattern: Any) -> bool:
 
 
 def expand_references(schema: Schema) -> dict[str, Any]:
-    """Replace every ``$ref`` by the schema that it names; where a schema contains itself, anything is accepted.
-
-    ``{"properties": {"p": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "integer"}}}`` becomes
-    ``{"properties": {"p": {"allOf": [{"type": "integer"}]}}}``.
-
-    ``{"properties": {"kids": {"items": {"$ref": "#"}}}}``, a tree, is expanded once: the items of ``kids`` are objects
-    with ``kids``, whose items are not checked any more. So a hostile schema cannot make a validation endless.
-    """
+    """Replace every ``$ref`` by the schema that it names; where a schema contains itself, anything is accepted."""
     left = MAX_EXPANDED_SCHEMAS
 
     def expand(part: Any, followed: tuple[str, ...]) -> dict[str, Any]:

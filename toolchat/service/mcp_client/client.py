@@ -15,7 +15,7 @@ from toolchat import __version__
 from toolchat.http.environment import Proxies
 from toolchat.http.failures import Cause, address_of, describe_failure
 from toolchat.service.mcp_client.file import ServerEntry
-from toolchat.service.mcp_client.results import RemoteResult, read_result
+from toolchat.service.mcp_client.foreign_tools import RemoteResult, read_result
 from toolchat.service.mcp_client.sanitizing import sanitize_text
 from toolchat.service.mcp_client.transports import EXCHANGE, TOO_LONG, Diagnostics, Exchange, open_transport
 from toolchat.service.observability import tracing

@@ -15,8 +15,7 @@ from toolchat.http.environment import Proxies
 from toolchat.service.access.principals import current_request_caller
 from toolchat.service.mcp_client.client import Connection, ConnectionLost, ServerUnavailable, SessionLost, connect
 from toolchat.service.mcp_client.file import ServerEntry
-from toolchat.service.mcp_client.foreign_tools import remote_tools, with_prefix
-from toolchat.service.mcp_client.results import RemoteResult
+from toolchat.service.mcp_client.foreign_tools import RemoteResult, remote_tools, with_prefix
 from toolchat.service.observability.observer import record_mcp_server_state
 from toolchat.service.settings.service_settings import Tuning
 from toolchat.tool_calling.callback import ToolCallback

@@ -234,19 +234,14 @@ async def _discard(output: Any) -> None:
 
 
 async def _end_process(process: Process) -> None:
-    """End a process whose input is closed and its children, at last by force."""
+    """End a process whose input is closed, and its children, at last by force."""
     for number in (signal.SIGTERM, signal.SIGKILL):
-        if await _has_exited(process):
-            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(EXIT_SECONDS):
+                await process.wait()
+                return
         with suppress(ProcessLookupError):
             process.kill() if sys.platform == "win32" else os.killpg(process.pid, number)
-
-
-async def _has_exited(process: Process) -> bool:
-    with suppress(TimeoutError):
-        async with asyncio.timeout(EXIT_SECONDS):
-            await process.wait()
-    return process.returncode is not None
 
 
 @asynccontextmanager

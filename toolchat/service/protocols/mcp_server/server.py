@@ -19,8 +19,7 @@ from toolchat.service.api.dependencies import scoped_key
 from toolchat.service.api.idempotency import IdempotencyAdvisor, IdempotentRequest
 from toolchat.service.api.responses.active_request import ActiveRequest
 from toolchat.service.api.service import ServiceState
-from toolchat.service.mcp_client.foreign_tools import RemoteToolCallback
-from toolchat.service.mcp_client.results import MCP_RESULT
+from toolchat.service.mcp_client.foreign_tools import MCP_RESULT, RemoteToolCallback
 from toolchat.service.observability import tracing
 from toolchat.service.observability.semantic_conventions import mcp_attributes
 from toolchat.service.protocols.mcp_server.ask_tool import ASK, ask_tool, prepare_question

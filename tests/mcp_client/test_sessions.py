@@ -30,7 +30,7 @@ def opened(player: McpPlayer, tmp_path: Path) -> Opened:
     """Opens a service whose server ``far`` is played; takes the seconds between two listings of its tools."""
 
     @asynccontextmanager
-    async def open_(refresh: float = 60, **entry: Any) -> AsyncGenerator[httpx.AsyncClient, None]:
+    async def open_(refresh: float = 600, **entry: Any) -> AsyncGenerator[httpx.AsyncClient, None]:
         async with serving(player.app) as url:
             file = written(tmp_path, far={"url": f"{url}/mcp", **entry})
             tuning = Tuning(tool_list_refresh=refresh)
@@ -84,7 +84,14 @@ async def test_calls_of_the_same_moment_all_survive_a_forgotten_session(player: 
     async with opened() as client:
         player.sessions.clear()
         results = await asyncio.gather(*(ran(client, "look") for _ in range(5)))
+
+        async def is_renewed() -> bool:
+            return len(player.sessions) == 1
+
+        await until(is_renewed)
+        assert await ran(client, "look") == ("ok", "seen")
     assert results == [("ok", "seen")] * 5
+    assert player.methods().count("initialize") == 7  # the common session begins again once, not for each call
 
 
 async def test_a_listing_in_a_forgotten_session_begins_a_new_one_unnoticed(

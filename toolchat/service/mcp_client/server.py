@@ -193,7 +193,7 @@ class RemoteServer:
             with suppress(SessionLost):
                 if not headers:
                     return await connection.call(tool, arguments, context)
-            return await self._call_separately(headers, connection.mode, tool, arguments, context)
+            return await self._call_separately(headers, connection, tool, arguments, context)
         except ConnectionLost as lost:
             self._changed.set()  # the next listing finds out whether it is away
             raise self._unavailable() from lost
@@ -207,7 +207,12 @@ class RemoteServer:
         return self._connection
 
     async def _call_separately(
-        self, headers: Mapping[str, str], mode: str, tool: str, arguments: Mapping[str, Any], context: ToolContext
+        self,
+        headers: Mapping[str, str],
+        common: Connection,
+        tool: str,
+        arguments: Mapping[str, Any],
+        context: ToolContext,
     ) -> RemoteResult:
         """Call in a session of its own: a server may bind one to the user who opened it, or have lost the common one.
 
@@ -215,7 +220,7 @@ class RemoteServer:
         """
         is_common_lost = not headers
         try:
-            async with self._connect(on_change=self._changed.set, forwarded=headers, mode=mode) as connection:
+            async with self._connect(on_change=self._changed.set, forwarded=headers, mode=common.mode) as connection:
                 return await connection.call(tool, arguments, context)
         except SessionLost as error:
             is_common_lost = False
@@ -226,7 +231,7 @@ class RemoteServer:
             _log.warning("an MCP server refuses a connection", extra={"server": self._name, "cause": error.cause})
             raise ToolExecutionError(f"the server {self._name} refuses: {error}", kind="failed") from error
         finally:
-            if is_common_lost:
+            if is_common_lost and common is self._connection:
                 self._end_connection()
 
     def _unavailable(self) -> ToolExecutionError:

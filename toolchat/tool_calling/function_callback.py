@@ -99,6 +99,7 @@ class FunctionToolCallback(ToolCallback):
         converter = _none_as_done(converter) if signature.returns_none else converter
         if definition is not None:
             tool_input = input_from_schema(signature, definition.input_schema, name)
+            definition = replace(definition, input_schema=tool_input.schema)
         else:
             tool_input = input_from_signature(signature, name)
             description = marker.description or docstring_summary(function) or _split_name(name)

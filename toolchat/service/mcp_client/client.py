@@ -15,8 +15,7 @@ from toolchat import __version__
 from toolchat.http.environment import Proxies
 from toolchat.http.failures import Cause, address_of, describe_failure
 from toolchat.service.mcp_client.file import ServerEntry
-from toolchat.service.mcp_client.foreign_tools import RemoteResult, read_result
-from toolchat.service.mcp_client.sanitizing import sanitize_text
+from toolchat.service.mcp_client.foreign_tools import RemoteResult, read_result, sanitize_text
 from toolchat.service.mcp_client.transports import EXCHANGE, TOO_LONG, Diagnostics, Exchange, open_transport
 from toolchat.service.observability import tracing
 from toolchat.service.observability.semantic_conventions import mcp_attributes
@@ -92,6 +91,11 @@ class Connection:
     def mode(self) -> str:
         """The ``mode`` that lets a further connection to the same server skip the negotiation."""
         return self.revision if self._client.session.discover_result is not None else "legacy"
+
+    @property
+    def malformed_tools(self) -> int:
+        """The number of tools that are missing in the listing."""
+        return len(self._diagnostics.malformed)
 
     async def tools(self) -> list[types.Tool]:
         """List the server's tools, up to ``MAX_TOOLS``; after any exception the connection is unusable."""

@@ -1,27 +1,31 @@
 """Tools of an MCP server as tools of this service: names, schemas, approval and results, none of them trusted."""
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 from mcp_types import CallToolResult, Tool, ToolAnnotations
-from pydantic_core import to_json
+from pydantic_core import SchemaError, SchemaValidator as PydanticValidator, core_schema, from_json, to_json
 
 from toolchat.messages import MAX_IMAGES, is_image
 from toolchat.service.mcp_client.file import ServerEntry
-from toolchat.service.mcp_client.sanitizing import expand_references, sanitize_schema, sanitize_text, visible_schema
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import MAX_NAME_CHARS, ToolDefinition, ToolMetadata, provider_name
 from toolchat.tool_calling.errors import ToolDefinitionError, ToolExecutionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback
-from toolchat.tool_calling.results import DONE, ToolAnswer, json_or_text
+from toolchat.tool_calling.given_schemas import SchemaValidator, upgraded
+from toolchat.tool_calling.input_validation import Binding, ToolInput
+from toolchat.tool_calling.json_schema import Schema, map_subschemas, normalized
+from toolchat.tool_calling.results import DONE, ToolAnswer, convert_result, json_or_text
 
 _log = logging.getLogger(__name__)
 
-MAX_DESCRIPTION_CHARS = 4000
+MAX_DESCRIPTION_CHARS, MAX_NOTE_CHARS = 4000, 1000
+MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH = 65_536, 32
 MAX_NAMES_LOGGED = 20
 MAX_RESULT_ERROR_CHARS = 2000
 MAX_LABEL_CHARS = 200
@@ -30,6 +34,12 @@ MCP_RESULT = "mcp_result"
 """The key of a tool's data under which a result of MCP is: its ``content``, and its ``structuredContent`` if any."""
 RemoteResult = str | ToolAnswer[Any]
 """A text for the model; as a :class:`ToolAnswer` if the server has sent more than a text."""
+# Control characters, and characters that hide or reorder their neighbours, can smuggle instructions past a reader.
+# Joiners stay: they are part of words and of emoji.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e0fff]"
+)
 RemoteCall = Callable[[str, Mapping[str, Any], ToolContext], Awaitable[RemoteResult]]
 """Calls a tool by the name that its server uses."""
 
@@ -42,11 +52,7 @@ def remote_tools(server: str, entry: ServerEntry, listed: Sequence[Tool], call: 
     """Turn a server's listing into tool callbacks; tools that cannot be used are logged and left out."""
     _warn_of_unmatched_patterns(server, entry, [tool.name for tool in listed])
     usable: dict[str, ToolCallback] = {}
-    for tool in listed:
-        if not entry.includes(tool.name):
-            continue
-        if tool.execution and tool.execution.task_support == "required":
-            continue  # the service runs no tasks, so each call would be refused
+    for tool in [each for each in listed if entry.includes(each.name)]:
         name = provider_name(tool.name, entry.prefix)
         try:
             if name in usable or not tool.name:
@@ -66,19 +72,76 @@ def _warn_of_unmatched_patterns(server: str, entry: ServerEntry, names: Sequence
 
 
 def _callback(name: str, server: str, entry: ServerEntry, tool: Tool, call: RemoteCall) -> ToolCallback:
+    if tool.execution and tool.execution.task_support == "required":
+        raise ToolDefinitionError("it runs as a task only, which this service does not support")
     own_name = tool.name
     description = sanitize_text(tool.description or tool.title or "", MAX_DESCRIPTION_CHARS)
 
     async def run(context_of_the_call: ToolContext, **arguments: Any) -> RemoteResult:
         return await call(own_name, arguments, context_of_the_call)
 
-    schema = sanitize_schema(tool.input_schema)
-    output_schema = visible_schema(tool.output_schema)
-    definition = ToolDefinition(name, description or f"The tool {name} of the server {server}", schema, output_schema)
-    # Arguments are validated by the expanded schema; models are shown the shorter one with its references.
-    validated = replace(definition, input_schema=expand_references(schema))
-    callback = RemoteToolCallback.from_function(run, definition=validated, metadata=_metadata(entry, tool))
-    return replace(callback, definition=definition)
+    schema = upgraded(map_subschemas(_within_limits(tool.input_schema), _sanitize_part))
+    validator = SchemaValidator(map_subschemas(schema, _without_patterns))
+    definition = ToolDefinition(
+        name,
+        description or f"The tool {name} of the server {server}",
+        normalized(schema),
+        _output_schema(tool.output_schema),
+    )
+    tool_input = ToolInput(schema, "context_of_the_call", validator, Binding((), frozenset()), schema)
+    return RemoteToolCallback(definition, _metadata(entry, tool), run, tool_input, convert_result)
+
+
+def _within_limits(schema: Schema) -> Schema:
+    if len(to_json(schema)) > MAX_SCHEMA_BYTES or _depth(schema) > MAX_SCHEMA_DEPTH:
+        limits = f"longer than {MAX_SCHEMA_BYTES} bytes or nested deeper than {MAX_SCHEMA_DEPTH} levels"
+        raise ToolDefinitionError(f"its schema is {limits}")
+    if schema.get("type", "object") != "object":
+        raise ToolDefinitionError("its schema does not describe an object")
+    return schema
+
+
+def _depth(part: Any) -> int:
+    """The number of objects and lists around the innermost value."""
+    parts = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    return max((1 + _depth(each) for each in parts), default=0)
+
+
+def _sanitize_part(part: dict[str, Any]) -> dict[str, Any]:
+    part.pop("examples", None)
+    for note in ("description", "title"):
+        if isinstance(part.get(note), str):
+            part[note] = sanitize_text(part[note], MAX_NOTE_CHARS)
+    return part if all(map(_is_linear, _patterns(part))) else _without_patterns(part)
+
+
+def _patterns(part: Schema) -> list[Any]:
+    several = part.get("patternProperties")
+    return [part.get("pattern", ""), *(several if isinstance(several, dict) else ())]
+
+
+def _is_linear(pattern: Any) -> bool:
+    """Whether an engine that matches in linear time supports a regular expression; providers refuse others too."""
+    try:
+        PydanticValidator(core_schema.str_schema(pattern=pattern))
+    except SchemaError:
+        return False
+    return True
+
+
+def _without_patterns(part: dict[str, Any]) -> dict[str, Any]:
+    """Leave patterns to the server: a hostile one would block the event loop for ever."""
+    # Without the patterns nobody knows which names are additional.
+    unknown = ("patternProperties", "additionalProperties") if "patternProperties" in part else ()
+    return {keyword: value for keyword, value in part.items() if keyword not in ("pattern", *unknown)}
+
+
+def _output_schema(schema: Schema | None) -> Schema:
+    """A tool's output schema for MCP hosts; models do not see it, and nothing here is validated by it."""
+    if not schema or len(to_json(schema)) > MAX_SCHEMA_BYTES:
+        return {}
+    visible: Schema = from_json(_INVISIBLE.sub("", to_json(schema).decode()))
+    return visible
 
 
 def _metadata(entry: ServerEntry, tool: Tool) -> ToolMetadata:
@@ -96,6 +159,12 @@ def with_prefix(tool: ToolCallback, prefix: str) -> ToolCallback:
     if not isinstance(tool, FunctionToolCallback):
         return tool
     return replace(tool, definition=replace(tool.definition, name=provider_name(tool.definition.name, prefix)))
+
+
+def sanitize_text(text: str, limit: int) -> str:
+    """Remove invisible characters from a server's text, and cut it to ``limit`` characters."""
+    visible = _INVISIBLE.sub("", text[: 2 * limit]).strip()
+    return visible if len(visible) <= limit else f"{visible[: limit - 3]}..."
 
 
 def read_result(result: CallToolResult) -> RemoteResult:

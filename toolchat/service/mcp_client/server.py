@@ -16,7 +16,7 @@ from toolchat.service.access.principals import current_request_caller
 from toolchat.service.mcp_client.client import Connection, ConnectionLost, ServerUnavailable, SessionLost, connect
 from toolchat.service.mcp_client.file import ServerEntry
 from toolchat.service.mcp_client.foreign_tools import RemoteResult, remote_tools, with_prefix
-from toolchat.service.observability.observer import record_mcp_server_state
+from toolchat.service.observability.observer import record_mcp_server_state, record_mcp_tools_dropped
 from toolchat.service.settings.service_settings import Tuning
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
@@ -129,7 +129,7 @@ class RemoteServer:
                 while not self._has_ended:
                     # Cleared before the listing: a change during it leads to another one.
                     self._changed.clear()
-                    await self._accept_tools(await connection.tools())
+                    await self._accept_tools(await connection.tools(), connection.malformed_tools)
                     self._set_available(connection)
                     await self._wait_for_change()
                 return connection.end_reason
@@ -158,11 +158,13 @@ class RemoteServer:
         self._has_ended = True
         self._changed.set()
 
-    async def _accept_tools(self, listed: "list[Tool]") -> None:
+    async def _accept_tools(self, listed: "list[Tool]", malformed: int) -> None:
         if listed == self._listed:
             return
         # In a thread: compiling the validators of large schemas would block the event loop.
         tools = await asyncio.to_thread(remote_tools, self._name, self._entry, listed, self._call)
+        included = sum(self._entry.includes(each.name) for each in listed)
+        record_mcp_tools_dropped(self._name, malformed + included - len(tools))
         self._listed, self._tools = listed, tuple(tools)
         self.version += 1
 

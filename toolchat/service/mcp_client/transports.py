@@ -12,7 +12,7 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
@@ -29,7 +29,7 @@ from yarl import URL
 
 from toolchat.http.environment import Proxies, tls_context
 from toolchat.service.mcp_client.file import ServerEntry
-from toolchat.service.mcp_client.sanitizing import sanitize_text
+from toolchat.service.mcp_client.foreign_tools import sanitize_text
 from toolchat.service.observability import tracing
 
 _log = logging.getLogger(__name__)
@@ -42,7 +42,6 @@ MAX_LOGGED_LINES, MAX_LOGGED_CHARS = 200, 500
 """Lines of one process's standard error that are logged, and characters of each."""
 MAX_SHOWN_CHARS = 100
 """Characters of an unreadable line that are shown in the reason why a server is unavailable."""
-MAX_WARNINGS = 100
 CONNECT_SECONDS = 10.0
 EXIT_SECONDS = 2.0
 """Seconds for a process to exit, after the end of its input and after each signal."""
@@ -77,6 +76,8 @@ class Diagnostics:
     """The first line of a process that has not sent any message."""
     is_too_long: bool = False
     """Whether the connection was ended because of a line longer than any message may be."""
+    malformed: set[str] = field(default_factory=set)
+    """The names of tools that are left out of the listing, as the SDK would reject all of it."""
 
 
 @asynccontextmanager
@@ -96,7 +97,6 @@ class CheckedStream(ObjectReceiveStream[Any]):
         self._stream = stream
         self._server = server
         self._diagnostics = diagnostics
-        self._warned: set[str] = set()
 
     @property
     def last_context(self) -> Any:
@@ -135,8 +135,8 @@ class CheckedStream(ObjectReceiveStream[Any]):
 
     def _warn_once(self, tool: Any) -> None:
         name = sanitize_text(str(tool.get("name")) if isinstance(tool, dict) else "", 64)
-        if name not in self._warned and len(self._warned) < MAX_WARNINGS:
-            self._warned.add(name)
+        if name not in self._diagnostics.malformed:
+            self._diagnostics.malformed.add(name)
             _log.warning("the tool %s of the MCP server %s cannot be used: it is malformed", name, self._server)
 
 

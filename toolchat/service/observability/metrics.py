@@ -97,6 +97,9 @@ READERS_LEFT = Counter("toolchat_slow_readers_left_total", "Unread responses tha
 MCP_SERVER_UP = Gauge(
     "toolchat_mcp_server_up", "Whether an MCP server is connected", ("server",), multiprocess_mode="livemin"
 )
+MCP_TOOLS_DROPPED = Gauge(
+    "toolchat_mcp_tools_dropped", "Tools of an MCP server that cannot be used", ("server",), multiprocess_mode="livemax"
+)
 SPANS_LOST = Counter("toolchat_spans_lost_total", "Spans that could not be queued or sent")
 LOG_LOST = Counter("toolchat_log_lines_lost_total", "Log lines that could not be written")
 

@@ -234,6 +234,11 @@ def record_mcp_server_state(server: str, *, is_up: bool) -> None:
     labelled(metrics.MCP_SERVER_UP, server).set(is_up)
 
 
+def record_mcp_tools_dropped(server: str, number: int) -> None:
+    """Record how many tools of an MCP server's last listing are left out because they cannot be used."""
+    labelled(metrics.MCP_TOOLS_DROPPED, server).set(number)
+
+
 @cache
 def _start_upstream(name: str) -> None:
     for outcome in _UPSTREAM_FAILURES:

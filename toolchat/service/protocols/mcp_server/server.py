@@ -8,7 +8,7 @@ from mcp.server import CacheHint, Server
 from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolRequestParams, PaginatedRequestParams
-from pydantic_core import SchemaError, SchemaValidator, ValidationError, from_json, to_json
+from pydantic_core import ValidationError, from_json, to_json
 
 from toolchat import __version__
 from toolchat.chat.manual_execution import manual_request
@@ -39,7 +39,7 @@ from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.definition import ToolMetadata
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
-from toolchat.tool_calling.json_schema import schema_validator
+from toolchat.tool_calling.given_schemas import SchemaValidator, upgraded
 
 
 def list_tools(service: ServiceState, ask: Result, *, takes_any: bool) -> list[Result]:
@@ -72,7 +72,7 @@ def _listing(tool: ToolCallback, *, takes_any: bool) -> Result:
         "annotations": _annotations(tool.metadata),
     }
     is_passed_on = isinstance(tool, RemoteToolCallback) and (takes_any or _is_object(definition.output_schema))
-    if not definition.output_schema or not (is_passed_on or _result_validator(tool)):
+    if not definition.output_schema or not (is_passed_on or _has_own_structure(tool)):
         return listing
     return listing | {"outputSchema": definition.output_schema}
 
@@ -85,25 +85,13 @@ def _annotations(metadata: ToolMetadata) -> dict[str, bool]:
     return hints | ({"idempotentHint": True} if metadata.retries else {})
 
 
-def _result_validator(tool: ToolCallback) -> SchemaValidator | None:
-    """The validator of structured results; ``None`` if they are no objects, or are passed on as they came."""
-    schema = tool.definition.output_schema
-    if isinstance(tool, RemoteToolCallback) or not _is_object(schema):
-        return None
-    # Cached by the schema's text: callbacks are not hashable, and compiling a validator takes a hundred times longer.
-    return _compiled(to_json(schema))
+def _has_own_structure(tool: ToolCallback) -> bool:
+    """Whether results fit the tool's output schema, which is that of an object."""
+    return not isinstance(tool, RemoteToolCallback) and _is_object(tool.definition.output_schema)
 
 
 def _is_object(schema: Mapping[str, Any]) -> bool:
     return schema.get("type") == "object"
-
-
-@lru_cache(maxsize=256)
-def _compiled(schema: bytes) -> SchemaValidator | None:
-    try:
-        return schema_validator(from_json(schema))
-    except (SchemaError, LookupError):
-        return None
 
 
 async def prepare_tool_call(
@@ -134,23 +122,34 @@ def _result(tool: ToolCallback, takes_any: bool, _active: ActiveRequest, respons
         content.append(text_block(SandboxNoticeAdvisor.notice.strip()))
     if execution.outcome == "error":
         return {"content": content, "isError": True}
-    validator = _result_validator(tool)
-    if validator is None:
+    if not _has_own_structure(tool):
         # Without an output schema the protocol allows any object.
         return {"content": content} | ({"structuredContent": data} if isinstance(data := execution.data, dict) else {})
-    text = execution.result if execution.data is None else to_json(execution.data)
+    text = execution.result if execution.data is None else to_json(execution.data).decode()
     try:
-        return {"content": content, "structuredContent": validator.validate_json(text, strict=True)}
+        return {"content": content, "structuredContent": _structured(text, tool.definition.output_schema)}
     except ValidationError:
         # Hosts reject a result that lacks the structure of its output schema, unless it is marked as an error.
         note = text_block("The result does not match the tool's output schema; the text below is unchanged.")
         return {"content": [note, *content], "isError": True}
 
 
+def _structured(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    # Hosts validate results too. The validation of a longer one would hold up all other requests.
+    is_validated = len(text) <= MAX_VALIDATED_CHARS
+    return _validator(to_json(schema) if is_validated else b"{}").validate_json(text)
+
+
+@lru_cache(maxsize=256)
+def _validator(schema: bytes) -> SchemaValidator:
+    return SchemaValidator(upgraded(from_json(schema)))
+
+
 _INSTRUCTIONS = (
     "Live tools: call one directly if you know its arguments. "
     "The tool ask takes a question in natural language and answers it with the other tools."
 )
+MAX_VALIDATED_CHARS = 32_768
 LIST_TTL_MS = 300_000
 """How long a host may cache the list of tools, which hardly ever changes while the service runs."""
 

@@ -98,8 +98,10 @@ def _required(part: Mapping[str, Any]) -> list[Any]:
     properties = part.get("properties")
     for name, each in properties.items() if isinstance(properties, dict) else ():
         if isinstance(each, dict) and True in each.get("required", ()):
-            each["required"].remove(True)
             names.append(name)
+            each["required"].remove(True)
+            if not each["required"]:
+                del each["required"]
     return list(dict.fromkeys(names))
 
 

@@ -36,8 +36,6 @@ _log = logging.getLogger(__name__)
 
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 TOO_LONG = f"it is longer than {MAX_MESSAGE_BYTES // 2**20} MiB"
-MAX_UNREADABLE_LINES = 1000
-"""Lines that are not messages, such as greetings, before the connection is given up."""
 MAX_LOGGED_LINES, MAX_LOGGED_CHARS = 200, 500
 """Lines of one process's standard error that are logged, and characters of each."""
 MAX_SHOWN_CHARS = 100
@@ -73,7 +71,7 @@ class Diagnostics:
     """Is called when no more messages can arrive."""
     has_ended: bool = False
     unreadable_line: str = ""
-    """The first line of a process that has not sent any message."""
+    """The first line of a process since its last message that is none."""
     is_too_long: bool = False
     """Whether the connection was ended because of a line longer than any message may be."""
     malformed: set[str] = field(default_factory=set)
@@ -180,7 +178,6 @@ class ProcessStream(ObjectStream[SessionMessage]):
         self._input: Any = process.stdin  # asyncio's types say that each pipe may be missing
         self._output: Any = process.stdout
         self._diagnostics = diagnostics
-        self._unreadable = 0
 
     async def send(self, item: SessionMessage) -> None:
         self._input.write(f"{item.message.model_dump_json(by_alias=True, exclude_unset=True)}\n".encode())
@@ -188,13 +185,13 @@ class ProcessStream(ObjectStream[SessionMessage]):
             await self._input.drain()
 
     async def receive(self) -> SessionMessage:
-        while self._unreadable <= MAX_UNREADABLE_LINES and (line := await self._read_line()):
+        while line := await self._read_line():
             try:
                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-            except ValidationError:
-                self._unreadable += 1
-                if self._unreadable == 1:
-                    self._diagnostics.unreadable_line = sanitize_text(line, MAX_SHOWN_CHARS)
+            except ValidationError:  # such as a greeting
+                self._diagnostics.unreadable_line = self._diagnostics.unreadable_line or sanitize_text(
+                    line, MAX_SHOWN_CHARS
+                )
             else:
                 self._diagnostics.unreadable_line = ""
                 return SessionMessage(message)

@@ -17,7 +17,6 @@ from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import MAX_NAME_CHARS, ToolDefinition, ToolMetadata, provider_name
 from toolchat.tool_calling.errors import ToolDefinitionError, ToolExecutionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback
-from toolchat.tool_calling.given_schemas import SchemaValidator, upgraded
 from toolchat.tool_calling.input_validation import Binding, ToolInput
 from toolchat.tool_calling.json_schema import Schema, map_subschemas, normalized
 from toolchat.tool_calling.results import DONE, ToolAnswer, convert_result, json_or_text
@@ -79,6 +78,8 @@ def _callback(name: str, server: str, entry: ServerEntry, tool: Tool, call: Remo
 
     async def run(context_of_the_call: ToolContext, **arguments: Any) -> RemoteResult:
         return await call(own_name, arguments, context_of_the_call)
+
+    from toolchat.tool_calling.given_schemas import SchemaValidator, upgraded  # imported late: takes 0.1 s
 
     schema = upgraded(map_subschemas(_within_limits(tool.input_schema), _sanitize_part))
     validator = SchemaValidator(map_subschemas(schema, _without_patterns))

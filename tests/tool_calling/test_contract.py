@@ -138,6 +138,18 @@ async def test_a_type_that_allows_other_properties_receives_them_beside_one_that
     )
 
 
+async def test_a_type_that_says_so_itself_ignores_other_properties() -> None:
+    class Lenient(BaseModel):
+        model_config = ConfigDict(extra="ignore")
+        filters: Filter = Filter()
+
+    callback = callback_of(Lenient)
+    assert schema_of(Lenient)["additionalProperties"] is True
+    assert await callback.call('{"value": {"note": 1}}', EMPTY) == "Lenient(filters=Filter(status='any', days=0))"
+    with pytest.raises(ToolArgumentsError):
+        await callback.call('{"value": {"filters": {"note": 1}}}', EMPTY)
+
+
 async def test_an_input_within_the_name_of_its_parameter_is_unwrapped_as_a_repair() -> None:
     finished = await only(("given", '{"filters": {"status": "new", "days": 3}}'), tools=[given])
     assert finished.repaired

@@ -11,7 +11,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Annotated, Any, Literal, NamedTuple
 
-import jsonschema  # type: ignore[import-untyped]
+import jsonschema
 import pytest
 from hypothesis import given, strategies as st
 from pydantic import BaseModel, Field

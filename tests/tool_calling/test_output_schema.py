@@ -4,7 +4,7 @@ import typing
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import jsonschema  # type: ignore[import-untyped]
+import jsonschema
 import pytest
 from pydantic import BaseModel, Field
 from pydantic_core import from_json

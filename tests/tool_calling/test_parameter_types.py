@@ -50,6 +50,7 @@ class Unit(enum.Enum):
             {
                 "type": "array",
                 "prefixItems": [{"type": "integer"}, {"type": "string"}],
+                "items": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
                 "minItems": 2,
                 "maxItems": 2,
             },

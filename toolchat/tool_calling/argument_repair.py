@@ -109,7 +109,8 @@ def _accepts(schema: Schema, value: Any) -> bool:
         return value in schema.get("enum", [schema.get("const")])
     types = schema.get("type", _TYPES.values())
     name = _TYPES.get(type(value), "number")  # a subclass of float, see _WrittenFloat
-    return name in types or (name == "integer" and "number" in types)
+    is_whole = isinstance(value, float) and value.is_integer()
+    return name in types or (name == "integer" and "number" in types) or (is_whole and "integer" in types)
 
 
 def _read_text(text: str, options: Sequence[Schema]) -> Any:

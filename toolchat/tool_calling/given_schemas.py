@@ -118,7 +118,7 @@ class SchemaValidator:
 
     schema: Schema
 
-    def validate_json(self, text: str, /, *, strict: bool | None = None) -> dict[str, Any]:  # noqa: ARG002
+    def validate_json(self, text: str, strict: bool = True) -> dict[str, Any]:  # noqa: ARG002
         """Validate JSON text, always strictly; raises pydantic's ``ValidationError``."""
         try:
             value = _parse(text)

@@ -13,12 +13,11 @@ from pydantic_core import PydanticUndefined, SchemaError
 from toolchat.tool_calling.argument_repair import EXACT
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.input_validation import Binding, BoundParameter, ToolInput, Validate
-from toolchat.tool_calling.json_schema import Schema, map_subschemas, schema_validator
+from toolchat.tool_calling.json_schema import Schema, is_json, normalized
 from toolchat.tool_calling.signature import Signature, free_type_variable, read_signature
 from toolchat.tool_calling.type_schema import (
     NOT_READABLE,
     InputGenerator,
-    is_json,
     metadata_of,
     simplify_schema,
     text_of,
@@ -82,9 +81,11 @@ def _input(adapter: TypeAdapter[Any], signature: Signature, *bound: BoundParamet
     for name, part in schema.get("properties", {}).items():
         if "description" not in part and (text := signature.described(name)):  # the fields of a whole input
             part["description"] = text
-    is_closed = not generator.hides_fields and not _allows_others(schema)
-    validate = _typed(adapter, "forbid") if is_closed else _by_schema_and_types(schema, _typed(adapter, None))
-    return ToolInput(schema, signature.context_parameter, validate, Binding(bound), written, EXACT in str(written))
+    validate = _typed(adapter, None if "open" in generator.objects else "forbid")
+    if generator.hides_fields or {"open", "lenient"} <= generator.objects:
+        validate = _by_schema_and_types(schema, validate)
+    shown, is_exact = normalized(schema), EXACT in str(written)
+    return ToolInput(shown, signature.context_parameter, validate, Binding(bound), written, is_exact)
 
 
 def _typed(adapter: TypeAdapter[Any], extra: Literal["forbid"] | None) -> Validate:
@@ -94,25 +95,15 @@ def _typed(adapter: TypeAdapter[Any], extra: Literal["forbid"] | None) -> Valida
 
 def _by_schema_and_types(schema: Schema, typed: Validate) -> Validate:
     """Validate by the schema first, for types that accept some other properties, but not all."""
-    by_schema = schema_validator(schema).validate_json
+    from toolchat.tool_calling.given_schemas import SchemaValidator  # imported late, as few tools need it
+
+    by_schema = SchemaValidator(schema).validate_json
 
     def validate(text: str, strict: bool) -> Any:
-        by_schema(text, strict=strict)
+        by_schema(text, strict)
         return typed(text, strict)
 
     return validate
-
-
-def _allows_others(schema: Schema) -> bool:
-    """Whether some object with named properties takes others as well: by its type, not by being left open."""
-    found: list[Any] = []
-
-    def look(part: dict[str, Any]) -> dict[str, Any]:
-        found.append("properties" in part and part.get("additionalProperties", False))
-        return part
-
-    map_subschemas(schema, look)
-    return any(each is not False for each in found)
 
 
 _FIELD = "argument_{}"
@@ -202,18 +193,19 @@ def input_from_schema(signature: Signature, schema: Schema, tool: str) -> ToolIn
     - Arguments without a parameter are dropped. A parameter that is not in the schema keeps its default.
     - A single parameter whose type is a model receives the whole input, unless the schema has its name.
     """
+    from toolchat.tool_calling.given_schemas import SchemaValidator, upgraded  # imported late, as few tools need it
+
     try:
-        by_schema = schema_validator(schema).validate_json
-    except Exception as error:  # pydantic raises many types for an invalid schema
-        reason = f"{type(error).__name__}: {error}".splitlines()[-1].strip()
-        raise ToolDefinitionError(f"tool {tool}: the given schema cannot be used: {reason}") from error
+        schema = upgraded(schema, strict=True)
+    except ValueError as error:
+        raise ToolDefinitionError(f"tool {tool}: the given schema cannot be used: {error}") from error
     named = [p for p in signature.parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     names = exposed_names(signature, tool)
     bound = tuple(each for p in named for each in _bind(p, names[p.name], signature, schema, tool))
     takes_extra = any(p.kind is p.VAR_KEYWORD for p in signature.parameters)
     binding = Binding(bound, frozenset(p.name for p in named) if takes_extra else None)
-    validate: Validate = lambda text, strict: by_schema(text, strict=strict)  # noqa: E731
-    return ToolInput(schema, signature.context_parameter, validate, binding, schema)
+    validate = SchemaValidator(schema).validate_json
+    return ToolInput(normalized(schema), signature.context_parameter, validate, binding, schema)
 
 
 def _bind(

@@ -1,6 +1,5 @@
 """JSON Schemas of Python types, as a model is shown them and as a tool's results fit them."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -20,7 +19,7 @@ from pydantic_core import (
 
 from toolchat.tool_calling.argument_repair import EXACT, MEMBER_NAMES
 from toolchat.tool_calling.errors import ToolDefinitionError
-from toolchat.tool_calling.json_schema import map_subschemas
+from toolchat.tool_calling.json_schema import is_json, map_subschemas
 from toolchat.tool_calling.results import ToolAnswer, with_names
 from toolchat.tool_calling.signature import Signature
 
@@ -104,9 +103,13 @@ _RULES = ("value_error", "assertion_error", "date_", "datetime_", "timezone_", "
 class InputGenerator(_Generator):
     """Writes what a tool accepts, and refuses a type that would refuse what its own schema offers."""
 
-    hides_fields = False
-    """Whether the types accept more than their schema: fields that it does not have."""
-    _definitions: list[CoreSchema]
+    def __init__(self) -> None:
+        super().__init__()
+        self.hides_fields = False
+        """Whether the types have fields that their schema does not have."""
+        self.objects: set[str] = set()
+        """What they do with properties that they do not name: open, closed, or lenient if only the schema forbids them."""
+        self._definitions: list[CoreSchema] = []
 
     def read(self, core: Any) -> JsonSchemaValue:
         """Write the schema of a pydantic core schema."""
@@ -156,19 +159,21 @@ class InputGenerator(_Generator):
         return super().dataclass_args_schema({**schema, "fields": shown})
 
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
-        return _describe(super().dataclass_schema(schema), schema["cls"])
+        return _described(self._noted(super().dataclass_schema(schema), schema), schema["cls"])
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
-        return _describe(super().model_schema(schema), schema["cls"])
+        return _described(self._noted(super().model_schema(schema), schema), schema["cls"])
 
+    def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
+        return self._noted(super().typed_dict_schema(schema), schema)
 
-def is_json(value: Any) -> bool:
-    """Whether a value can be written as JSON."""
-    try:
-        json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError):
-        return False
-    return True
+    def _noted(self, written: JsonSchemaValue, schema: Any) -> JsonSchemaValue:
+        own = schema.get("config", {}).get("extra_fields_behavior")
+        if own == "ignore":  # explicitly
+            written.setdefault("additionalProperties", True)
+        is_open = written.get("additionalProperties", False) is not False
+        self.objects.add("open" if is_open else "closed" if own == "forbid" else "lenient")
+        return written
 
 
 def _is_hidden(field: core_schema.DataclassField) -> bool:
@@ -177,8 +182,8 @@ def _is_hidden(field: core_schema.DataclassField) -> bool:
     return is_private or field.get("init") is False
 
 
-def _describe(written: JsonSchemaValue, cls: type) -> JsonSchemaValue:
-    """Add the descriptions of a class's fields that are ``Annotated[..., "text"]``."""
+def _described(written: JsonSchemaValue, cls: type) -> JsonSchemaValue:
+    """Add the descriptions of fields that are ``Annotated[..., "text"]``."""
     for name, hint in get_type_hints(cls, include_extras=True).items():
         if (text := text_of(hint)) and name in written.get("properties", {}):
             written["properties"][name] = {"description": text} | written["properties"][name]

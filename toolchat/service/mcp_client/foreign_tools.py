@@ -82,14 +82,14 @@ def _callback(name: str, server: str, entry: ServerEntry, tool: Tool, call: Remo
     from toolchat.tool_calling.given_schemas import SchemaValidator, upgraded  # imported late: takes 0.1 s
 
     schema = upgraded(map_subschemas(_within_limits(tool.input_schema), _sanitize_part))
-    validator = SchemaValidator(map_subschemas(schema, _without_patterns))
+    validate = SchemaValidator(map_subschemas(schema, _without_patterns)).validate_json
     definition = ToolDefinition(
         name,
         description or f"The tool {name} of the server {server}",
         normalized(schema),
         _output_schema(tool.output_schema),
     )
-    tool_input = ToolInput(schema, "context_of_the_call", validator, Binding((), frozenset()), schema)
+    tool_input = ToolInput(schema, "context_of_the_call", validate, Binding((), frozenset()), schema)
     return RemoteToolCallback(definition, _metadata(entry, tool), run, tool_input, convert_result)
 
 

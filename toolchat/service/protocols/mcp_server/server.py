@@ -39,7 +39,7 @@ from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.definition import ToolMetadata
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
-from toolchat.tool_calling.input_validation import Validator
+from toolchat.tool_calling.input_validation import Validate
 
 
 def list_tools(service: ServiceState, ask: Result, *, takes_any: bool) -> list[Result]:
@@ -137,14 +137,14 @@ def _result(tool: ToolCallback, takes_any: bool, _active: ActiveRequest, respons
 def _structured(text: str, schema: Mapping[str, Any]) -> Any:
     # Hosts validate results too. The validation of a longer one would hold up all other requests.
     is_validated = len(text) <= MAX_VALIDATED_CHARS
-    return _validator(to_json(schema) if is_validated else b"{}").validate_json(text)
+    return _validator(to_json(schema) if is_validated else b"{}")(text, True)
 
 
 @lru_cache(maxsize=256)
-def _validator(schema: bytes) -> Validator:
+def _validator(schema: bytes) -> Validate:
     from toolchat.tool_calling.given_schemas import SchemaValidator, upgraded  # imported late: takes 0.1 s
 
-    return SchemaValidator(upgraded(from_json(schema)))
+    return SchemaValidator(upgraded(from_json(schema))).validate_json
 
 
 _INSTRUCTIONS = (

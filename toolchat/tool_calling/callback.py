@@ -256,7 +256,7 @@ async def needs_approval(tool: ToolCallback, arguments: str, context: ToolContex
     try:
         ask = partial(rule, tool.read_arguments(arguments), context)
         # A plain function may block, as a plain tool may: its query must not hold up every other request.
-        decided = ask() if is_async(rule) else await run_blocking(ask)
+        decided = ask() if is_async(rule) else await run_blocking(tool.definition.name, ask)
         return bool(await decided if isawaitable(decided) else decided)
     except Exception as error:  # noqa: BLE001 - a rule is a user's code; what it fails to allow must not run
         _log.error("a rule for approval failed", extra={"tool": tool.definition.name}, exc_info=error)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from toolchat.errors import ToolchatError, ToolFailed
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
 from toolchat.tool_calling.results import ToolResultError
+from toolchat.tool_calling.threads import NotBegun
 
 _log = logging.getLogger(__name__)
 
@@ -94,6 +95,14 @@ def process_exception(
         _log.error("exception processor returned no error", extra={"tool": tool, "returned": type(processed).__name__})
         processed = error
     return _convert(processed, tool)
+
+
+def timeout_error(outcome: object, seconds: float) -> ToolExecutionError:
+    """The error of a call that exceeded its time limit; ``outcome`` is what its cancellation led to."""
+    if isinstance(outcome, NotBegun):
+        message = f"not begun: no thread was free for the tool within {seconds:g} s"
+        return ToolExecutionError(message, kind="busy", hint="call it again later", retryable=True)
+    return ToolExecutionError(f"the tool did not answer within {seconds:g} s", kind="timeout")
 
 
 def expected_error(error: BaseException) -> ToolExecutionError | ToolchatError | None:

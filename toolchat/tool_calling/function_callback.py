@@ -145,7 +145,7 @@ class FunctionToolCallback(ToolCallback):
             arguments[self._input.context_parameter] = context
         if self._is_async:
             return self._convert(await self._function(**arguments), repaired)
-        result = await run_blocking(lambda: self._run_blocking(arguments, repaired))
+        result = await run_blocking(self.definition.name, lambda: self._run_blocking(arguments, repaired))
         return result if isinstance(result, ToolResult) else self._convert(await result, repaired)
 
     def _run_blocking(self, arguments: dict[str, Any], repaired: bool) -> ToolResult | Awaitable[Any]:

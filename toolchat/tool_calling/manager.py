@@ -24,6 +24,7 @@ from toolchat.tool_calling.exception_processor import (
     check_processor,
     expected_error,
     process_exception,
+    timeout_error,
 )
 from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
 from toolchat.tool_calling.results import ToolResultError, shorten
@@ -79,9 +80,8 @@ class CallRun:
         task.add_done_callback(lambda _: resolve_future(ended))
         try:
             await ended
-            if not task.done():
-                return ToolExecutionError(f"the tool did not answer within {self.seconds:g} s", kind="timeout")
-            return task.result()
+            if task.done():
+                return task.result()
         finally:
             timer.cancel()
             if not task.done():
@@ -89,6 +89,7 @@ class CallRun:
                     given_up.set()
                 task.cancel()
                 await asyncio.wait({task}, timeout=_GRACE)
+        return timeout_error(task.result() if task.done() else None, self.seconds)
 
     async def _run_caught(self, context: ToolContext) -> RunOutcome:
         try:

@@ -25,6 +25,7 @@ from toolchat.service.observability.logs import lost_lines
 from toolchat.service.observability.request import current_request
 from toolchat.service.settings.service_settings import Settings, Tuning
 from toolchat.state.base import StateStore
+from toolchat.tool_calling.threads import thread_use
 
 
 class Admission:
@@ -125,6 +126,9 @@ class ServiceMetrics:
         metrics.CONNECTIONS.set(self._http.connections)
         metrics.SESSIONS.set(self._memory.active)
         metrics.STORE_UP.labels(self._store.kind).set(self._store.available)
+        for tool, (busy, waiting) in thread_use().items():
+            metrics.labelled(metrics.TOOL_THREADS, tool).set(busy)
+            metrics.labelled(metrics.TOOL_CALLS_WAITING, tool).set(waiting)
         self._store_failures.update(self._store.failures)
         _log_lost.update(lost_lines())
 

@@ -79,6 +79,12 @@ MODEL_FALLBACKS = Counter(
 TOOL_CALLS = Counter("toolchat_tool_calls_total", "Tool calls", ("tool", "outcome", "error_kind", "cached", "repaired"))
 TOOL_SECONDS = _durations("toolchat_tool_call_duration_seconds", "Duration of a tool call", ("tool",))
 TOOL_RETRIES = Counter("toolchat_tool_retries_total", "Retries of tool calls", ("tool",))
+TOOL_THREADS = Gauge(
+    "toolchat_tool_threads", "Threads that calls of a tool occupy", ("tool",), multiprocess_mode="livesum"
+)
+TOOL_CALLS_WAITING = Gauge(
+    "toolchat_tool_calls_waiting", "Calls of a tool that wait for a thread", ("tool",), multiprocess_mode="livesum"
+)
 
 UPSTREAM_REQUESTS = Counter(
     "toolchat_upstream_requests_total", "Requests to upstreams, by status or error", ("upstream", "outcome")

@@ -12,8 +12,7 @@ from toolchat.chat.request import Approval, ChatEvent, ChatRequest, Resume
 from toolchat.errors import ValidationFailed
 from toolchat.messages import AssistantMessage, ToolCall, Usage
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, Prompt
-from toolchat.tool_calling.callback import ToolCallback
-from toolchat.tool_calling.errors import ToolArgumentsError
+from toolchat.tool_calling.callback import ToolCallback, arguments_fault
 from toolchat.tool_calling.events import EmitToolCall, ToolCallEvent, ToolCallFinished, discard_event
 
 
@@ -78,9 +77,8 @@ async def run_tool_call(
 def _checked(tool: ToolCallback, arguments: Mapping[str, Any]) -> str:
     try:
         text = to_json(dict(arguments), inf_nan_mode="constants").decode()
-        tool.check(text)
-    except ToolArgumentsError as error:
-        raise ValidationFailed(error.message) from error
     except (PydanticSerializationError, ValueError, RecursionError) as error:
         raise ValidationFailed("the arguments cannot be written as JSON") from error
+    if fault := arguments_fault(tool, text):
+        raise ValidationFailed(fault.message) from fault
     return text

@@ -3,6 +3,7 @@
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property, partial
 from inspect import isawaitable
 from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
@@ -238,6 +239,19 @@ class DelegatingToolCallbackResolver:
 _log = logging.getLogger(__name__)
 
 
+def arguments_fault(tool: ToolCallback, arguments: str) -> ToolArgumentsError | None:
+    """Why the arguments do not fit the tool, if they do not.
+
+    Whatever else a validator of the tool raises is the tool's failure, which the call itself reports.
+    """
+    with suppress(Exception, SystemExit):
+        try:
+            tool.check(arguments)
+        except ToolArgumentsError as error:
+            return error
+    return None
+
+
 async def needs_approval(tool: ToolCallback, arguments: str, context: ToolContext) -> bool:
     """Whether a call waits for approval: always, never, or as the tool's rule decides.
 
@@ -250,14 +264,14 @@ async def needs_approval(tool: ToolCallback, arguments: str, context: ToolContex
     if isinstance(rule, bool):
         return rule
     try:
-        tool.check(arguments)
-    except ToolArgumentsError:
-        return False  # the call cannot run; the model learns why at once, and the user is not asked
-    try:
+        try:
+            tool.check(arguments)
+        except ToolArgumentsError:
+            return False  # the call cannot run; the model learns why at once, and the user is not asked
         ask = partial(rule, tool.read_arguments(arguments), context)
         # A plain function may block, as a plain tool may: its query must not hold up every other request.
         decided = ask() if is_async(rule) else await run_blocking(tool.definition.name, ask)
         return bool(await decided if isawaitable(decided) else decided)
-    except Exception as error:  # noqa: BLE001 - a rule is a user's code; what it fails to allow must not run
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's code; what it fails to allow must not run
         _log.error("a rule for approval failed", extra={"tool": tool.definition.name}, exc_info=error)
         return True

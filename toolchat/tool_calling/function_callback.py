@@ -24,7 +24,7 @@ from toolchat.tool_calling.definition import (
     tool_name,
     validate_metadata,
 )
-from toolchat.tool_calling.errors import ToolArgumentsError, ToolDefinitionError
+from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.input_validation import ToolInput
 from toolchat.tool_calling.results import (
     DONE,
@@ -126,7 +126,7 @@ class FunctionToolCallback(ToolCallback):
         """See :meth:`ToolCallback.read_arguments`: the arguments as validated."""
         try:
             return self._input.read(tool_input)[0]
-        except ToolArgumentsError:
+        except Exception:  # noqa: BLE001 - a validator of the tool's own may raise anything
             return ToolCallback.read_arguments(self, tool_input)
 
     async def call(self, tool_input: str, context: ToolContext) -> str:

@@ -26,10 +26,9 @@ from toolchat.service.api.conversation_state import ConversationState
 from toolchat.service.api.dependencies import scoped_key
 from toolchat.service.observability import metrics
 from toolchat.state.base import RECORD_VERSION, StateStore, check_version
-from toolchat.tool_calling.callback import ToolCallback, ToolCallbackResolver, ToolSet
+from toolchat.tool_calling.callback import ToolCallback, ToolCallbackResolver, ToolSet, arguments_fault
 from toolchat.tool_calling.caller import Caller
 from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
-from toolchat.tool_calling.errors import ToolArgumentsError
 from toolchat.tool_calling.events import ToolCallFinished, parse_arguments
 
 _log = logging.getLogger(__name__)
@@ -208,11 +207,11 @@ class PendingTurn:
         """
         tools = {each.definition.name: each for each in self.turn.tools}
         for call in self.turn.response.waiting_calls:
-            if (decided := approvals.get(call.id)) and decided.arguments is not None and call.name in tools:
-                try:
-                    tools[call.name].check(decided.arguments)
-                except ToolArgumentsError as error:
-                    raise ValidationFailed(f"decisions.{call.id}.arguments: {error}") from error
+            decided, tool = approvals.get(call.id), tools.get(call.name)
+            if not decided or decided.arguments is None or not tool:
+                continue
+            if fault := arguments_fault(tool, decided.arguments):
+                raise ValidationFailed(f"decisions.{call.id}.arguments: {fault}") from fault
         return chat.resume(self.turn.response, approvals).tools(*self.turn.tools).advisors(*self.turn.advisors)
 
 

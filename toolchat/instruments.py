@@ -90,6 +90,9 @@ class Observer:
         """Observe one model call with all its attempts."""
         return _MODEL_CALL
 
+    def record_tool_left_out(self, provider: str, model: str, tool: str) -> None:
+        """Report that a model call was made without a tool that the provider refuses."""
+
     def record_fallback(self, provider: str, model: str, error: Any) -> None:
         """Report that this model failed and that the next one is called."""
 

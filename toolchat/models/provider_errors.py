@@ -28,7 +28,7 @@ _MAX_READ, _MAX_QUOTED = 2000, 300
 MAX_RETRY_AFTER = 60.0
 """The longest ``Retry-After``, in seconds, that clients receive."""
 _TOKEN = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_UNQUOTED = re.compile(WRAPPERS + r"""(?:[^'"`]|(?<=\w)'(?=\w)|(['"`])[\w./:[\]-]{1,64}\1)*""")
+_UNQUOTED = re.compile(WRAPPERS + r"""(?:[^'"`]|(?<=\w)'(?=\w)|(['"`])[\w./:[\]-]{1,64}\1)*""", re.IGNORECASE)
 """The beginning of a text up to its first quotation of more than a word: what follows may be a user's. The words of the
 provider behind a gateway are no quotation."""
 
@@ -103,7 +103,7 @@ def provider_error(
     """
     word, whole = re.sub("[-_ ]", "", code.strip().lower()), message[:_MAX_READ].strip().lower()
     shown = code if code in profile.errors or (_TOKEN.fullmatch(code) and word in _vocabulary().shown) else ""
-    text = _unquoted(whole) if status < 500 else ""
+    text = unquoted(whole) if status < 500 else ""
     name, advice = (ProviderAuth.code, "") if status == 401 else _meaning(code, word, text, whole, profile)
     refused = UpstreamInvalid if name or 400 <= status < 500 else UpstreamUnavailable
     kind = _KINDS.get(name) or _BY_STATUS.get(status, refused)
@@ -123,8 +123,9 @@ def provider_error(
     return error
 
 
-def _unquoted(text: str) -> str:
-    found = _UNQUOTED.match(text)
+def unquoted(text: str) -> str:
+    """The beginning of a refusal that is in the provider's own words."""
+    found = _UNQUOTED.match(text[:_MAX_READ])
     return found[0] if found else ""
 
 

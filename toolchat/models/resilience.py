@@ -15,6 +15,7 @@ from toolchat.http.breakers import CircuitBreaker
 from toolchat.instruments import ModelCall
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Progress, Prompt
 from toolchat.models.provider_errors import MAX_RETRY_AFTER, quotable
+from toolchat.models.refused_tools import RefusedTools
 
 KEEPALIVE = Progress(is_keepalive=True)
 FINISH_TIMEOUT = 2.0
@@ -146,6 +147,7 @@ class ResilientChatModel(ChatModel):
         self._idle_timeout = idle_timeout
         self._retry = retry or RetryPolicy()
         self._log_provider_messages = log_provider_messages
+        self._refused = RefusedTools(self.provider, self.name)
         self.breaker = breaker or CircuitBreaker(model.provider, failures=0)
         instruments.observer.register_model(self.provider, self.name)
 
@@ -165,7 +167,7 @@ class ResilientChatModel(ChatModel):
                 try:
                     # The breaker is outside: a timeout must count as a failure of the upstream.
                     with self.breaker, timeouts:
-                        response = await self._model.respond(prompt, listener.emit)
+                        response = await self._ask(prompt, listener)
                         _check_not_empty(response)
                     call.record_response(response)
                     return response
@@ -184,10 +186,26 @@ class ResilientChatModel(ChatModel):
                         raise
                     call.record_retry(error)
 
+    async def _ask(self, prompt: Prompt, listener: "_Listener") -> ChatResponse:
+        """Ask without the tools that the provider refuses."""
+        offer = self._refused.offer(prompt)
+        while True:
+            try:
+                response = await self._model.respond(offer.prompt, listener.emit)
+            except UpstreamInvalid as error:
+                if listener.has_text or not offer.leave_out(error):
+                    raise error if error.retryable else offer.first or error from None
+            else:
+                offer.answered()
+                return response
+
     @property
     def adapted(self) -> Mapping[str, Any]:
-        """See :attr:`ChatModel.adapted`."""
-        return self._model.adapted
+        """See :attr:`ChatModel.adapted`; ``without`` are the tools that are left out."""
+        found = {name: dict(each) for name, each in self._model.adapted.items()}
+        for name, tools in self._refused.by_model.items():
+            found.setdefault(name, {})["without"] = list(tools)
+        return found
 
     async def aclose(self) -> None:
         """Close the model."""

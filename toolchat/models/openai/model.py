@@ -161,8 +161,7 @@ class OpenAICompatibleChatModel(ChatModel):
                         tried.append(changed)
                         refused = refused or error
                         continue
-                    is_another = error.retryable or not isinstance(error, UpstreamInvalid | NotConfigured)
-                    raise error if refused is None or is_another else refused
+                    raise _that_counts(error, refused)
                 is_stream, begun = await _begin(response)
                 if is_stream:
                     await self._read_stream(_EventReader(response, begun, profile), turn, prompt, emit)
@@ -256,6 +255,14 @@ class OpenAICompatibleChatModel(ChatModel):
         for name, value in wire.written(prompt, profile).items():
             pieces += (b',"%b":' % name, value)
         return [*pieces, b"}"]
+
+
+def _that_counts(error: ToolchatError, first: ToolchatError | None) -> ToolchatError:
+    """The refusal of the first way to ask, caused by that of the last one, unless that is no refusal of the request."""
+    if first is None or error.retryable or not isinstance(error, UpstreamInvalid | NotConfigured):
+        return error
+    first.__cause__ = error
+    return first
 
 
 def _difference(profile: Profile, other: Profile) -> dict[str, Any]:

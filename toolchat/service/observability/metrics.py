@@ -71,6 +71,9 @@ MODEL_TOKENS = Histogram(
 )
 MODEL_CACHED = Counter("toolchat_model_cached_tokens_total", "Input tokens read from the provider's cache", _MODEL)
 MODEL_TEXT_CALLS = Counter("toolchat_model_text_calls_total", "Tool calls that the model wrote as text", _MODEL)
+MODEL_TOOLS_LEFT_OUT = Counter(
+    "toolchat_model_tools_left_out_total", "Model calls without a tool that the provider refuses", (*_MODEL, "tool")
+)
 MODEL_RETRIES = Counter("toolchat_model_retries_total", "Retries of model calls", (*_MODEL, "outcome"))
 MODEL_FALLBACKS = Counter(
     "toolchat_model_fallbacks_total", "Model calls repeated with the next model after a failure", (*_MODEL, "outcome")

@@ -64,6 +64,10 @@ class ServiceObserver(Observer):
         """Count a model call."""
         return ServiceModelCall(provider, model, prompt)
 
+    def record_tool_left_out(self, provider: str, model: str, tool: str) -> None:
+        """Count a model call without a tool."""
+        labelled(metrics.MODEL_TOOLS_LEFT_OUT, provider, model, _tools.of(tool)).inc()
+
     def record_fallback(self, provider: str, model: str, error: ToolchatError) -> None:
         """Count a fallback."""
         labelled(metrics.MODEL_FALLBACKS, provider, model, error.code).inc()

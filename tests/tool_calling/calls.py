@@ -10,7 +10,6 @@ from pydantic import BaseModel
 
 from tests.waiting import until
 from toolchat.messages import AssistantMessage, ToolCall, UserMessage
-from toolchat.tool_calling.caching import SharedCall
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import ToolMetadata, tool
@@ -137,13 +136,13 @@ async def asking(
 ) -> AsyncGenerator[list[asyncio.Task[ToolCallFinished]], None]:
     """Equal calls that all wait for the one run, which waits at the door."""
     tasks = [asyncio.create_task(called(callback)) for _ in range(number)]
-    await until(lambda: sum(flight.waiting for flight in flights(callback).values()) == number)
+    await until(lambda: sum(len(each._callbacks or ()) + 1 for each in flights(callback).values()) == number)
     yield tasks
     atlas.open()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def flights(callback: FunctionToolCallback) -> dict[bytes, SharedCall]:
+def flights(callback: FunctionToolCallback) -> dict[bytes, asyncio.Future[Any]]:
     """The runs that calls of a tool wait for."""
     assert callback._cache is not None
     return callback._cache._running

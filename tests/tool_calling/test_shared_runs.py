@@ -2,11 +2,12 @@
 
 import asyncio
 import contextvars
+import threading
 
 import pytest
 
 from tests.tool_calling.calls import Atlas, asking, called, flights
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 from toolchat.errors import UpstreamTimeout
 from toolchat.service.observability.logs import request_id
 from toolchat.tool_calling.caching import RecentResults, SingleFlight
@@ -59,17 +60,27 @@ async def test_the_traceback_of_a_shared_error_does_not_grow() -> None:
     assert len(set(await asyncio.gather(*waiting))) == 1
 
 
-async def test_a_cancelled_first_caller_leaves_the_run_to_the_others() -> None:
+async def test_if_the_caller_of_the_run_leaves_one_of_the_others_runs_it_anew() -> None:
     atlas = Atlas()
     async with asking(atlas, atlas.callback(), 3) as (first, *others):
         first.cancel()
         with pytest.raises(asyncio.CancelledError):
             await first
-        assert atlas.ended == []
+        await until(lambda: len(atlas.runs) == 2)
+        assert atlas.ended == ["Paris"]
         atlas.open()
         ended = await asyncio.gather(*others)
-    assert [(each.result, each.cached) for each in ended] == [("Paris 1", True)] * 2
-    assert (await called(atlas.callback())).result == "Paris 2"
+    assert [(each.result, each.cached) for each in ended] == [("Paris 2", False), ("Paris 2", True)]
+
+
+async def test_a_caller_that_waits_and_leaves_changes_nothing_for_the_others() -> None:
+    atlas = Atlas()
+    async with asking(atlas, atlas.callback(), 3) as (first, second, third):
+        second.cancel()
+        await asyncio.gather(second, return_exceptions=True)
+        atlas.open()
+        assert [each.cached for each in await asyncio.gather(first, third)] == [False, True]
+    assert atlas.runs == ["Paris"]
 
 
 async def test_the_run_is_cancelled_with_its_last_caller() -> None:
@@ -97,16 +108,34 @@ async def test_each_caller_keeps_the_time_limit_of_its_own() -> None:
     assert (await called(callback)).cached
 
 
-async def test_no_further_caller_joins_an_abandoned_run() -> None:
-    # One look-up that hangs must not hold every later question about the same city.
+async def test_a_look_up_that_hangs_holds_no_later_question_beyond_its_own_time() -> None:
     atlas = Atlas()
     callback = atlas.callback()
-    async with asking(atlas, callback, 1):
-        assert (await called(callback, timeout=0.05)).error_kind == "timeout"
-        newcomer = asyncio.create_task(called(callback))
-        await until(lambda: len(atlas.runs) == 2)
-        atlas.open()
-        assert not (await newcomer).cached
+    hurried = asyncio.create_task(called(callback, timeout=0.05))
+    await until(lambda: bool(atlas.runs))
+    newcomer = asyncio.create_task(called(callback))
+    assert (await hurried).error_kind == "timeout"
+    await until(lambda: len(atlas.runs) == 2)
+    atlas.open()
+    assert not (await newcomer).cached
+
+
+async def test_a_kept_call_that_no_thread_began_is_busy_as_well() -> None:
+    released, begun = threading.Event(), []
+
+    @tool(cache_seconds=60)
+    def hang(number: int) -> None:
+        """Wait for the upstream."""
+        begun.append(number)
+        released.wait(PATIENCE)
+
+    callback = FunctionToolCallback.from_function(hang)
+    taken = [asyncio.create_task(called(callback, f'{{"number": {number}}}')) for number in range(8)]
+    await until(lambda: len(begun) == 8)
+    assert (await called(callback, '{"number": 8}', timeout=0.05)).error_kind == "busy"
+    released.set()
+    await asyncio.gather(*taken)
+    assert 8 not in begun
 
 
 async def test_a_run_sees_no_callers_context_variables_and_no_request_id() -> None:

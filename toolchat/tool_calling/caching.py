@@ -17,6 +17,10 @@ from pydantic_core import from_json, to_json
 import toolchat.instruments as instruments
 from toolchat.tool_calling.callback import ToolResult
 from toolchat.tool_calling.caller import current_caller
+from toolchat.tool_calling.threads import NotBegun
+
+_Outcome = ToolResult | tuple[BaseException, TracebackType | None]
+"""The result of a call, or its error as a value."""
 
 
 def call_key(arguments: str, schema: Mapping[str, Any]) -> bytes:
@@ -78,96 +82,62 @@ class RecentResults:
             self._bytes -= dropped[1]
 
 
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    """An error as the value of a task: raised in the task, some exceptions would end the event loop."""
-
-    error: BaseException
-    traceback: TracebackType | None
-
-    def restored(self) -> BaseException:
-        """The error with its first traceback, which each further ``raise`` would make longer."""
-        return self.error.with_traceback(self.traceback)
-
-
-@dataclass(slots=True)
-class SharedCall:
-    """A running call and the number of callers that wait for it."""
-
-    task: asyncio.Task[ToolResult | _Failure]
-    waiting: int = 0
-    is_abandoned: bool = False
-    """A caller stopped waiting. The call may hang, so no further caller joins it."""
-
-    async def wait(self) -> ToolResult:
-        """Wait for the result; raises what the call raised."""
-        self.waiting += 1
-        try:
-            # ``asyncio.wait`` leaves the task alone when this caller is cancelled: the others still need it.
-            await asyncio.wait({self.task})
-        finally:
-            self.waiting -= 1
-            if not self.task.done():
-                await self._leave()
-        result = self.task.result()
-        if isinstance(result, _Failure):
-            # The call failed: every caller gets the same error.
-            raise result.restored()
-        # The call succeeded: every caller gets the same result.
-        return result
-
-    async def _leave(self) -> None:
-        # This caller was cancelled, for example by its time limit, while the call goes on for the others.
-        self.is_abandoned = True
-        if not self.waiting:
-            # It was the last caller: nobody needs the result, so the call is cancelled, and has ended on return.
-            self.task.cancel()
-            await asyncio.wait({self.task})
-
-
 @dataclass(slots=True)
 class SingleFlight:
     """Runs equal calls once: a later call gets the cached result, a simultaneous one waits for the running call.
 
     The call runs in a task of its own without the context variables of its callers, since it answers all of them: its
-    log lines carry no request id. Only the identity and the trace of the first caller are copied, for limits per client
-    and for spans. The call is cancelled when its last caller leaves. Errors reach every caller and are never cached.
+    log lines carry no request id. Only the identity and the trace of its caller are copied, for limits per client and
+    for spans. If its caller leaves, it is cancelled, and one of those who wait runs it anew. Errors reach every caller
+    and are never cached.
     """
 
     recent: RecentResults
-    _running: dict[bytes, SharedCall] = field(default_factory=dict)
+    _running: dict[bytes, asyncio.Future[_Outcome | None]] = field(default_factory=dict)
+    """What comes of the running calls; ``None`` for one whose caller has left."""
 
     async def result(self, key: bytes, run: Callable[[], Coroutine[Any, Any, ToolResult]]) -> ToolResult:
         """Get the result of a call."""
-        cached = self.recent.get(key)
-        if cached is not None:
-            return cached._replace(cached=True)
-        call = self._running.get(key)
-        joins = call is not None and not call.is_abandoned
-        if call is None or not joins:
-            call = self._start(key, run)
-        return (await call.wait())._replace(cached=joins, repaired=False)
+        while (cached := self.recent.get(key)) is None:
+            if (running := self._running.get(key)) is None:
+                return _result_of(await self._run(key, run))
+            # ``asyncio.wait`` leaves the future alone when this caller is cancelled: the others still need it.
+            await asyncio.wait({running})
+            if (outcome := running.result()) is not None:
+                return _result_of(outcome)._replace(cached=True)
+        return cached._replace(cached=True)
 
-    def _start(self, key: bytes, run: Callable[[], Coroutine[Any, Any, ToolResult]]) -> SharedCall:
+    async def _run(self, key: bytes, run: Callable[[], Coroutine[Any, Any, ToolResult]]) -> _Outcome:
         context = contextvars.Context()
         context.run(current_caller.set, current_caller.get())
         instruments.observer.copy_context(context)
         task = asyncio.create_task(_catch(run), context=context)
-        call = self._running[key] = SharedCall(task)
-        task.add_done_callback(lambda _: self._store(key, call))
-        return call
+        running = self._running[key] = asyncio.get_running_loop().create_future()
+        try:
+            await asyncio.wait({task})
+        finally:
+            del self._running[key]
+            running.set_result(task.result() if task.done() else None)
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task})
+                if isinstance(task.result()[0], NotBegun):
+                    raise NotBegun
+        outcome = task.result()
+        if isinstance(outcome, ToolResult):
+            self.recent.put(key, outcome)
+        return outcome
 
-    def _store(self, key: bytes, call: SharedCall) -> None:
-        # An abandoned call may have been replaced by a newer one, whose result must not be overwritten.
-        if self._running.get(key) is not call:
-            return
-        del self._running[key]
-        if not call.task.cancelled() and isinstance(result := call.task.result(), ToolResult):
-            self.recent.put(key, result)
 
-
-async def _catch(run: Callable[[], Coroutine[Any, Any, ToolResult]]) -> ToolResult | _Failure:
+async def _catch(run: Callable[[], Coroutine[Any, Any, ToolResult]]) -> _Outcome:
     try:
         return await run()
-    except BaseException as error:  # noqa: BLE001
-        return _Failure(error, error.__traceback__)
+    except BaseException as error:  # noqa: BLE001 - raised in the task, some exceptions would end the event loop
+        return error, error.__traceback__
+
+
+def _result_of(outcome: _Outcome) -> ToolResult:
+    if isinstance(outcome, ToolResult):
+        return outcome
+    error, traceback = outcome
+    raise error.with_traceback(traceback)  # the first one, which each further ``raise`` would make longer

@@ -185,9 +185,9 @@ def test_a_folder_that_is_switched_off_is_not_checked(package: str, monkeypatch:
         (DICE, []),
         (DICE.replace(', "Sides"', ", 1"), ["tool castDice: parameter sides has no description"]),
         (DICE.replace('"Roll."', "..."), ["tool castDice: has no description but its name"]),
-        (DICE.replace("castDice", "掷骰子"), ["tool 掷骰子: some providers refuse a name with other characters"]),
-        (DICE.replace("castDice", "a" * 65), [f"tool {'a' * 65}: some providers refuse a name of more than 64"]),
-        (METHOD.format(name="a b"), ["tool a b: some providers refuse a name with other characters"]),
+        (DICE.replace("castDice", "掷骰子"), ["tool 掷骰子: is offered as ____"]),
+        (DICE.replace("castDice", "a" * 65), [f"tool {'a' * 65}: is offered as {'a' * 55}_"]),
+        (METHOD.format(name="a.b"), ["tool a.b: is offered as a_b_"]),
         (
             "def f(a: int, b: str): ...\nmodule = ToolModule(functions=(f,))",
             [

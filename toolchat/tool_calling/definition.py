@@ -232,7 +232,12 @@ def tool(function: _F | None = None, /, **options: Unpack[ToolOptions]) -> _F | 
 
 
 def tool_name(function: Callable[..., Any]) -> str:
-    """The tool name of a function, a callable object or its class: the name in ``@tool``, else its own."""
+    """The tool name of a function, a callable object or its class, as every provider accepts it."""
+    return provider_name(declared_name(function))
+
+
+def declared_name(function: Callable[..., Any]) -> str:
+    """The name of a tool as its author writes it: the name in ``@tool``, else the function's own."""
     marker, called = ToolMarker.find(function), called_function(function)
     return (marker and marker.name) or getattr(called, "__name__", None) or type(called).__name__
 

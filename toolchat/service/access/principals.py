@@ -11,6 +11,7 @@ from typing import Literal
 from toolchat.errors import ValidationFailed
 from toolchat.messages import immutable
 from toolchat.tool_calling.caller import Caller, current_caller
+from toolchat.tool_calling.definition import provider_name
 
 Role = Literal["ask", "operate"]
 """``ask``: chat requests, tools and their stored data; ``operate``: the metrics, and what failed last."""
@@ -56,7 +57,7 @@ class Principal:
 
 @lru_cache(maxsize=4096)
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+    return any(fnmatchcase(name, pattern) or name == provider_name(pattern) for pattern in patterns)
 
 
 ANONYMOUS = Principal("")

@@ -1,21 +1,17 @@
 """Checks of tool definitions at start: errors stop the start, warnings are logged."""
 
 import inspect
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from toolchat.chat.tool_module import DeclaredTool
-from toolchat.tool_calling.definition import ToolMarker, validate_metadata
+from toolchat.tool_calling.definition import ToolMarker, declared_name, validate_metadata
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.json_schema import resolve
 from toolchat.tool_calling.schema import input_of_function
 from toolchat.tool_calling.signature import docstring_summary
-
-_SAFE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
-_MAX_NAME_CHARS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +46,11 @@ def shown_path(file: Path) -> str:
 
 
 def definition_faults(declared: DeclaredTool) -> DefinitionFaults:
-    """Check the definition of one tool.
-
-    Sources of the rules for names: the OpenAI function calling reference allows ``[A-Za-z0-9_-]`` and 64
-    characters; other providers add the dot.
-    """
-    place = f"{_file_of(declared)}: tool {declared.name}"
+    """Check the definition of one tool."""
+    name = declared_name(declared.function)
+    place = f"{_file_of(declared)}: tool {name}"
     marker = ToolMarker.find(declared.function) or ToolMarker()
-    if not declared.name.strip():
+    if not name.strip():
         return DefinitionFaults((f"{place}: the name is blank",))
     if marker.description is not None and not marker.description.strip():
         return DefinitionFaults((f"{place}: the description is blank",))
@@ -67,7 +60,9 @@ def definition_faults(declared: DeclaredTool) -> DefinitionFaults:
     except ToolDefinitionError as error:
         return DefinitionFaults((f"{_file_of(declared)}: {' '.join(str(error).split())}",))
     described = bool(marker.description or docstring_summary(declared.function))
-    warnings = [*_name_warnings(declared.name), *([] if described else ["has no description but its name"])]
+    warnings = [] if described else ["has no description but its name"]
+    if name != declared.name:
+        warnings.append(f"is offered as {declared.name}: providers take up to 64 of A-Z, a-z, 0-9, '_' and '-'")
     warnings += [f"parameter {name} has no description" for name in _parameters_without_description(tool_input.schema)]
     return DefinitionFaults(warnings=tuple(f"{place}: {warning}" for warning in warnings))
 
@@ -99,15 +94,6 @@ def _called_function(declared: DeclaredTool) -> Callable[..., Any]:
         raise ToolDefinitionError(f"tool {declared.name}: the class has no method __call__")
     bound: Callable[..., Any] = call.__get__(function, function)  # without ``self``
     return bound
-
-
-def _name_warnings(name: str) -> list[str]:
-    warnings = []
-    if not _SAFE_NAME.fullmatch(name):
-        warnings.append("some providers refuse a name with other characters than A-Z, a-z, 0-9, '_', '.' and '-'")
-    if len(name) > _MAX_NAME_CHARS:
-        warnings.append(f"some providers refuse a name of more than {_MAX_NAME_CHARS} characters")
-    return warnings
 
 
 def _parameters_without_description(schema: Mapping[str, Any]) -> list[str]:

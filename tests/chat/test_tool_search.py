@@ -19,7 +19,7 @@ from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 ABOVE = 10
-WEATHER, SHIP = ("getWeather", '{"place":"Rome"}'), ("shipOrder", '{"place":"Rome"}')
+WEATHER, SHIP, STOCK = ("getWeather", '{"place":"Rome"}'), ("shipOrder", '{"place":"Rome"}'), "_____5deb668a"
 
 
 async def answered(place: str = "here") -> str:
@@ -27,14 +27,14 @@ async def answered(place: str = "here") -> str:
 
 
 def named(name: str, description: str, **metadata: Any) -> ToolCallback:
-    schema = {"type": "object", "properties": {"place": {"type": "string"}}}
-    definition = ToolDefinition(name, description, schema)
+    definition = ToolDefinition(name, description, {"type": "object", "properties": {"place": {"type": "string"}}})
     return FunctionToolCallback.from_function(answered, definition=definition, metadata=ToolMetadata(**metadata))
 
 
 TOOLS = (
     named("getWeather", "Look up the weather forecast (天气预报)"),
     named("shipOrder", "Send an order to a customer (发货)", requires_approval=True),
+    named("ship.it", "Post it"),
     named("todoUpdate", "Write the list of steps"),
     named("查询库存", "Count what is left"),
     *(named(f"tellJoke{number}", "Tell a joke") for number in range(20)),
@@ -129,7 +129,7 @@ async def test_tools_are_only_added_at_the_end_of_those_that_were_offered_before
     await asking.options(ChatOptions(tool_choice="getWeather")).call().response()
     offers = offered(model)
     assert all(after[: len(before)] == before for before, after in pairwise(offers))
-    assert offers[0] == [SEARCH_TOOL, "own0", "own1", "todoUpdate", "查询库存", "getWeather"]
+    assert offers[0] == [SEARCH_TOOL, "own0", "own1", "todoUpdate", STOCK, "getWeather"]
     assert len(offers[-1]) == len(offers[0]) + MOST_FOUND + 1
 
 
@@ -137,8 +137,8 @@ async def test_tools_are_only_added_at_the_end_of_those_that_were_offered_before
     ("instructions", "question", "names"),
     [
         ("Plan: call todoUpdate.", "请用getWeather查天气，tellJoke3.", ["todoUpdate", "getWeather", "tellJoke3"]),
-        ("", "请用查询库存看看还剩多少", ["查询库存"]),
-        ("需要时请调用查询库存。", "tellJoke1", ["查询库存", "tellJoke1"]),
+        ("", "请用查询库存看看还剩多少", [STOCK]),
+        ("需要时请调用查询库存。", "ship.it", [STOCK, "ship_it_c9e97ecd"]),
     ],
 )
 async def test_tools_named_in_the_instructions_or_the_question_are_offered_at_once(

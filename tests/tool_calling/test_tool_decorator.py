@@ -137,13 +137,14 @@ async def test_a_partial_is_a_tool_and_hides_its_arguments_from_the_model() -> N
     assert FunctionToolCallback.from_function(functools.partial(search, "acme", limit=1)).definition.name == "search"
 
 
-async def test_descriptions_may_be_chinese_and_a_chinese_name_is_converted() -> None:
+async def test_a_chinese_name_is_converted_and_goes_into_the_description() -> None:
     @tool(name="查询天气")
     async def forecast(城市: Annotated[str, "城市名"], 天数: int = 1) -> str:
         """查询某个城市的天气。"""
         return f"{城市}{天数}天"
 
     callback = FunctionToolCallback.from_function(forecast)
-    assert (callback.definition.name, callback.definition.description) == ("_____22cf3c76", "查询某个城市的天气。")
+    definition = callback.definition
+    assert (definition.name, definition.description) == ("_____22cf3c76", "查询天气: 查询某个城市的天气。")
     assert callback.definition.input_schema["properties"]["城市"] == {"type": "string", "description": "城市名"}
     assert await callback.call('{"城市": "北京"}', EMPTY) == "北京1天"

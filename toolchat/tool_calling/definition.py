@@ -265,6 +265,23 @@ def provider_name(name: str, prefix: str = "") -> str:
     return f"{plain[: MAX_NAME_CHARS - _HASH_CHARS - 1]}_{digest}"
 
 
+def converted(definition: ToolDefinition) -> ToolDefinition:
+    """The definition under a name that every provider accepts; if that is another one, the description has the former.
+
+    So the model knows the name that users and instructions know.
+    """
+    name = provider_name(definition.name)
+    if name == definition.name:
+        return definition
+    return replace(definition, name=name, description=f"{definition.name}: {definition.description}")
+
+
+def written_name(definition: ToolDefinition) -> str:
+    """The name of a tool before it was converted."""
+    former = definition.description.partition(": ")[0]
+    return former if provider_name(former) == definition.name else definition.name
+
+
 def called_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function or callable object within a ``functools.partial``; any other is returned unchanged."""
     return called_function(function.func) if isinstance(function, partial) else function

@@ -19,9 +19,9 @@ from toolchat.tool_calling.definition import (
     ToolMetadata,
     ToolOptions,
     called_function,
+    converted,
     declared_name,
     is_async,
-    provider_name,
     tool as tool,  # its former place, which tool folders may import it from
     validate_metadata,
 )
@@ -99,15 +99,14 @@ class FunctionToolCallback(ToolCallback):
         converter = marker.result_converter
         converter = _none_as_done(converter) if signature.returns_none else converter
         if definition is not None:
-            definition = replace(definition, name=provider_name(definition.name))
             tool_input = input_from_schema(signature, definition.input_schema, name)
             definition = replace(definition, input_schema=tool_input.schema)
         else:
             tool_input = input_from_signature(signature, name)
             description = marker.description or docstring_summary(function) or _split_name(name)
             output_schema = read_output_schema(signature) if marker.result_converter in _AS_TYPED else {}
-            definition = ToolDefinition(provider_name(name), description, tool_input.schema, output_schema)
-        return cls(definition, marker.metadata, function, tool_input, converter)
+            definition = ToolDefinition(name, description, tool_input.schema, output_schema)
+        return cls(converted(definition), marker.metadata, function, tool_input, converter)
 
     @property
     def owner(self) -> str:

@@ -16,7 +16,7 @@ from toolchat.chat.request import ChatRequest, Emit
 from toolchat.messages import AssistantMessage, Message, SystemMessage, ToolResponseMessage, turn_start
 from toolchat.models.base import ChatResponse
 from toolchat.tool_calling.callback import ToolCallback
-from toolchat.tool_calling.definition import ToolDefinition
+from toolchat.tool_calling.definition import ToolDefinition, provider_name, written_name
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 from toolchat.tool_calling.text_normalization import fold, normalize_name
 
@@ -215,7 +215,8 @@ class _SearchableTools:
 
         description = _INSTRUCTIONS.format(count=len(tools))
         callback = FunctionToolCallback.from_function(search, name=name, description=description)
-        return cls(by_name, callback, {normalize_name(each): each for each in by_name if not each.isascii()})
+        written = {written_name(tool.definition): name for name, tool in by_name.items()}
+        return cls(by_name, callback, {normalize_name(it): name for it, name in written.items() if not it.isascii()})
 
     def offered(self, request: ChatRequest) -> tuple[ToolCallback, ...]:
         """The search tool, then the others in the order of the conversation: a longer one only adds to their end.
@@ -242,7 +243,7 @@ class _SearchableTools:
                 yield from self._named(message.text)
 
     def _named(self, text: str) -> Iterator[str]:
-        yield from (each.rstrip(".-") for each in _NAMES.findall(text))
+        yield from (provider_name(each.rstrip(".-")) for each in _NAMES.findall(text))
         # Chinese has no spaces that would make a name a word.
         text = normalize_name(text) if self.spellings else ""
         yield from (name for spelling, name in self.spellings.items() if spelling in text)

@@ -108,7 +108,7 @@ class InputGenerator(_Generator):
         self.hides_fields = False
         """Whether the types have fields that their schema does not have."""
         self.objects: set[str] = set()
-        """What they do with properties that they do not name: open, closed, or lenient if only the schema forbids them."""
+        """What they do with properties without a name: open, closed, or lenient if only the schema forbids them."""
         self._definitions: list[CoreSchema] = []
 
     def read(self, core: Any) -> JsonSchemaValue:

@@ -169,14 +169,13 @@ def test_an_invalid_advisor_stops_the_start_and_names_the_file(source: str, line
     [
         (
             "feed: Feed",
-            "stocks.Watcher: cannot be made: nothing provides stocks.Feed",
+            "stocks.Watcher: nothing provides stocks.Feed",
         ),
         (
             "feed",
-            "the container cannot be wired: Failed to analyze `stocks.Watcher.__init__`. "
-            "Some parameters do not have type hints: feed",
+            "Failed to analyze `stocks.Watcher.__init__`. Some parameters do not have type hints: feed",
         ),
-        ("again: 'Watcher'", "the container cannot be wired: stocks.Watcher needs stocks.Watcher"),
+        ("again: 'Watcher'", "stocks.Watcher needs stocks.Watcher"),
     ],
     ids=["not provided", "without a type", "a circle"],
 )
@@ -191,7 +190,7 @@ def test_an_advisor_with_an_unknown_dependency_stops_the_start_with_one_line(
     variables = with_tools(tmp_path, {"stocks": stocks})
     for command in ("tools", "serve"):
         done = run(command, cwd=tmp_path, SERVER_PORT="0", **variables)
-        assert (done.returncode, done.stderr) == (2, f"toolchat: {told}\n")
+        assert (done.returncode, done.stderr) == (2, f"toolchat: tools/stocks/__init__.py: {told}\n")
 
 
 def test_a_tool_without_a_stand_in_needs_its_key_beside_the_sandbox_too() -> None:

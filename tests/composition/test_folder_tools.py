@@ -14,8 +14,6 @@ JSON = {"Accept": "application/json"}
 HEAD = """
 from contextlib import asynccontextmanager
 
-from dishka import Provider, Scope, provide
-
 from toolchat.messages import ToolCall
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
@@ -131,7 +129,7 @@ def test_anything_else_stops_the_start_with_one_line(parts: str, line: str, pack
         ),
         (
             "def processor() -> ToolExecutionExceptionProcessor:\n    return object()\n"
-            "module = ToolModule(functions=(roll,), provides=(processor,))",
+            "module = ToolModule(functions=(roll,), replaces=(processor,))",
             "ToolExecutionExceptionProcessor of a tool module: an exception processor needs a method process(",
         ),
     ],
@@ -153,12 +151,8 @@ class Frank(ToolExecutionExceptionProcessor):
         return ToolExecutionError(f"{tool} says {error}")
 
 
-class Own(Provider):
-    scope = Scope.APP
-
-    @provide
-    def processor(self) -> ToolExecutionExceptionProcessor:
-        return Frank()
+def processor() -> ToolExecutionExceptionProcessor:
+    return Frank()
 
 
 async def breaks() -> str:
@@ -166,7 +160,7 @@ async def breaks() -> str:
     raise ValueError("it is glass")
 
 
-module = ToolModule(default_query="Please break a die", functions=(breaks,), provider=Own)
+module = ToolModule(default_query="Please break a die", functions=(breaks,), replaces=(processor,))
 """
 MANAGER = """
 class Counted(ToolCallingManager):
@@ -175,26 +169,22 @@ class Counted(ToolCallingManager):
         return await super().execute(calls, *arguments, **options)
 
 
-class Own(Provider):
-    scope = Scope.APP
-
-    @provide
-    def manager(self) -> ToolCallingManager:
-        return Counted()
+def manager() -> ToolCallingManager:
+    return Counted()
 
 
-module = ToolModule(default_query="Please roll a die", functions=(roll,), provider=Own)
+module = ToolModule(default_query="Please roll a die", functions=(roll,), replaces=(manager,))
 """
 
 
-async def test_an_exception_processor_that_a_folder_provides_is_the_services(package: str) -> None:
+async def test_an_exception_processor_with_which_a_folder_replaces_it_is_the_services(package: str) -> None:
     write(package, PROCESSOR)
     async with assembled(with_folders(package)) as client:
         answer = (await client.get("/dice/chat-tool-function", headers=JSON)).json()
     assert "breaks says it is glass" in answer["tool_calls"][0]["result"]
 
 
-async def test_a_manager_that_a_folder_provides_runs_every_call(
+async def test_a_manager_with_which_a_folder_replaces_it_runs_every_call(
     package: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(package, MANAGER)
@@ -207,19 +197,15 @@ CONVERTER = """
 from toolchat.tool_calling.results import ToolCallResultConverter, quoted_result
 
 
-class Own(Provider):
-    scope = Scope.APP
-
-    @provide
-    def converter(self) -> ToolCallResultConverter:
-        return quoted_result
+def converter() -> ToolCallResultConverter:
+    return quoted_result
 
 
-module = ToolModule(default_query="Please roll a die", functions=(roll,), provider=Own)
+module = ToolModule(default_query="Please roll a die", functions=(roll,), replaces=(converter,))
 """
 
 
-async def test_a_converter_that_a_folder_provides_makes_text_of_results(package: str) -> None:
+async def test_a_converter_with_which_a_folder_replaces_it_makes_text_of_results(package: str) -> None:
     write(package, CONVERTER)
     async with assembled(with_folders(package)) as client:
         answer = (await client.get("/dice/chat-tool-function", headers=JSON)).json()

@@ -114,9 +114,16 @@ class ToolModule:
     ``DynamicTools``.
     """
     provides: tuple[Callable[..., Any], ...] = ()
-    """What the tools and routes need: classes, or functions annotated with the type that they return.
+    """What this module's tools and routes need: classes, or functions annotated with the type that they return.
 
     Each is created once, with what its annotations ask for. A generator function closes its object after the yield.
+    Other modules get none of it. A parameter whose type nothing provides keeps its default.
+    """
+    replaces: tuple[Callable[..., Any], ...] = ()
+    """As ``provides``, but for the whole service: functions whose return type is the part that they replace.
+
+    The parts are ``ToolCallingManager``, ``ToolExecutionExceptionProcessor``, ``ToolCallResultConverter`` and
+    ``ToolCallingAdvisor``; two modules cannot replace the same one.
     """
     advisors: tuple[type[Advisor], ...] = ()
     """Advisors of the conversations in which the module's tools are offered, created by the service."""

@@ -17,7 +17,6 @@ from tests.tools.todo.caller import Caller
 from toolchat.service.composition.lifespan import open_service
 from toolchat.service.settings.service_settings import Settings
 from toolchat.state.sqlite import SqliteStateStore
-from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
 
@@ -143,7 +142,7 @@ async def test_a_call_outside_any_conversation_is_refused() -> None:
     # It has nowhere to keep a list, and says so instead of sharing one.
     async with open_service(read_configuration()) as (state, _):
         for name, arguments in (("todoUpdate", '{"items":[{"text":"a"}]}'), ("todoRead", "")):
-            tool = await state.container.get(ToolCallback, component=name)
+            tool = state.tools.tool(name)
             with pytest.raises(ToolExecutionError) as caught:
                 await tool.call(arguments, ToolContext())
             assert caught.value.kind == "no-conversation"
@@ -154,9 +153,9 @@ async def test_a_list_lives_as_long_as_a_session() -> None:
     store = SqliteStateStore()
     brief, long = (TodoLists(store, Settings(session_ttl=ttl)) for ttl in (1e-6, 3600))
     async with open_service(read_configuration()) as (state, _):
-        tool = await state.container.get(ToolCallback, component="todoUpdate")
+        tool = state.tools.tool("todoUpdate")
         await tool.call('{"items":[{"text":"a"}]}', ToolContext({CONVERSATION_ID: "s"}))
-        items = await (await state.container.get(TodoLists)).get("s")
+        items = await (await state.module_containers["todo"].get(TodoLists)).get("s")
     await brief.put("s", items)
     assert await long.get("s") == ()
     await long.put("s", items)

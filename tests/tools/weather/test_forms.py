@@ -10,7 +10,6 @@ from starlette.applications import Starlette
 from app.sandbox.weatherapi import routes
 from app.tools.weather import module
 from app.tools.weather.client import WeatherSettings
-from app.tools.weather.tools import WeatherTools
 from tests.chat.played import JSON
 from tests.serving import service, serving
 from tests.tools.weather.weatherapi_player import (
@@ -27,12 +26,11 @@ from tests.tools.weather.weatherapi_player import (
 )
 from toolchat.http.client import OutboundHttp
 from toolchat.service.api.schemas import ChatAnswer, ToolCallRecord
-from toolchat.service.composition.wiring import instances, make_container, module_providers
+from toolchat.service.composition.wiring import classes, default_converter, instances, make_container, module_container
 from toolchat.service.tool_modules.discovery import ConfiguredModule
-from toolchat.tool_calling.callback import ToolCallback
+from toolchat.service.tool_modules.registration import open_registry
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolArgumentsError
-from toolchat.tool_calling.function_callback import MethodToolCallbackProvider
 
 
 def test_the_module_has_the_title_and_question_of_the_documents() -> None:
@@ -60,12 +58,11 @@ async def test_the_container_makes_both_forms_from_the_settings() -> None:
     async with serving(Starlette(routes=routes)) as url:
         http = OutboundHttp()
         configured = ConfiguredModule(folder, settings(SANDBOX_URL=url))
-        container = make_container([instances(http), *module_providers(configured)])
-        callback = await container.get(ToolCallback, component="getWeatherFunction")
-        tools = await container.get(WeatherTools)
-        (method,) = MethodToolCallbackProvider(tools).tool_callbacks()
-        assert callback.metadata.sandbox
-        assert await called(callback, city="Paris", days=1) == await called(method, city="Paris", days=1)
+        container = module_container(configured, make_container([instances(http), classes(default_converter)]))
+        async with open_registry({"weather": container}, [configured]) as tools:
+            (callback,), (method,) = tools.entries["weather"].functions, tools.entries["weather"].methods
+            assert callback.metadata.sandbox
+            assert await called(callback, city="Paris", days=1) == await called(method, city="Paris", days=1)
         await container.close()
         await http.aclose()
 

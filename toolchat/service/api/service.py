@@ -1,5 +1,6 @@
 """The running service as routes see it, and admission: the limit on concurrent questions."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 from urllib.parse import quote
@@ -154,7 +155,8 @@ class ServiceState:
     """Results by ``Idempotency-Key``."""
     metrics: ServiceMetrics
     container: AsyncContainer
-    """For routes of tool modules that need other dependencies than tools."""
+    module_containers: Mapping[str, AsyncContainer]
+    """For the tool modules' own routes and checks, by the modules' names; without those that are not configured."""
 
     model_label: str = field(init=False)
     """The label of the configured model; see :func:`model_label`."""

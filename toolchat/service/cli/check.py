@@ -224,4 +224,4 @@ def _module_probe(service: OpenedService, configured: ConfiguredModule) -> _Prob
         return _Result("missing" if configured.settings.enabled else "off", configured.fault)
     if configured.module.check is None:
         return _Result("ready", "no upstream to check")
-    return partial(configured.module.check, service.state.container)
+    return partial(configured.module.check, service.state.module_containers[configured.module.name])

@@ -104,7 +104,7 @@ def read_configuration(*, tools: Sequence[str] = (), serving: bool = True, tunin
         warnings.append("there are no tools: toolchat new-tool NAME writes one into the folder tools")
     routes = tuple(http.proxies.route(URL(url)) if url else "" for url in chat_model.urls)
     configuration = Configuration(settings, access, chat_model, all_modules, tracing, tuning, tuple(warnings), routes)
-    # This container is discarded: building it reports wiring errors at start, in one line, instead of while serving.
+    # Discarded: building the containers reports wiring errors at start, in one line, instead of while serving.
     wired(settings, configuration.modules, http, store)
     return configuration
 

@@ -48,11 +48,11 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
     settings, tuning = configuration.settings, configuration.tuning
     http = outbound_http(settings, tuning)
     store = state_store(settings)
-    container = wired(settings, configuration.modules, http, store)
+    containers = wired(settings, configuration.modules, http, store)
     try:
         await store.start()
-        async with open_registry(container, configuration.modules) as tools:
-            loop = await container.get(ToolCallingAdvisor)
+        async with open_registry(containers.modules, configuration.modules) as tools:
+            loop = await containers.service.get(ToolCallingAdvisor)
             chat = _chat_client(settings, configuration.chat_model.create(http), loop, tools, store)
             admission = _admission(settings, configuration.access.settings, store)
             sessions = SessionIndex(store, Locks(store), ttl=settings.session_ttl)
@@ -76,7 +76,8 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
                 sessions,
                 once,
                 observed,
-                container,
+                containers.service,
+                containers.modules,
             )
             metrics.INFO.labels(__version__, state.model_label, platform.python_version()).set(1)
             async with watched(observed.update):
@@ -84,7 +85,7 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
             await admission.quotas.aclose()
     finally:
         # In reverse: tools use the store and the connections until they are closed.
-        await container.close()
+        await containers.close()
         await store.aclose()
         await http.aclose()
         set_observer(previous)

@@ -122,7 +122,7 @@ def _load(parent: str, folder: Path) -> ToolModule:
         raise ConfigurationError(
             f"{file}: there is no 'module = ToolModule(...)'; begin the name of shared code with _"
         )
-    for name in ("functions", "methods", "advisors", "provides"):
+    for name in ("functions", "methods", "advisors", "provides", "replaces"):
         if not isinstance(getattr(module, name), tuple | list):
             raise ConfigurationError(f"{file}: {name} must be a tuple: write (one,) for a single one")
     if routes is not None:

@@ -1,7 +1,7 @@
 """Creates the tools of every configured module and puts them into the registry."""
 
 import logging
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from dishka import AsyncContainer
@@ -24,7 +24,7 @@ _RESERVED = frozenset({"ask"})
 
 @asynccontextmanager
 async def open_registry(
-    container: AsyncContainer, modules: Iterable[ConfiguredModule]
+    containers: Mapping[str, AsyncContainer], modules: Iterable[ConfiguredModule]
 ) -> AsyncGenerator[ToolRegistry, None]:
     """Create the tools of every configured module and open its tool source.
 
@@ -35,7 +35,7 @@ async def open_registry(
     """
     async with AsyncExitStack() as stack:
         try:
-            registry = ToolRegistry([await _entry(container, each, stack) for each in modules], _RESERVED)
+            registry = ToolRegistry([await _entry(containers, each, stack) for each in modules], _RESERVED)
         except ToolDefinitionError as error:
             raise ConfigurationError(str(error)) from error
         # After all sources are opened, so that slow servers are waited for together.
@@ -47,16 +47,20 @@ async def open_registry(
             registry.stop()
 
 
-async def _entry(container: AsyncContainer, configured: ConfiguredModule, stack: AsyncExitStack) -> Entry:
+async def _entry(
+    containers: Mapping[str, AsyncContainer], configured: ConfiguredModule, stack: AsyncExitStack
+) -> Entry:
     module = configured.module
     if fault := configured.fault:
         return Entry(module, fault=fault)
+    container = containers[module.name]
     for warning in configured.warnings:
         _log.warning("%s", warning)
     try:
         converter = await container.get(ToolCallResultConverter)
-        functions = [await container.get(ToolCallback, component=name) for name in module.function_names()]
-        functions = _with_converter(converter, functions)
+        made = [await container.get(each) if isinstance(each, type) else each for each in module.function_tools]
+        own = map(configured.settings.applied_to, map(FunctionToolCallback.from_function, made))
+        functions = _with_converter(converter, own)
         more = [await container.get(each) if isinstance(each, type) else each for each in module.callback_sources]
         opened = await _opened(container, module, stack)
         sources = tuple(each for each in opened if isinstance(each, DynamicTools))

@@ -1,6 +1,7 @@
 """The tool loop: call the model, run the tool calls that it requests, call it again with their results."""
 
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -48,6 +49,9 @@ class ToolCallingAdvisor(Advisor):
     - After the last allowed round (``limits.rounds``, or ``max_rounds`` if it is given), or if the model only repeats
       refused calls, the tools are withdrawn and the model is called once more, so that it answers from the results it
       has. Withdrawn tools are still defined; if the model calls one nevertheless, it is called without any.
+    - A tool may ask the model by this same loop. Such requests are part of the one whose tool runs: their usage counts
+      as its own, and all of them together may call the model ``limits.in_total`` times; then a call of the model raises
+      a :class:`ToolExecutionError` in the tool.
     """
 
     order = 300
@@ -72,11 +76,15 @@ class ToolCallingAdvisor(Advisor):
             ToolLoop: the model called tools even after they had been withdrawn.
             UpstreamInvalid: the model's last message had neither text nor a call.
             ContentFiltered: the provider's moderation removed the text.
+            ToolExecutionError: a tool asks, and its request's tools have called the model too often.
         """
-        state = LoopState(request, CallCounter(self._limits.within(request.options.max_tool_calls)), request.tool_set)
+        counter = CallCounter(self._limits.within(request.options.max_tool_calls))
+        state = LoopState(request, counter, request.tool_set, self._asking())
         # An advisor inside the loop may offer other tools; the calls are checked against those that the model saw.
         chain = replace(chain, on_model_request=state.record_offer) if chain.advisors else chain
         for _ in range(self._max_rounds + 2):  # two more than may run calls: the model answers without tools
+            if state.asking:
+                state.asking.count_model_call(self._limits.in_total)
             try:
                 response = await _next_response(state, chain, emit)
             except ContextTooLong as error:
@@ -100,19 +108,33 @@ class ToolCallingAdvisor(Advisor):
                 return state.finish(replace(response, finish_reason=run.ends_turn))
         raise state.loop_error()  # an advisor that reports no rounds of its own could otherwise go on for ever
 
+    def _asking(self) -> "LoopState | None":
+        """The state of the request whose tool makes this one, if any."""
+        running = _running.get()
+        return running[1] if running and running[0] is self else None
+
     async def _execute(
         self, run: "Run", message: AssistantMessage, state: "LoopState", chain: AdvisorChain, emit: Emit
     ) -> tuple[ToolCallFinished, ...]:
-        return await self._manager.execute(
-            run.calls,
-            state.offered.by_name,
-            state.context_of(message),
-            emit,
-            counter=state.counter,
-            round=state.rounds,
-            rejected=run.rejected,
-            around=chain.around_tool_call,
-        )
+        before = _running.get()
+        _running.set((self, state))
+        try:
+            return await self._manager.execute(
+                run.calls,
+                state.offered.by_name,
+                state.context_of(message),
+                emit,
+                counter=state.counter,
+                round=state.rounds,
+                rejected=run.rejected,
+                around=chain.around_tool_call,
+            )
+        finally:
+            _running.set(before)
+
+
+_running: ContextVar["tuple[ToolCallingAdvisor, LoopState] | None"] = ContextVar("running_tools", default=None)
+"""The request whose tools run, and its loop."""
 
 
 @dataclass(slots=True)
@@ -123,6 +145,8 @@ class LoopState:
     counter: CallCounter
     offered: ToolSet
     """The tools that the model was last offered: the request's, unless an advisor inside the loop changed them."""
+    asking: "LoopState | None" = None
+    """The state of the request whose tool makes this one."""
     paused_response: ChatResponse | None = field(init=False)
     rounds: int = 0
     """Rounds so far, those included that an advisor inside the loop added."""
@@ -130,6 +154,8 @@ class LoopState:
     executions: list[ToolCallFinished] = field(default_factory=list)
     tools_withdrawn: bool = False
     """The service runs no more calls: this round must be the last."""
+    calls_of_tools: int = 0
+    """How often its tools have called the model."""
     answered: Mapping[str, ToolResponse] = field(default_factory=dict)
     """The results of the calls that ran before the turn paused, by the calls' ids."""
 
@@ -147,9 +173,23 @@ class LoopState:
     def record_offer(self, request: ChatRequest) -> None:
         self.offered = request.tool_set
 
+    def count_model_call(self, limit: int) -> None:
+        """Count a model call of one of the tools, which each request around it counts as well."""
+        if self.asking:
+            self.asking.count_model_call(limit)
+        self.calls_of_tools += 1
+        if self.calls_of_tools > limit:
+            message = f"the tools of this question have used up their {limit} model calls"
+            raise ToolExecutionError(message, kind="limit", hint="answer from the results that you have")
+
     def accept_response(self, response: ChatResponse) -> None:
-        self.usage += response.usage
+        self.add_usage(response.usage)
         self.rounds += response.rounds
+
+    def add_usage(self, usage: Usage) -> None:
+        self.usage += usage
+        if self.asking:
+            self.asking.add_usage(usage)
 
     def apply_results(self, message: AssistantMessage, finished: Sequence[ToolCallFinished], max_rounds: int) -> None:
         """Prepare the next round: the conversation with the results, in the order of the calls."""

@@ -48,12 +48,13 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
     settings, tuning = configuration.settings, configuration.tuning
     http = outbound_http(settings, tuning)
     store = state_store(settings)
-    containers = wired(settings, configuration.modules, http, store)
+    containers = wired(settings, configuration.chat_model, configuration.modules, http, store)
     try:
         await store.start()
         async with open_registry(containers.modules, configuration.modules) as tools:
             loop = await containers.service.get(ToolCallingAdvisor)
-            chat = _chat_client(settings, configuration.chat_model.create(http), loop, tools, store)
+            model = await containers.service.get(ChatModel)
+            chat = _chat_client(settings, model, loop, tools, store)
             admission = _admission(settings, configuration.access.settings, store)
             sessions = SessionIndex(store, Locks(store), ttl=settings.session_ttl)
             memory = _memory(settings, store, sessions)

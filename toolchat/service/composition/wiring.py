@@ -12,10 +12,12 @@ from dishka.exceptions import CycleDependenciesError, ImplicitOverrideDetectedEr
 from dishka.text_rendering import get_name
 
 from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
+from toolchat.chat.client import ChatClient
 from toolchat.chat.tool_module import ToolSettings
 from toolchat.errors import ConfigurationError
 from toolchat.http.client import OutboundHttp
-from toolchat.service.composition.models import exception_processor, manager, tool_loop
+from toolchat.models.base import ChatModel
+from toolchat.service.composition.models import ChosenModel, client_for_tools, exception_processor, manager, tool_loop
 from toolchat.service.settings.service_settings import Settings
 from toolchat.service.tool_modules.definition_checks import shown_path, source_file
 from toolchat.service.tool_modules.discovery import ConfiguredModule
@@ -38,7 +40,7 @@ _REPLACEABLE: Mapping[object, Callable[..., Any]] = {
 }
 """The parts of the service that a tool module may replace, and what makes them otherwise."""
 _REPLACEABLE_NAMES = "ToolCallingManager, ToolExecutionExceptionProcessor, ToolCallResultConverter, ToolCallingAdvisor"
-_SHARED = (Settings, OutboundHttp, StateStore, *_REPLACEABLE)
+_SHARED = (Settings, OutboundHttp, StateStore, ChatClient, *_REPLACEABLE)
 """What every tool module gets from the service."""
 
 
@@ -55,7 +57,13 @@ class Containers:
             await each.close()
 
 
-def wired(settings: Settings, modules: Iterable[ConfiguredModule], http: OutboundHttp, store: StateStore) -> Containers:
+def wired(
+    settings: Settings,
+    chat_model: ChosenModel,
+    modules: Iterable[ConfiguredModule],
+    http: OutboundHttp,
+    store: StateStore,
+) -> Containers:
     """The containers of the service and of all tool modules that are configured.
 
     Raises:
@@ -65,6 +73,8 @@ def wired(settings: Settings, modules: Iterable[ConfiguredModule], http: Outboun
     replacing, containers = _replacing(active), dict[str, AsyncContainer]()
     core = instances(settings, http)
     core.provide(_constant(store), provides=StateStore)
+    core.provide(lambda: chat_model.create(http), provides=ChatModel)
+    core.provide(client_for_tools)
     for kind, make in _REPLACEABLE.items():
         if module := replacing.get(kind):
             _share(core, kind, partial(containers.__getitem__, module))

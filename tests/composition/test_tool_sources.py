@@ -31,6 +31,17 @@ def test_an_installed_package_is_named_instead_of_a_folder(tmp_path: Path) -> No
         ]
 
 
+def test_a_folder_within_a_package_is_loaded_under_the_names_by_which_its_code_imports_it(tmp_path: Path) -> None:
+    files = {"shop/__init__.py": "", "shop/tools/__init__.py": "", "shop/sides.py": "SIDES = 4"}
+    source = "import sys\nfrom shop.tools.dice import faces\n" + DICE
+    source = source.replace('f"cast {sides}"', "' '.join(name for name in sys.modules if name.endswith('dice'))")
+    write(tmp_path, {**files, "shop/tools/dice/__init__.py": source})
+    write(tmp_path, {"shop/tools/dice/faces.py": "from ...sides import SIDES"})
+    for tools_path in ("shop.tools", "shop/tools", "shop.tools:shop/tools", "shop/tools:shop.tools"):
+        done = run("tools", "run", "castDice", cwd=tmp_path, TOOLS_PATH=tools_path)
+        assert (done.returncode, done.stdout) == (0, "shop.tools.dice\n"), done.stderr
+
+
 def test_what_tools_need_and_cannot_be_created_is_named_with_its_error(tmp_path: Path) -> None:
     source = DICE.replace(
         "module = ToolModule(",

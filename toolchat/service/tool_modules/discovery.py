@@ -101,7 +101,10 @@ def _modules_of(source: str, found: Mapping[str, ToolModule], faults: list[str])
         faults += hidden_code(folders_of(source)[0])
     for file in files:
         try:
-            if taken := found.get(file.stem):
+            taken = found.get(file.stem)
+            if taken and taken.folder == file:
+                continue  # its package is named twice, once by its folder
+            if taken:
                 raise ConfigurationError(f"{shown_path(file)}: {shown_path(taken.folder)} has this name already")
             if file.is_dir() and file.with_suffix(".py").exists():
                 raise ConfigurationError(

@@ -5,6 +5,7 @@ import pkgutil
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -47,12 +48,23 @@ def files_of(source: str) -> tuple[str, list[Path]]:
     Raises:
         ConfigurationError: there is no such folder or package.
     """
-    package, roots = "" if Path(source).is_dir() else source, folders_of(source)
+    package, roots = _package_of(source), folders_of(source)
     if not package and str(roots[0]) not in sys.path:
         sys.path.append(str(roots[0]))  # at the end: the folder's shared code must not hide an installed package
     entries = [(root, each) for root in roots for each in pkgutil.iter_modules([str(root)])]
     names = [(root, each) for root, each in entries if not each.name.startswith(_NO_MODULES)]
     return package, [root / (each.name if each.ispkg else f"{each.name}.py") for root, each in names]
+
+
+def _package_of(source: str) -> str:
+    """The name by which Python imports a source: of a folder only that of a package within an importable one."""
+    folder = Path(source).absolute()
+    if not folder.is_dir():
+        return source
+    packages = list(takewhile(lambda each: (each / "__init__.py").is_file(), (folder, *folder.parents)))
+    top = find_spec(packages[-1].name) if len(packages) > 1 else None
+    is_importable = top is not None and top.origin == str(packages[-1] / "__init__.py")
+    return ".".join(each.name for each in reversed(packages)) if is_importable else ""
 
 
 def hidden_code(root: Path) -> Iterator[str]:

@@ -10,9 +10,10 @@ import pytest
 from tests.application import TOOLS
 from tests.command_line import run, with_tools
 from toolchat.errors import ConfigurationError
-from toolchat.service.composition.wiring import classes, default_converter, make_container, module_container
+from toolchat.service.composition.wiring import module_container
 from toolchat.service.tool_modules.discovery import ConfiguredModule, discover
 from toolchat.service.tool_modules.registration import open_registry
+from toolchat.tool_calling.results import ToolCallResultConverter, convert_result
 
 HEAD = (
     "from typing import Annotated, Any\nfrom toolchat import ToolModule\n"
@@ -202,7 +203,7 @@ async def test_a_definition_warning_is_logged(
 ) -> None:
     write(Path(package), {"dice": HEAD + source})
     configured = [ConfiguredModule.read(module) for module in discover([package])]
-    container = module_container(configured[0], make_container([classes(default_converter)]))
+    container = module_container(configured[0], {ToolCallResultConverter: convert_result})
     with caplog.at_level(logging.WARNING):
         async with open_registry({"dice": container}, configured):
             pass

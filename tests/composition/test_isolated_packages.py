@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from dishka import Provider, Scope, provide
 
 from toolchat import (
-    OutboundHttp, StateStore, ToolCallingManager, ToolExecutionExceptionProcessor, ToolModule, ToolSettings, tool
+    ChatClient, OutboundHttp, StateStore, ToolCallingAdvisor, ToolCallingManager, ToolExecutionExceptionProcessor,
+    ToolModule, tool
 )
 """
 TOOL = """
@@ -56,6 +57,14 @@ def source_of(head: str, parameters: str, shown: str, parts: str = "") -> str:
 DATABASES = source_of(DATABASE, "db: sqlite3.Connection", OWNER, "provides=(open_database,)")
 KEY = source_of('def key() -> str:\n    return "secret"\n', "key: str", "key", "provides=(key,)")
 URL = source_of("", 'url: str = "https://search.example"', "url")
+SINGLE = """
+class Single:
+    def __new__(cls, *args: object, **options: object) -> "Single":
+        return super().__new__(cls)
+
+    def __init__(self, store: StateStore, n: int = 3) -> None:
+        self.n = n
+"""
 MANAGER = "def manager() -> ToolCallingManager:\n    return ToolCallingManager()\n"
 
 
@@ -75,6 +84,10 @@ async def shown(package: str, folders: Mapping[str, str]) -> dict[str, str]:
     async with assembled(with_folders(package)) as client:
         answers = {name: await client.post(f"/tools/show_{name}", json={}) for name in folders}
     return {name: answer.json()["result"] for name, answer in answers.items()}
+
+
+def without_modules(error: ConfigurationError, package: str) -> str:
+    return re.sub(r"toolchat\.[a-z_.]+\.|toolchat_tools_\w{8}_|" + package + "[./]", "", str(error))
 
 
 async def start(package: str) -> None:
@@ -108,6 +121,9 @@ async def test_what_a_package_provides_fills_no_default_of_another(names: tuple[
         (source_of("", "n: int = 3, *, m: int = 4, store: StateStore", "n + m + (store is not None)"), "8"),
         (source_of("", "n: int = 3, store: StateStore = None, t: float = 1", "(n, store is None, t)"), "(3, False, 1)"),
         (source_of("def n() -> int:\n    return 5\n", "n: int = 3", "n", "provides=(n,)"), "5"),
+        (source_of("def n() -> int:\n    return 5\n", "n: int | None = None", "n", "provides=(n,)"), "5"),
+        (source_of("", "n: int | None = None, m: int | str = 'x'", "(n, m)"), "(None, 'x')"),
+        (source_of(SINGLE, "one: Single", "one.n", "provides=(Single,)"), "3"),
         (
             source_of(
                 "@dataclass\nclass Rates:\n    store: StateStore\n"
@@ -130,7 +146,18 @@ async def test_what_a_package_provides_fills_no_default_of_another(names: tuple[
             "1",
         ),
     ],
-    ids=["by name", "between", "provided", "dataclass", "function", "generator", "async generator"],
+    ids=[
+        "by name",
+        "between",
+        "provided",
+        "optional",
+        "absent",
+        "single",
+        "dataclass",
+        "function",
+        "generator",
+        "async generator",
+    ],
 )
 async def test_a_parameter_keeps_its_default_unless_its_package_provides_the_type(
     source: str, result: str, package: str
@@ -177,9 +204,24 @@ async def test_what_is_missing_or_there_twice_stops_the_start_with_one_line(
     write(package, folders)
     with pytest.raises(ConfigurationError) as caught:
         await start(package)
-    told = re.sub(r"toolchat\.[a-z_.]+\.|toolchat_tools_\w{8}_|" + package + "[./]", "", str(caught.value))
-    assert told.startswith(line)
-    assert "\n" not in told
+    assert without_modules(caught.value, package).startswith(line)
+    assert "\n" not in str(caught.value)
+
+
+REPLACED = {
+    "ValueError: broken": 'def manager() -> ToolCallingManager:\n    raise ValueError("broken")\n',
+    "ToolCallingAdvisor is created later": "def manager(loop: ToolCallingAdvisor) -> ToolCallingManager: ...\n",
+    "ChatClient is created later": "def manager(client: ChatClient) -> ToolCallingManager: ...\n",
+}
+
+
+@pytest.mark.parametrize("fault", REPLACED)
+async def test_a_part_that_cannot_be_made_stops_the_start_with_one_line(fault: str, package: str) -> None:
+    write(package, {"one": source_of(REPLACED[fault], "client: ChatClient", "1", "replaces=(manager,)")})
+    with pytest.raises(ConfigurationError) as caught:
+        await start(package)
+    assert without_modules(caught.value, package).startswith(f"one.py: replaces: {fault}")
+    assert "\n" not in str(caught.value)
 
 
 async def test_a_replaced_part_is_made_with_what_its_package_provides_and_serves_every_package(package: str) -> None:

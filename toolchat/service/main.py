@@ -10,7 +10,6 @@ from fastapi.params import Depends
 
 from toolchat import __version__
 from toolchat.errors import StoreUnavailable
-from toolchat.http.client import OutboundHttp
 from toolchat.service.access.runtime import Access
 from toolchat.service.api.approval_routes import router as approval_routes
 from toolchat.service.api.background.routes import router as background_routes
@@ -109,7 +108,7 @@ def _runner(read: Configuration, access: Access) -> _Run:
             access.authenticator.approval_tokens = state.approvals.tokens
             background = BackgroundRunner(app, state.store, access.authenticator.current_rights)
             app.state.background = background
-            async with access.running(await state.container.get(OutboundHttp)), background.running():
+            async with access.running(state.http), background.running():
                 yield
 
     return run

@@ -155,7 +155,7 @@ async def test_a_list_lives_as_long_as_a_session() -> None:
     async with open_service(read_configuration()) as (state, _):
         tool = state.tools.tool("todoUpdate")
         await tool.call('{"items":[{"text":"a"}]}', ToolContext({CONVERSATION_ID: "s"}))
-        items = await (await state.module_containers["todo"].get(TodoLists)).get("s")
+        items = await (await state.containers["todo"].get(TodoLists)).get("s")
     await brief.put("s", items)
     assert await long.get("s") == ()
     await long.put("s", items)

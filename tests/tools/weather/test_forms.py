@@ -26,11 +26,12 @@ from tests.tools.weather.weatherapi_player import (
 )
 from toolchat.http.client import OutboundHttp
 from toolchat.service.api.schemas import ChatAnswer, ToolCallRecord
-from toolchat.service.composition.wiring import classes, default_converter, instances, make_container, module_container
+from toolchat.service.composition.wiring import module_container
 from toolchat.service.tool_modules.discovery import ConfiguredModule
 from toolchat.service.tool_modules.registration import open_registry
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolArgumentsError
+from toolchat.tool_calling.results import ToolCallResultConverter, convert_result
 
 
 def test_the_module_has_the_title_and_question_of_the_documents() -> None:
@@ -58,7 +59,7 @@ async def test_the_container_makes_both_forms_from_the_settings() -> None:
     async with serving(Starlette(routes=routes)) as url:
         http = OutboundHttp()
         configured = ConfiguredModule(folder, settings(SANDBOX_URL=url))
-        container = module_container(configured, make_container([instances(http), classes(default_converter)]))
+        container = module_container(configured, {OutboundHttp: http, ToolCallResultConverter: convert_result})
         async with open_registry({"weather": container}, [configured]) as tools:
             (callback,), (method,) = tools.entries["weather"].functions, tools.entries["weather"].methods
             assert callback.metadata.sandbox

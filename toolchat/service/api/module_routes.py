@@ -127,7 +127,7 @@ def _module_scope(module: str) -> Callable[[HTTPConnection], AsyncGenerator[None
         """Raise ``NotConfigured`` while the tools are not registered; open the request's scope of the container."""
         service = service_state(connection)
         service.tools.offered(module, "function")
-        async with service.module_containers[module](scope=Scope.REQUEST) as container:
+        async with service.containers[module](scope=Scope.REQUEST) as container:
             connection.state.dishka_container = container
             yield
 

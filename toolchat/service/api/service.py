@@ -154,9 +154,9 @@ class ServiceState:
     idempotency: IdempotencyStore
     """Results by ``Idempotency-Key``."""
     metrics: ServiceMetrics
-    container: AsyncContainer
-    module_containers: Mapping[str, AsyncContainer]
-    """For the tool modules' own routes and checks, by the modules' names; without those that are not configured."""
+    http: OutboundHttp
+    containers: Mapping[str, AsyncContainer]
+    """For the own routes and checks of the configured tool modules, by their names."""
 
     model_label: str = field(init=False)
     """The label of the configured model; see :func:`model_label`."""

@@ -10,7 +10,6 @@ from starlette.responses import PlainTextResponse, Response
 
 from toolchat import __version__
 from toolchat.errors import Draining
-from toolchat.http.client import OutboundHttp
 from toolchat.models.fallbacks import models_of
 from toolchat.models.resilience import ResilientChatModel
 from toolchat.service.access.principals import current_request_caller
@@ -80,8 +79,7 @@ async def ready(service: Service) -> dict[str, Any]:
 
 
 async def _failures(service: ServiceState) -> dict[str, str]:
-    http = await service.container.get(OutboundHttp)
-    failures = http.breakers.last_failures
+    failures = service.http.breakers.last_failures
     for each in models_of(service.chat.model):
         if isinstance(each, ResilientChatModel) and each.breaker.last_failure:
             failures[model_label(each.provider, each.name)] = each.breaker.last_failure

@@ -11,7 +11,6 @@ from typing import Any, Literal
 from pydantic_core import to_json
 
 from toolchat.errors import ToolchatError, UpstreamTimeout, UpstreamUnavailable
-from toolchat.http.client import OutboundHttp
 from toolchat.messages import ToolResponse, ToolResponseMessage, UserMessage
 from toolchat.models.base import ChatModel, ChatResponse, Prompt
 from toolchat.models.fallbacks import models_of
@@ -214,7 +213,7 @@ def _traces_probe(tracing: TracingConfiguration) -> _Probe | _Result:
 
 
 async def _check_tokens(service: OpenedService) -> str:
-    tokens = Tokens(service.configuration.access.tokens, await service.state.container.get(OutboundHttp))
+    tokens = Tokens(service.configuration.access.tokens, service.state.http)
     keys = await tokens.published_keys()
     return f"the identity provider publishes {len(keys)} keys"
 
@@ -224,4 +223,4 @@ def _module_probe(service: OpenedService, configured: ConfiguredModule) -> _Prob
         return _Result("missing" if configured.settings.enabled else "off", configured.fault)
     if configured.module.check is None:
         return _Result("ready", "no upstream to check")
-    return partial(configured.module.check, service.state.module_containers[configured.module.name])
+    return partial(configured.module.check, service.state.containers[configured.module.name])

@@ -105,7 +105,7 @@ def read_configuration(*, tools: Sequence[str] = (), serving: bool = True, tunin
     routes = tuple(http.proxies.route(URL(url)) if url else "" for url in chat_model.urls)
     configuration = Configuration(settings, access, chat_model, all_modules, tracing, tuning, tuple(warnings), routes)
     # Discarded: building the containers reports wiring errors at start, in one line, instead of while serving.
-    wired(settings, chat_model, configuration.modules, http, store)
+    wired(settings, configuration.modules, http, store)
     return configuration
 
 

@@ -41,20 +41,20 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
     """Open the HTTP client, the state store, the tools and the chat client; close them at the end of the block.
 
     Raises:
-        ConfigurationError: a tool is not valid, or the container cannot be wired.
+        ConfigurationError: a tool is not valid, or what a tool module provides cannot be created.
     """
     # Before anything is created: models and breakers register their metrics when they are.
     previous = set_observer(tracing.observer or ServiceObserver())
     settings, tuning = configuration.settings, configuration.tuning
     http = outbound_http(settings, tuning)
     store = state_store(settings)
-    containers = wired(settings, configuration.chat_model, configuration.modules, http, store)
+    wiring = wired(settings, configuration.modules, http, store)
     try:
         await store.start()
-        async with open_registry(containers.modules, configuration.modules) as tools:
-            loop = await containers.service.get(ToolCallingAdvisor)
-            model = await containers.service.get(ChatModel)
-            chat = _chat_client(settings, model, loop, tools, store)
+        model = configuration.chat_model.create(http)
+        await wiring.create_parts(model)
+        async with open_registry(wiring.containers, configuration.modules) as tools:
+            chat = _chat_client(settings, model, wiring.parts[ToolCallingAdvisor], tools, store)
             admission = _admission(settings, configuration.access.settings, store)
             sessions = SessionIndex(store, Locks(store), ttl=settings.session_ttl)
             memory = _memory(settings, store, sessions)
@@ -77,8 +77,8 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
                 sessions,
                 once,
                 observed,
-                containers.service,
-                containers.modules,
+                http,
+                wiring.containers,
             )
             metrics.INFO.labels(__version__, state.model_label, platform.python_version()).set(1)
             async with watched(observed.update):
@@ -86,7 +86,7 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
             await admission.quotas.aclose()
     finally:
         # In reverse: tools use the store and the connections until they are closed.
-        await containers.close()
+        await wiring.close()
         await store.aclose()
         await http.aclose()
         set_observer(previous)

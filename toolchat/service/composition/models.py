@@ -233,11 +233,6 @@ def _offline(_: OutboundHttp) -> ChatModel:
     return OfflineChatModel()
 
 
-def client_for_tools(model: ChatModel, loop: ToolCallingAdvisor) -> ChatClient:
-    """The client that tools ask; its loop is that of the questions, so that it keeps to their limits."""
-    return ChatClient(model, advisors=(loop,))
-
-
 @asynccontextmanager
 async def open_client() -> AsyncGenerator[ChatClient, None]:
     """Open a client for the model that the environment and ``.env`` name, with the limits of the service.

@@ -1,10 +1,10 @@
-"""The containers that create objects by the types of their parameters: the service's, and one for each tool module."""
+"""The parts of the service, and a container for each tool module, which creates objects by their parameters' types."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from inspect import Parameter, signature
-from typing import Any
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
 
 from dishka import AsyncContainer, Provider, Scope, ValidationSettings, make_async_container
 from dishka.exception_base import DishkaError
@@ -13,11 +13,11 @@ from dishka.text_rendering import get_name
 
 from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.client import ChatClient
-from toolchat.chat.tool_module import ToolSettings
+from toolchat.chat.tool_module import ToolModule, ToolSettings
 from toolchat.errors import ConfigurationError
 from toolchat.http.client import OutboundHttp
 from toolchat.models.base import ChatModel
-from toolchat.service.composition.models import ChosenModel, client_for_tools, exception_processor, manager, tool_loop
+from toolchat.service.composition.models import exception_processor, manager, tool_loop
 from toolchat.service.settings.service_settings import Settings
 from toolchat.service.tool_modules.definition_checks import shown_path, source_file
 from toolchat.service.tool_modules.discovery import ConfiguredModule
@@ -26,86 +26,83 @@ from toolchat.tool_calling.exception_processor import ToolExecutionExceptionProc
 from toolchat.tool_calling.manager import ToolCallingManager
 from toolchat.tool_calling.results import ToolCallResultConverter, convert_result
 
-
-def default_converter() -> ToolCallResultConverter:
-    """The converter of tools that have none."""
-    return convert_result
-
-
-_REPLACEABLE: Mapping[object, Callable[..., Any]] = {
-    ToolCallingManager: manager,
-    ToolExecutionExceptionProcessor: exception_processor,
-    ToolCallResultConverter: default_converter,
-    ToolCallingAdvisor: tool_loop,
+_REPLACEABLE: Mapping[object, Callable[[Mapping[Any, Any]], object]] = {
+    ToolExecutionExceptionProcessor: lambda parts: exception_processor(parts[Settings]),
+    ToolCallResultConverter: lambda _: convert_result,
+    ToolCallingManager: lambda parts: manager(parts[Settings], parts[ToolExecutionExceptionProcessor]),
+    ToolCallingAdvisor: lambda parts: tool_loop(parts[Settings], parts[ToolCallingManager]),
 }
-"""The parts of the service that a tool module may replace, and what makes them otherwise."""
+"""The parts of the service that a tool module may replace, in the order in which they are created, and by what."""
 _REPLACEABLE_NAMES = "ToolCallingManager, ToolExecutionExceptionProcessor, ToolCallResultConverter, ToolCallingAdvisor"
 _SHARED = (Settings, OutboundHttp, StateStore, ChatClient, *_REPLACEABLE)
 """What every tool module gets from the service."""
 
 
 @dataclass(frozen=True, slots=True)
-class Containers:
-    """The service's container, and those of the tool modules that are configured, by their names."""
+class Wiring:
+    """The parts of the service by their types, and the containers of the configured tool modules by their names."""
 
-    service: AsyncContainer
-    modules: Mapping[str, AsyncContainer]
+    parts: dict[Any, Any]
+    containers: Mapping[str, AsyncContainer]
+    replacing: Mapping[object, ToolModule]
+
+    async def create_parts(self, model: ChatModel) -> None:
+        """Create the parts that can be replaced, each from those before it, and the client that tools ask.
+
+        Raises:
+            ConfigurationError: a tool module cannot create its part.
+        """
+        for kind, make in _REPLACEABLE.items():
+            module = self.replacing.get(kind)
+            self.parts[kind] = await self._replaced(kind, module) if module else make(self.parts)
+        # The loop is that of the questions, so that what a tool asks keeps to their limits.
+        self.parts[ChatClient] = ChatClient(model, advisors=(self.parts[ToolCallingAdvisor],))
+
+    async def _replaced(self, kind: Any, module: ToolModule) -> object:
+        try:
+            return await self.containers[module.name].get(kind)
+        except Exception as error:
+            fault = str(error) if isinstance(error, ConfigurationError) else f"{type(error).__name__}: {error}"
+            raise ConfigurationError(f"{_file_of(module)}: replaces: {fault.splitlines()[0][:200]}") from error
 
     async def close(self) -> None:
-        """Close what the tool modules have created, then the service's own objects."""
-        for each in (*reversed(list(self.modules.values())), self.service):
+        """Close what the tool modules have created."""
+        for each in reversed(list(self.containers.values())):
             await each.close()
 
 
-def wired(
-    settings: Settings,
-    chat_model: ChosenModel,
-    modules: Iterable[ConfiguredModule],
-    http: OutboundHttp,
-    store: StateStore,
-) -> Containers:
-    """The containers of the service and of all tool modules that are configured.
+def wired(settings: Settings, modules: Iterable[ConfiguredModule], http: OutboundHttp, store: StateStore) -> Wiring:
+    """The containers of all tool modules that are configured; nothing is created yet.
 
     Raises:
         ConfigurationError: something is missing, or provided twice.
     """
     active = [each for each in modules if each.fault is None]
-    replacing, containers = _replacing(active), dict[str, AsyncContainer]()
-    core = instances(settings, http)
-    core.provide(_constant(store), provides=StateStore)
-    core.provide(lambda: chat_model.create(http), provides=ChatModel)
-    core.provide(client_for_tools)
-    for kind, make in _REPLACEABLE.items():
-        if module := replacing.get(kind):
-            _share(core, kind, partial(containers.__getitem__, module))
-        else:
-            core.provide(make, provides=kind)
-    service = make_container([core])
-    for each in active:
-        containers[each.module.name] = module_container(each, service)
-    return Containers(service, containers)
+    parts = {Settings: settings, OutboundHttp: http, StateStore: store}
+    replacing = _replacing(each.module for each in active)
+    return Wiring(parts, {each.module.name: module_container(each, parts) for each in active}, replacing)
 
 
-def _replacing(modules: Iterable[ConfiguredModule]) -> Mapping[object, str]:
-    """The names of the modules that replace parts of the service, by the parts."""
-    found: dict[object, str] = {}
-    for configured in modules:
-        module, file = configured.module, _file_of(configured)
+def _replacing(modules: Iterable[ToolModule]) -> Mapping[object, ToolModule]:
+    """The modules that replace parts of the service, by the parts."""
+    found: dict[object, ToolModule] = {}
+    for module in modules:
+        file = _file_of(module)
         for kind in _provided(classes(*module.replaces, file=file)):
             if kind not in _REPLACEABLE:
                 raise ConfigurationError(f"{file}: replaces: {_full_name(kind)} is none of {_REPLACEABLE_NAMES}")
-            if (other := found.setdefault(kind, module.name)) != module.name:
-                raise ConfigurationError(f"{file}: replaces: {other} replaces {_full_name(kind)} already")
+            if (other := found.setdefault(kind, module)) is not module:
+                raise ConfigurationError(f"{file}: replaces: {other.name} replaces {_full_name(kind)} already")
     return found
 
 
-def module_container(configured: ConfiguredModule, service: AsyncContainer) -> AsyncContainer:
+def module_container(configured: ConfiguredModule, parts: Mapping[Any, Any]) -> AsyncContainer:
     """The container of one tool module: its settings and classes, and what the service shares.
 
     Raises:
         ConfigurationError: something is missing, or provided twice, or a constructor cannot be read.
     """
-    module, settings, file = configured.module, configured.settings, _file_of(configured)
+    module, settings, file = configured.module, configured.settings, _file_of(configured.module)
     created = [each for each in (*module.methods, *module.functions, *module.advisors) if isinstance(each, type)]
     sources: tuple[Callable[..., Any], ...] = (*created, *module.provides, *module.replaces)
     own = classes(*dict.fromkeys(sources), file=file)
@@ -113,23 +110,26 @@ def module_container(configured: ConfiguredModule, service: AsyncContainer) -> A
     # Under each class that the module declares: a constructor asks for the class that it knows.
     for each in type(settings).__mro__:
         if issubclass(each, ToolSettings) and each is not ToolSettings:
-            given.provide(_constant(settings), provides=each)
+            given.provide(lambda: settings, provides=each)
     replaced = _provided(classes(*module.replaces, file=file))
     for kind in _SHARED:
         if kind not in replaced:
-            _share(given, kind, lambda: service)
+            given.provide(_part(kind, parts), provides=kind)
     providers = [given, own, *([module.provider()] if module.provider else [])]
     _use_defaults(own, _provided(*providers))
-    return make_container(providers, file)
+    try:
+        return make_async_container(*providers, validation_settings=ValidationSettings(implicit_override=True))
+    except DishkaError as error:
+        raise ConfigurationError(_fault(error, file)) from error
 
 
-def _share(provider: Provider, kind: Any, container: Callable[[], AsyncContainer]) -> None:
-    """Provide what another container creates; it is asked once the object is needed."""
+def _part(kind: Any, parts: Mapping[Any, Any]) -> Callable[[], object]:
+    def shared() -> object:
+        if kind not in parts:
+            raise ConfigurationError(f"{_full_name(kind)} is created later, so it cannot be asked for")
+        return parts[kind]
 
-    async def from_container() -> object:
-        return await container().get(kind)
-
-    provider.provide(from_container, provides=kind)
+    return shared
 
 
 def _provided(*providers: Provider) -> set[object]:
@@ -139,38 +139,31 @@ def _provided(*providers: Provider) -> set[object]:
 
 
 def _use_defaults(provider: Provider, provided: set[object]) -> None:
-    """Leave out what nothing provides and has a default."""
+    """Leave out the parameters that have a default and whose type nothing provides."""
     for factory in provider.factories:
-        if not (factory.dependencies or factory.kw_dependencies):
-            continue  # built-in classes have no signature
-        parameters = signature(factory.source).parameters
-        by_position = [name for name, each in parameters.items() if each.kind in _BY_POSITION]
+        is_class = isinstance(factory.source, type)
+        parameters = list(signature(factory.source.__init__ if is_class else factory.source).parameters.values())
+        by_position = [each.name for each in parameters[is_class:] if each.kind in _BY_POSITION]
         needed = {**dict(zip(by_position, factory.dependencies, strict=False)), **factory.kw_dependencies}
         others = provided - {factory.provides.type_hint}
-        has_default = {name for name, each in parameters.items() if each.default is not Parameter.empty}
-        left_out = {name for name in has_default & needed.keys() if needed[name].type_hint not in others}
-        if left_out:  # the others by name, since one before them may be missing
-            factory.dependencies = ()
-            factory.kw_dependencies = {name: key for name, key in needed.items() if name not in left_out}
+        for name in [each.name for each in parameters if each.default is not Parameter.empty and each.name in needed]:
+            key = needed.pop(name)
+            if (kind := next((each for each in _alternatives(key.type_hint) if each in others), None)) is not None:
+                needed[name] = key._replace(type_hint=kind)
+            # By name, since one before it may be missing.
+            factory.dependencies, factory.kw_dependencies = (), needed
 
 
 _BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def _file_of(configured: ConfiguredModule) -> str:
-    return shown_path(source_file(configured.module.folder))
+def _alternatives(kind: object) -> tuple[object, ...]:
+    """The types of ``Client | None``; the type itself otherwise."""
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
 
 
-def make_container(providers: Iterable[Provider], file: str = "") -> AsyncContainer:
-    """Put a container together and check its graph; a fault names the file.
-
-    Raises:
-        ConfigurationError: a dependency is not provided, or provided twice.
-    """
-    try:
-        return make_async_container(*providers, validation_settings=ValidationSettings(implicit_override=True))
-    except DishkaError as error:
-        raise ConfigurationError(_fault(error, file)) from error
+def _file_of(module: ToolModule) -> str:
+    return shown_path(source_file(module.folder))
 
 
 def classes(*sources: Callable[..., Any], file: str = "") -> Provider:
@@ -185,14 +178,6 @@ def classes(*sources: Callable[..., Any], file: str = "") -> Provider:
             provider.provide(each)
         except DishkaError as error:
             raise ConfigurationError(_fault(error, file)) from error
-    return provider
-
-
-def instances(*objects: object) -> Provider:
-    """Provide objects that exist already, each under its own type."""
-    provider = Provider(scope=Scope.APP)
-    for each in objects:
-        provider.provide(_constant(each), provides=type(each))
     return provider
 
 
@@ -214,7 +199,3 @@ def _fault(error: DishkaError, file: str) -> str:
 
 def _full_name(kind: object) -> str:
     return get_name(kind, include_module=True)
-
-
-def _constant(value: object) -> Callable[[], object]:
-    return lambda: value

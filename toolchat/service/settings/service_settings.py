@@ -123,7 +123,7 @@ class Settings(EnvironmentSettings):
     )
     tool_timeout: float = Field(20, gt=0, le=600, description="Seconds one tool call may take")
     tool_max_rounds: int = Field(10, ge=1, le=100, description="Rounds of tool calls per chat request")
-    tool_max_calls: int = Field(150, ge=1, description="Tool calls per chat request")
+    tool_max_calls: int = Field(150, ge=1, description="Tool calls per chat request, and model calls of its tools")
     tool_max_calls_per_session: int = Field(0, ge=0, description="Tool calls per conversation; 0: no limit")
     tool_throw_exception_on_error: bool = Field(
         False, description="true: a failing tool ends the request with 502 tool-failed; false: the model gets the error"

@@ -23,7 +23,9 @@ __all__ = [
 ROOT = Path(__file__).parent.parent
 PICTURE = ROOT / "docs" / "architecture.svg"
 PACKAGES = {
-    "toolchat": ["messages", "errors", "instruments", "http", "state", "tool_calling", "models", "chat", "exports"],
+    "toolchat": [
+        *("messages", "errors", "instruments", "http", "state", "tool_calling", "models", "testing", "chat", "exports"),
+    ],
     "toolchat.service": [
         *("settings", "observability", "access", "gazetteer", "offline", "mcp_client", "api", "pages", "protocols"),
         *("tool_modules", "composition", "main", "exports", "server", "cli"),

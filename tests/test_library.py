@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import toolchat
-from tests.chat.scripted import ADD, ScriptedChatModel, add, calls, says
+from tests.chat.scripted import ADD, WatchedModel, add, calls, says
 from tests.command_line import environment
 from tests.waiting import PATIENCE
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
@@ -92,7 +92,7 @@ class Several:
     ],
 )
 def test_everything_that_is_a_tool_can_be_offered(offered: list[object], names: list[str]) -> None:
-    client = ChatClient(ScriptedChatModel([says("ok")]))
+    client = ChatClient(WatchedModel([says("ok")]))
     request = client.prompt("?").tools(*offered).request
     assert [each.definition.name for each in request.tools] == names
 
@@ -102,17 +102,17 @@ def test_an_invalid_tool_is_rejected_with_a_reason(offered: object) -> None:
     with pytest.raises(
         ToolDefinitionError, match=r"(is a class: offer an object of it|has no method that @tool marks)"
     ):
-        ChatClient(ScriptedChatModel([says("ok")])).prompt("?").tools(offered)
+        ChatClient(WatchedModel([says("ok")])).prompt("?").tools(offered)
 
 
 async def test_a_client_of_a_model_alone_runs_tools() -> None:
-    client = ChatClient(ScriptedChatModel([calls(ADD), says("3")]))
+    client = ChatClient(WatchedModel([calls(ADD), says("3")]))
     response = await client.prompt("1+2?").tools(add).call().response()
     assert (response.message.text, [each.result for each in response.executions]) == ("3", ["3"])
 
 
 async def test_the_defaults_of_a_client_apply_to_every_request() -> None:
-    model = ScriptedChatModel([says("ok")])
+    model = WatchedModel([says("ok")])
     client = ChatClient.create(
         model, system_text="Be brief.", tools=[add], options=ChatOptions(temperature=0), tool_context={"tenant": "acme"}
     )
@@ -124,7 +124,7 @@ async def test_the_defaults_of_a_client_apply_to_every_request() -> None:
 
 
 def test_a_tool_that_a_client_is_made_with_may_be_offered_by_its_name_as_well() -> None:
-    client = ChatClient.create(ScriptedChatModel([says("ok")]), tools=[Shop()])
+    client = ChatClient.create(WatchedModel([says("ok")]), tools=[Shop()])
     assert [each.definition.name for each in client.prompt("?").tools("close").request.tools] == ["close"]
 
 
@@ -140,7 +140,7 @@ async def greet(name: str) -> str:
 
 
 async def test_a_loop_of_the_questions_own_takes_the_place_of_the_clients() -> None:
-    model = ScriptedChatModel([calls(ADD), says("3")])
+    model = WatchedModel([calls(ADD), says("3")])
     asking = ChatClient(model).prompt("?").tools(add).advisors(ToolCallingAdvisor(max_rounds=1))
     response = await asking.call().response()
     assert (len(response.executions), len(response.history)) == (1, 3)
@@ -148,7 +148,7 @@ async def test_a_loop_of_the_questions_own_takes_the_place_of_the_clients() -> N
 
 
 def test_two_loops_for_one_question_are_refused() -> None:
-    asking = ChatClient(ScriptedChatModel([says("ok")])).prompt("?")
+    asking = ChatClient(WatchedModel([says("ok")])).prompt("?")
     with pytest.raises(ValueError, match="one tool loop"):
         asking.advisors(ToolCallingAdvisor(), ToolCallingAdvisor()).call()
 
@@ -174,7 +174,7 @@ async def test_a_model_that_ends_without_a_response_ends_the_question() -> None:
 
 
 async def test_an_advisor_that_ends_without_a_response_is_named() -> None:
-    client = ChatClient(ScriptedChatModel([calls(ADD), says("3")]), advisors=(Lost(),))
+    client = ChatClient(WatchedModel([calls(ADD), says("3")]), advisors=(Lost(),))
     with pytest.raises(ToolchatError, match="the advisor Lost ended without a response"):
         await client.prompt("?").tools(add).call().response()
 
@@ -197,7 +197,7 @@ async def test_a_typed_value_can_be_passed_with_named_values() -> None:
     async def whose(context: ToolContext[Tenant]) -> str:
         return f"{context.value.name} {context.get('zone')}"
 
-    client = ChatClient(ScriptedChatModel([calls(("whose", "")), says("ok")]))
+    client = ChatClient(WatchedModel([calls(("whose", "")), says("ok")]))
     asking = client.prompt("?").tools(whose).tool_context({"zone": "Asia/Shanghai"}).tool_context(value=Tenant())
     response = await asking.tool_context({"more": 1}).call().response()
     assert response.executions[0].result == "acme Asia/Shanghai"

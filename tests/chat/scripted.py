@@ -1,16 +1,18 @@
-"""A chat model that answers from a script, an advisor that can be seen, and a client that asks through them."""
+"""A scripted chat model and an advisor that can be watched, and a client that asks through them."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, repeat
 
 from tests.models.responding import events_of
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor, ToolExecutionEligibility, is_eligible
 from toolchat.chat.client import ChatClient
 from toolchat.chat.request import ChatRequest, Emit
-from toolchat.messages import AssistantMessage, ToolCall, ToolResponseMessage, Usage, UserMessage
+from toolchat.messages import AssistantMessage, ToolCall, ToolResponseMessage, Usage, UserMessage, immutable
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Prompt, TextDelta
+from toolchat.testing import ScriptedModel, Turn
 from toolchat.tool_calling.callback import StaticToolCallbackResolver
 from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.events import discard_event
@@ -21,9 +23,8 @@ from toolchat.tool_calling.manager import ToolCallingManager
 __all__ = [
     "ADD",
     "MarkingAdvisor",
-    "ScriptedChatModel",
     "Turn",
-    "Unfinished",
+    "WatchedModel",
     "add",
     "answer_of",
     "calls",
@@ -33,14 +34,14 @@ __all__ = [
     "says",
     "told",
     "turn_of",
+    "unfinished",
 ]
 
 
-@dataclass(frozen=True)
-class Unfinished:
+@immutable
+class Unfinished(ChatResponse):
     """A turn that streams its text and then fails; without a fault nothing more comes."""
 
-    message: AssistantMessage
     fault: Exception | None = None
 
     async def end(self) -> ChatResponse:
@@ -50,40 +51,30 @@ class Unfinished:
         raise AssertionError("nothing more comes")
 
 
-Turn = AssistantMessage | ChatResponse | Unfinished | Exception | Callable[[Prompt], AssistantMessage]
+def unfinished(text: str, fault: Exception | None = None) -> Unfinished:
+    return Unfinished(says(text), "stop", Usage(), "scripted", fault=fault)
 
 
-@dataclass
-class ScriptedChatModel(ChatModel):
-    """Answers with the given turns in order, the last one again and again; keeps what it was asked."""
+class WatchedModel(ScriptedModel):
+    """Takes the last turn again and again, and shows how far it came."""
 
-    turns: Sequence[Turn]
-    provider: str = "scripted"
-    name: str = "scripted"
-    prompts: list[Prompt] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
-    """The pieces of text, each noted before it is told."""
-    left: asyncio.Event = field(default_factory=asyncio.Event)
+    def __init__(self, turns: Sequence[Turn]) -> None:
+        super().__init__(chain(turns, repeat(turns[-1])))
+        self.told: list[str] = []
+        """The pieces of text, each noted before it is told."""
+        self.left = asyncio.Event()
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
-        self.prompts.append(prompt)
-        turn = self.turns[min(len(self.prompts), len(self.turns)) - 1]
-        turn = turn(prompt) if callable(turn) else turn
-        if isinstance(turn, Exception):
-            raise turn
-        response = _response(turn) if isinstance(turn, AssistantMessage) else turn
+        async def tell(event: ModelEvent) -> None:
+            self.told.append(event.text if isinstance(event, TextDelta) else "")
+            await emit(event)
+
         try:
-            for piece in response.message.text if prompt.stream else ():
-                self.told.append(piece)
-                await emit(TextDelta(piece))
+            response = await super().respond(prompt, tell)
         except asyncio.CancelledError:
             self.left.set()
             raise
         return await response.end() if isinstance(response, Unfinished) else response
-
-
-def _response(message: AssistantMessage) -> ChatResponse:
-    return ChatResponse(message, "tool_calls" if message.tool_calls else "stop", Usage(10, 2), "scripted-1")
 
 
 @dataclass(eq=False)
@@ -126,7 +117,7 @@ async def answer_of(chain: AdvisorChain) -> str:
     return (await chain.proceed(ChatRequest((UserMessage("?"),)), discard_event)).message.text
 
 
-def offered(model: ScriptedChatModel) -> list[list[str]]:
+def offered(model: WatchedModel) -> list[list[str]]:
     """The names of the tools that a model was told of, turn by turn."""
     return [[tool.name for tool in prompt.tools] for prompt in model.prompts]
 
@@ -148,8 +139,8 @@ def client_of(
     max_result_chars: int = 32768,
     limits: ToolCallLimits | None = None,
     eligibility: ToolExecutionEligibility = is_eligible,
-) -> tuple[ChatClient, ScriptedChatModel]:
-    model = ScriptedChatModel(turns)
+) -> tuple[ChatClient, WatchedModel]:
+    model = WatchedModel(turns)
     resolver = StaticToolCallbackResolver(
         [FunctionToolCallback.from_function(add), FunctionToolCallback.from_function(receipt)]
     )

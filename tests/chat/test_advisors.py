@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.chat.scripted import ADD, MarkingAdvisor, ScriptedChatModel, add, answer_of, calls, client_of, receipt, says
+from tests.chat.scripted import ADD, MarkingAdvisor, WatchedModel, add, answer_of, calls, client_of, receipt, says
 from toolchat.chat.advisors.base import Advisor, AdvisorChain, BaseAdvisor
 from toolchat.chat.client import PromptSpec
 from toolchat.chat.request import Approval, ChatRequest, Notice, Resume
@@ -50,7 +50,7 @@ async def test_an_advisor_for_one_question_changes_it_before_and_its_answer_afte
 async def test_a_chain_can_be_entered_behind_any_of_its_advisors() -> None:
     outer, middle, inner = MarkingAdvisor(1, " outer"), MarkingAdvisor(2, " middle"), MarkingAdvisor(3, " inner")
     advisors: tuple[Advisor, ...] = (inner, outer, middle)
-    chain = AdvisorChain.of(advisors, ScriptedChatModel([says("ok")]))
+    chain = AdvisorChain.of(advisors, WatchedModel([says("ok")]))
     assert await answer_of(chain) == "ok inner middle outer"
     assert await answer_of(chain.copy_after(outer)) == "ok inner middle"
     assert await answer_of(chain.copy_after(inner)) == "ok"

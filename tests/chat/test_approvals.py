@@ -7,7 +7,7 @@ from threading import Event
 
 import pytest
 
-from tests.chat.scripted import ADD, ScriptedChatModel, Turn, calls, client_of, says, told
+from tests.chat.scripted import ADD, Turn, WatchedModel, calls, client_of, says, told
 from tests.waiting import PATIENCE
 from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.client import ChatClient
@@ -35,7 +35,7 @@ class Dock:
         return f"shipped {number}"
 
 
-async def paused_at(*turns: Turn, dock: Dock) -> tuple[ChatClient, ScriptedChatModel, ChatResponse]:
+async def paused_at(*turns: Turn, dock: Dock) -> tuple[ChatClient, WatchedModel, ChatResponse]:
     client, model = client_of(*turns)
     response = await client.prompt("Ship").tools(dock, "add").call().response()
     assert response.finish_reason == APPROVAL_REQUIRED

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.chat.scripted import ADD, Unfinished, add, calls, client_of, receipt, says
+from tests.chat.scripted import ADD, add, calls, client_of, receipt, says, unfinished
 from toolchat.errors import ContentFiltered, ProviderRateLimited, UpstreamInvalid
 from toolchat.messages import AssistantMessage, SystemMessage, ToolResponseMessage, Usage, UserMessage
 from toolchat.models.base import ChatOptions, ChatResponse, TextDelta
@@ -60,7 +60,7 @@ async def test_a_model_is_at_most_a_few_events_ahead_of_the_iterator() -> None:
 
 
 async def test_an_error_follows_the_events_emitted_before_it() -> None:
-    client, _ = client_of(Unfinished(says("abc"), ProviderRateLimited("busy")))
+    client, _ = client_of(unfinished("abc", ProviderRateLimited("busy")))
     seen: list[object] = []
     with pytest.raises(ProviderRateLimited):
         await _collect(client.prompt("?").stream().events(), seen)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tests.chat.scripted import ADD, ScriptedChatModel, Turn, add, calls, client_of, offered, says, told
+from tests.chat.scripted import ADD, Turn, WatchedModel, add, calls, client_of, offered, says, told
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.client import ChatClient
@@ -93,7 +93,7 @@ async def test_an_advisor_outside_the_loop_changes_the_tools_of_the_whole_reques
     assert (advisor.given, offered(model)) == ([["add"]], [["add", "double"]] * 2)
 
 
-async def paused_at(*turns: Turn, dock: Dock) -> tuple[ChatClient, ScriptedChatModel, ChatResponse]:
+async def paused_at(*turns: Turn, dock: Dock) -> tuple[ChatClient, WatchedModel, ChatResponse]:
     """A question that waits for consent to a call of a tool that only an advisor offers."""
     client, model = client_of(*turns, advisors=[adding(dock.ship, double)])
     paused = await client.prompt("Ship").tools("add").call().response()

@@ -4,15 +4,15 @@ import asyncio
 
 import pytest
 
-from tests.chat.scripted import ScriptedChatModel, Turn, Unfinished, says, turn_of
+from tests.chat.scripted import Turn, WatchedModel, says, turn_of, unfinished
 from toolchat.errors import ProviderRateLimited, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
 from toolchat.messages import AssistantMessage, Usage, UserMessage
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Prompt, TextDelta
 from toolchat.models.resilience import ResilientChatModel, RetryPolicy
 
 
-def resilient(*turns: Turn, total: float = 60, idle: float = 60) -> tuple[ChatModel, ScriptedChatModel]:
-    model = ScriptedChatModel(turns)
+def resilient(*turns: Turn, total: float = 60, idle: float = 60) -> tuple[ChatModel, WatchedModel]:
+    model = WatchedModel(turns)
     retry = RetryPolicy(3, base_delay=0.001)
     return ResilientChatModel(model, total_timeout=total, idle_timeout=idle, retry=retry), model
 
@@ -57,14 +57,14 @@ async def test_retry_after_is_a_lower_bound_of_the_wait() -> None:
 
 @pytest.mark.parametrize(("stream", "total", "idle"), [(False, 0.05, 60), (True, 60, 0.05), (True, 0.05, 60)])
 async def test_silence_and_slowness_end_in_a_timeout(stream: bool, total: float, idle: float) -> None:
-    model, script = resilient(Unfinished(says("abc")), total=total, idle=idle)
+    model, script = resilient(unfinished("abc"), total=total, idle=idle)
     with pytest.raises(UpstreamTimeout):
         await turn_of(model, stream=stream)
     assert len(script.prompts) == 1
 
 
 async def test_nothing_is_tried_again_once_text_has_gone_out() -> None:
-    model, script = resilient(Unfinished(says("half"), ProviderRateLimited("busy")))
+    model, script = resilient(unfinished("half", ProviderRateLimited("busy")))
     with pytest.raises(ProviderRateLimited):
         await turn_of(model, stream=True)
     assert len(script.prompts) == 1

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic_core import from_json
 
-from tests.chat.scripted import ScriptedChatModel, Turn, calls, client_of, offered, says, told
+from tests.chat.scripted import Turn, WatchedModel, calls, client_of, offered, says, told
 from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.advisors.tool_search import MOST_FOUND, SEARCH_TOOL, ToolSearchAdvisor
 from toolchat.chat.client import ChatClient, PromptSpec
@@ -46,7 +46,7 @@ def search(*queries: str) -> AssistantMessage:
     return calls(*((SEARCH_TOOL, f'{{"query":"{each}"}}') for each in queries))
 
 
-def searching(*turns: Turn, max_result_chars: int = 32768) -> tuple[PromptSpec, ScriptedChatModel]:
+def searching(*turns: Turn, max_result_chars: int = 32768) -> tuple[PromptSpec, WatchedModel]:
     """A question with many tools, and the model that is asked."""
     client, model = client_of(
         *turns, advisors=[ToolSearchAdvisor(ABOVE)], max_rounds=5, max_result_chars=max_result_chars
@@ -227,7 +227,7 @@ async def test_a_truncated_search_result_offers_the_tools_it_still_names(limit: 
     assert offered(model)[1] == [SEARCH_TOOL, *(name for name in NAMES if f'"{name}"' in shown)]
 
 
-async def paused_at(*turns: Turn) -> tuple[PromptSpec, ScriptedChatModel, ChatResponse]:
+async def paused_at(*turns: Turn) -> tuple[PromptSpec, WatchedModel, ChatResponse]:
     asking, model = searching(search("发货"), *turns)
     paused = await asking.call().response()
     assert paused.finish_reason == APPROVAL_REQUIRED

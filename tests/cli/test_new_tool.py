@@ -34,6 +34,7 @@ def test_the_package_and_the_tests_of_the_page_pass_as_they_stand(tmp_path: Path
     done = run("new-tool", "air_quality", cwd=tmp_path)
     assert done.returncode == 0
     assert done.stdout.splitlines()[:2] == ["wrote tools/air_quality/__init__.py", "wrote tools/test_air_quality.py"]
+    assert "ScriptedModel([call(" in (tmp_path / "tools" / "test_air_quality.py").read_text(encoding="utf-8")
     page = ROOT / "docs" / "tools.md"
     first, its_test, *_, of_the_service = tool_folders(page.read_text(encoding="utf-8"))
     written_tools(tmp_path, page)

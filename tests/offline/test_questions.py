@@ -81,6 +81,7 @@ OWN_MODELS = {
     "Look everywhere",
     "Ship it",
     "Where is order A-1042?",
+    "What does it cost?",
     "When is high tide in Hull?",
     "Whose shop is it?",
     "Whose?",

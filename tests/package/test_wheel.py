@@ -157,7 +157,8 @@ def test_a_question_is_answered_and_the_pages_are_there(url: str) -> None:
 
 QUESTION = """
 import asyncio
-from toolchat import AssistantMessage, ChatClient, ChatModel, ChatResponse, ToolCall, Usage, tool
+from toolchat import ChatClient, tool
+from toolchat.testing import ScriptedModel, call
 
 
 @tool
@@ -166,17 +167,8 @@ async def stock(item: str) -> str:
     return f"there are 7 {item}"
 
 
-class Scripted(ChatModel):
-    provider = name = "scripted"
-
-    async def respond(self, prompt, emit):
-        if len(prompt.messages) == 1:
-            call = ToolCall("1", prompt.tools[0].name, '{"item": "lamps"}')
-            return ChatResponse(AssistantMessage(tool_calls=(call,)), "tool_calls", Usage(), self.name)
-        return ChatResponse(AssistantMessage(prompt.messages[-1].responses[0].text), "stop", Usage(), self.name)
-
-
-client = ChatClient.create(Scripted(), tools=[stock])
+model = ScriptedModel([call("stock", item="lamps"), lambda prompt: prompt.messages[-1].responses[0].text])
+client = ChatClient.create(model, tools=[stock])
 print(asyncio.run(client.prompt("How many lamps?").call().content()))
 """
 

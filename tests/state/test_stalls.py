@@ -10,7 +10,7 @@ import pytest
 
 from app.tools.alarms.alarms import AlarmOrder, AlarmStore
 from app.tools.todo.lists import TodoItem, TodoLists
-from tests.chat.scripted import ScriptedChatModel, calls, says
+from tests.chat.scripted import WatchedModel, calls, says
 from tests.waiting import until
 from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.client import ChatClient
@@ -94,7 +94,7 @@ class World:
 
 
 def client_of(*turns: AssistantMessage) -> ChatClient:
-    return ChatClient(ScriptedChatModel(turns), StaticToolCallbackResolver(()), (ToolCallingAdvisor(),))
+    return ChatClient(WatchedModel(turns), StaticToolCallbackResolver(()), (ToolCallingAdvisor(),))
 
 
 async def pay_once(store: StateStore, name: str, world: World) -> None:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 from fastapi import FastAPI
@@ -10,6 +11,7 @@ from fastapi.params import Depends
 
 from toolchat import __version__
 from toolchat.errors import StoreUnavailable
+from toolchat.models.base import ChatModel
 from toolchat.service.access.runtime import Access
 from toolchat.service.api.approval_routes import router as approval_routes
 from toolchat.service.api.background.routes import router as background_routes
@@ -27,6 +29,7 @@ from toolchat.service.api.status_routes import router as status_routes
 from toolchat.service.api.tool_routes import router as tool_routes
 from toolchat.service.composition.configuration import Configuration, read_configuration
 from toolchat.service.composition.lifespan import open_service
+from toolchat.service.composition.models import ChosenModel
 from toolchat.service.observability.tracing import traced
 from toolchat.service.pages.documentation import add_documentation
 from toolchat.service.pages.openapi import DESCRIPTION, document_api, operation_id
@@ -71,6 +74,7 @@ def create_app(
     tools: Sequence[str] = (),
     dependencies: Sequence[Depends] = (),
     answer_formats: Sequence[AnswerFormat] = ANSWER_FORMATS,
+    model: ChatModel | None = None,
 ) -> Application:
     """Build the application; connections and files are opened by its lifespan.
 
@@ -80,6 +84,7 @@ def create_app(
             without effect if there is a ``configuration``.
         dependencies: dependencies of every route of the service, as for ``FastAPI(dependencies=...)``.
         answer_formats: the response formats that ``Accept`` selects from, the default first.
+        model: answers instead of the configured chat model.
 
     Raises:
         ConfigurationError: the configuration is invalid.
@@ -87,6 +92,8 @@ def create_app(
     if (read := configuration) is None:
         read = read_configuration(tools=tools)
         read.log_warnings()
+    if model is not None:
+        read = replace(read, chat_model=ChosenModel(model.provider, lambda _: model))
     access = Access(read.access)
     app = _application(_runner(read, access), dependencies)
     app.state.answer_formats, app.state.access = tuple(answer_formats), access

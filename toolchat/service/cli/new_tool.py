@@ -36,11 +36,22 @@ _TEST = '''\
 import asyncio
 
 from {name} import {name}
+from toolchat import ChatClient
+from toolchat.testing import ScriptedModel, call
 
 
 def test_the_result_names_the_city() -> None:
     """The tool returns a text about the city that it is asked about."""
     assert "Paris" in asyncio.run({name}("Paris"))
+
+
+def test_a_model_can_call_the_tool() -> None:
+    """The arguments that a model writes are accepted, and its answer comes back."""
+    model = ScriptedModel([call("{name}", city="Paris"), "Nothing yet."])
+    prompt = ChatClient.create(model, tools=[{name}]).prompt("What about Paris?")
+    response = asyncio.run(prompt.call().response())
+    assert [each.outcome for each in response.executions] == ["ok"]
+    assert response.message.text == "Nothing yet."
 '''
 
 

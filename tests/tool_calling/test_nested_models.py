@@ -1,6 +1,7 @@
 """Models within models as a tool's parameters, and what their schemas keep of them."""
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -153,3 +154,31 @@ async def test_the_schema_is_made_once_and_calls_leave_it_as_it_is() -> None:
         await callback.call('{"value": {"sender": {"name": "a"}, "receiver": {"name": "b"}}}', EMPTY)
     assert callback.definition.input_schema is before
     assert callback.in_sandbox().definition.input_schema is before
+
+
+class Size(IntEnum):
+    """Sizes of our shirts."""
+
+    SMALL = 1
+
+
+class Shirt(BaseModel):
+    """A shirt as the shop stores it."""
+
+    size: Size
+    size_of_gift: Annotated[Size, Field(description="Its size")]
+    place: Annotated[Place, Field(description="Where it lies")]
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_docstring_of_a_class_is_not_sent_but_the_description_of_a_field_is(shared: bool) -> None:
+    def order(shirt: Shirt) -> None: ...
+
+    def exchange(one: Shirt, other: Shirt) -> None: ...
+
+    schema = FunctionToolCallback.from_function(exchange if shared else order).definition.input_schema
+    assert [text for text in ("shirt as", "Where it is.", "Sizes of") if text in str(schema)] == []
+    properties = (schema["$defs"]["Shirt"] if shared else schema)["properties"]
+    assert properties["place"]["description"] == "Where it lies"
+    assert properties["size_of_gift"]["description"].startswith("Its size")
+    assert "1 = SMALL" in str(schema)

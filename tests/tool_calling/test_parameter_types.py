@@ -74,7 +74,6 @@ class Unit(enum.Enum):
             Place,
             {
                 "type": "object",
-                "description": "Where it is.",
                 "properties": {"name": {"type": "string"}, "country": {"type": "string", "default": "CN"}},
                 "required": ["name"],
                 "additionalProperties": False,

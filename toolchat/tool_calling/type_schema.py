@@ -210,13 +210,14 @@ def simplify_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
     - Titles are removed: they cost tokens and repeat the names. So is OpenAPI's ``discriminator``, which refers to
       definitions that are gone, and repeats their constants.
+    - A class's docstring is no description: what its author tells the model stands at a field or parameter.
     - A definition that is used once replaces its reference; only recursive and shared ones stay in ``$defs``.
     - The root is an object, never a reference.
     - An object with named properties allows no others, unless its type does, as in Spring AI.
     - Enum values that are not text are described with their names.
     """
-    definitions = dict(schema.get("$defs", {}))
-    root = {key: value for key, value in schema.items() if key != "$defs"}
+    definitions = {name: _without_docstring(part) for name, part in schema.get("$defs", {}).items()}
+    root = _without_docstring({key: value for key, value in schema.items() if key != "$defs"})
     if "$ref" in root:
         target = definitions[root["$ref"].removeprefix(_DEFINITIONS)]
         root = {**target, **{key: value for key, value in root.items() if key != "$ref"}}
@@ -232,6 +233,11 @@ def simplify_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     simplified = map_subschemas(root, simplify)
     kept = {name: map_subschemas(part, simplify) for name, part in definitions.items() if name in shared}
     return {"$defs": kept, **simplified} if kept else simplified
+
+
+def _without_docstring(part: Mapping[str, Any]) -> dict[str, Any]:
+    is_class = "properties" in part or MEMBER_NAMES in part
+    return {key: value for key, value in part.items() if key != "description" or not is_class}
 
 
 def _shared_definitions(schema: Mapping[str, Any]) -> set[str]:

@@ -5,7 +5,7 @@ from itertools import count
 from playwright.async_api import Page, expect
 
 from tests.pages.page import CONVERSATION, Visit, hanging, played, say, streamed
-from tests.players.openai_player import Answer, PlayedRequest
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest
 from tests.serving import service
 from tests.waiting import until
 from toolchat.service.access.keys import digest_of
@@ -57,16 +57,20 @@ async def test_text_is_copied_as_it_was_written(visit: Visit) -> None:
 
 
 async def test_the_tools_that_are_offered_are_chosen(visit: Visit) -> None:
-    async with played(visit, lambda _: streamed("Hello."), CONVERSATION) as (page, _, player):
+    async with (
+        OpenAIPlayer(lambda _: streamed("Hello.")) as player,
+        service(OPENAI_BASE_URL=player.base_url, WEATHER_PROVIDER="open_meteo") as client,
+        visit(client.base_url, place=CONVERSATION) as page,
+    ):
         await ask(page, "All", "Hello.")
         everything = {each["function"]["name"] for each in player.requests[-1].body["tools"]}
         await page.get_by_role("button", name="Tools: all").click()
-        await page.get_by_label("todoRead").uncheck()
+        await page.get_by_label("getWeatherFunction").uncheck()
         await page.keyboard.press("Escape")
         await expect(page.locator("#tools-count")).to_have_text(f"{len(everything) - 1} of {len(everything)}")
         await ask(page, "Fewer", "Hello.")
         offered = {each["function"]["name"] for each in player.requests[-1].body["tools"]}
-        assert everything - offered == {"todoRead"}
+        assert (everything - offered, offered) == ({"getWeatherFunction"}, {"getCityTimeFunction"})
 
 
 async def test_a_long_question_is_sent_whole_and_a_longer_one_is_not_cut(visit: Visit) -> None:

@@ -107,6 +107,8 @@ class ToolModule:
 
     Then only the functions are offered where all tools are: two tools that do the same would only confuse the model.
     """
+    in_conversations: bool = True
+    """Whether every conversation offers the tools; otherwise the module's routes do, and questions that name them."""
     tool_source: Callable[[Components], AbstractAsyncContextManager[Sequence[object]]] | None = None
     """Opens a source of further tools, such as another server.
 

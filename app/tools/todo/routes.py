@@ -73,7 +73,7 @@ async def chat(request: Request, service: Service) -> Response:
     calls with invalid JSON return to the model up to three times. The header `X-Session-ID` has the session's id.
     """
     question = await _PARAMETERS.read(request)
-    tools, advisors = service.tools.for_conversation(None)
+    tools, advisors = service.tools.for_conversation(None, "todo")
     context = {IS_PLANNED: True}
     return await answer_in_session(request, question, "/todo/chat", tools=tools, advisors=advisors, context=context)
 

@@ -110,11 +110,11 @@ async def test_in_a_session_only_the_last_question_is_read() -> None:
     assert kept["turns"] == 2
 
 
-async def test_every_tool_of_the_service_is_offered() -> None:
+async def test_the_tools_of_every_conversation_are_offered() -> None:
     async with played([says("ok")]) as (client, player):
         await sent(client, user("Hi"))
     offered = {each["function"]["name"] for each in player.requests[0].body["tools"]}
-    assert {"getCityTimeFunction", "todoUpdate"} <= offered
+    assert offered == {"getCityTimeFunction"}
 
 
 async def test_unknown_triggers_and_fields_are_ignored(offline: httpx.AsyncClient) -> None:

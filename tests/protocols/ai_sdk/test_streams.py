@@ -116,11 +116,10 @@ async def test_the_finish_reason_is_one_of_the_sdk(reason: str, told: str) -> No
 
 
 async def test_notices_of_advisors_are_transient_data() -> None:
-    todos = call("todoUpdate", '{"items":[{"id":"1","text":"Look","status":"pending"}]}')
-    async with played([asks(todos), says("Planned.")]) as (client, _):
+    async with played([says("Calm.")], "tests.protocols.ai_sdk.folders") as (client, _):
         parts = parts_of(await sent(client, user("?")))
-    (told,) = [each for each in parts if each["type"] == "data-todo"]
-    assert (told["transient"], told["data"]["total"]) == (True, 1)
+    (told,) = [each for each in parts if each["type"] == "data-harbour"]
+    assert (told["transient"], told["data"]) == (True, {"ships": 2})
     assert "text-delta" in kinds(parts)
 
 

@@ -35,7 +35,7 @@ async def test_the_model_of_an_unregistered_module_names_the_missing_setting(off
 @pytest.mark.parametrize(
     ("model", "tools"),
     [
-        ("toolchat", {"getCityTimeFunction", "todoUpdate", "todoRead"}),
+        ("toolchat", {"getCityTimeFunction"}),
         ("toolchat-time", {"getCityTimeFunction"}),
         ("toolchat-todo", {"todoUpdate", "todoRead"}),
         ("toolchat-plain", set()),

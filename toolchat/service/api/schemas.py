@@ -201,6 +201,7 @@ class ToolModuleDescription(BaseModel):
     path: str
     registered: bool
     reason: str = Field("", description="Why it is not registered, and the variable to set; absent if it is registered")
+    in_conversations: bool = Field(description="Whether every conversation offers the tools, without naming them")
     tools: list[ToolDescription]
 
 

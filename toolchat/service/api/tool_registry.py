@@ -74,8 +74,14 @@ class Snapshot:
         self.entries = {entry.module.name: entry for entry in present}
         self.every_tool = ToolSet.unique([tool for entry in present for tool in entry.tools])
         self.resolver = StaticToolCallbackResolver(self.every_tool)
-        self.all_tools = ToolSet([tool for entry in present for tool in entry.in_conversation()])
+        routed = [name for name, entry in self.entries.items() if not entry.module.in_conversations]
+        self.conversations = {module: self._conversation(module) for module in ("", *routed)}
         self.owners = {tool.definition.name: entry for entry in present for tool in entry.tools}
+
+    def _conversation(self, module: str) -> tuple[ToolSet, Sequence[Advisor]]:
+        entries = [each for name, each in self.entries.items() if each.module.in_conversations or name == module]
+        tools = ToolSet([tool for entry in entries for tool in entry.in_conversation()])
+        return tools, [advisor for entry in entries for advisor in entry.advisors]
 
 
 class ToolRegistry:
@@ -153,14 +159,18 @@ class ToolRegistry:
                 entry.check()
         raise NotFound(f"no tool has the name {name[:64]}; known: {self._known()}")
 
-    def for_conversation(self, names: Sequence[str] | None) -> tuple[ToolSet, Sequence[Advisor]]:
+    def for_conversation(self, names: Sequence[str] | None, module: str = "") -> tuple[ToolSet, Sequence[Advisor]]:
         """Return the tools that a conversation offers, all or those of these names, and the advisors of their modules.
+
+        Args:
+            names: the tools' names; ``None`` stands for those that every conversation offers.
+            module: the module whose route holds the conversation, and so offers that module's tools in any case.
 
         Raises:
             ValidationFailed: there is no tool of such a name.
         """
         if names is None:
-            return self._now.all_tools, self.advisors
+            return self._now.conversations.get(module, self._now.conversations[""])
         chosen = tuple(dict.fromkeys(names))
         for name in chosen:
             if self._usable(name) is None:

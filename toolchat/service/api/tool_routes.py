@@ -51,7 +51,8 @@ def describe_module(entry: Entry) -> dict[str, Any]:
     state = {"registered": False, "reason": entry.fault} if entry.fault else {"registered": True}
     tools = [_describe_tool(tool, "function") for tool in entry.functions]
     tools += [_describe_tool(tool, "method") for tool in entry.methods]
-    return {"name": module.name, "title": module.title, "path": module.path, **state, "tools": tools}
+    about = {"name": module.name, "title": module.title, "path": module.path, **state}
+    return about | {"in_conversations": module.in_conversations, "tools": tools}
 
 
 def describe_usable(entries: Iterable[Entry]) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ import { say, titled } from "./texts.js";
 
 export class ToolChoice {
   constructor(folders) {
-    const offered = folders.filter((folder) => folder.registered && folder.tools.some(isOffered));
+    const offered = folders.filter((folder) => folder.registered && folder.in_conversations && folder.tools.some(isOffered));
     this.boxes = [];
     find("tool-choices").replaceChildren(...offered.map((folder) => this.#group(folder)));
     find("choose-tools").hidden = !this.boxes.length;

@@ -50,13 +50,9 @@ def list_tools(service: ServiceState, ask: Result, *, takes_any: bool) -> list[R
         ask: the listing of the tool ``ask``; its annotations depend on the other tools.
         takes_any: whether the host takes structured results that are no objects.
     """
-    offered, _ = service.tools.for_conversation(None)
+    offered = (tool for entry in service.tools.entries.values() for tool in entry.in_conversation())
     may_use = current_caller.get().may_use
-    listed = [
-        _listing(each, takes_any=takes_any)
-        for each in offered
-        if isinstance(each, ToolCallback) and may_use(each.definition.name)
-    ]
+    listed = [_listing(each, takes_any=takes_any) for each in offered if may_use(each.definition.name)]
     if any(each["name"] == ask["name"] for each in listed):
         return listed
     is_read_only = all(each["annotations"]["readOnlyHint"] for each in listed)

@@ -35,7 +35,7 @@ from toolchat.tool_calling.results import (
     json_text,
     quoted_result,
 )
-from toolchat.tool_calling.schema import input_from_schema, input_from_signature
+from toolchat.tool_calling.schema import input_from_schema, input_of_function
 from toolchat.tool_calling.signature import docstring_summary, read_signature
 from toolchat.tool_calling.threads import run_blocking
 from toolchat.tool_calling.type_schema import read_output_schema
@@ -102,7 +102,7 @@ class FunctionToolCallback(ToolCallback):
             tool_input = input_from_schema(signature, definition.input_schema, name)
             definition = replace(definition, input_schema=tool_input.schema)
         else:
-            tool_input = input_from_signature(signature, name)
+            tool_input = input_of_function(function, name)
             description = marker.description or docstring_summary(function) or _split_name(name)
             output_schema = read_output_schema(signature) if marker.result_converter in _AS_TYPED else {}
             definition = ToolDefinition(name, description, tool_input.schema, output_schema)
@@ -167,7 +167,7 @@ class FunctionToolCallback(ToolCallback):
     def with_converter(self, converter: ToolCallResultConverter) -> Self:
         """Copy with another result converter, unless ``@tool`` on the function names one."""
         marked = (ToolMarker.find(self._function) or ToolMarker()).result_converter
-        if marked is not convert_result:
+        if marked is not convert_result or converter is self._converter:
             return self
         returns_none = self._converter is not marked
         definition = self.definition if converter in _AS_TYPED else replace(self.definition, output_schema={})

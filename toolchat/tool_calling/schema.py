@@ -4,6 +4,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import is_dataclass, replace
+from functools import lru_cache
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
@@ -30,6 +31,13 @@ _CONFIG = ConfigDict(
 
 def input_of_function(function: Callable[..., Any], tool: str) -> ToolInput:
     """Read the input of a tool from a function; see :func:`input_from_signature`."""
+    if inspect.isfunction(function):
+        return _input_of_function(function, tool)
+    return input_from_signature(read_signature(function, tool), tool)
+
+
+@lru_cache(maxsize=1024)  # the start checks a tool before it creates it
+def _input_of_function(function: Callable[..., Any], tool: str) -> ToolInput:
     return input_from_signature(read_signature(function, tool), tool)
 
 

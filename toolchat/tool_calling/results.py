@@ -6,6 +6,7 @@ from base64 import b64encode
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set, ValuesView
 from dataclasses import dataclass, fields, is_dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
@@ -79,6 +80,7 @@ def with_names(value: Any) -> Any:
     return parts if parts and not hasattr(value, "__pydantic_serializer__") else value
 
 
+@lru_cache(maxsize=256)
 def _fields(kind: Any) -> list[str]:
     names = [each.name for each in fields(kind)] if is_dataclass(kind) else getattr(kind, "__pydantic_fields__", ())
     return [name for name in names if not name.startswith("_")]

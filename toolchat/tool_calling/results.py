@@ -76,7 +76,8 @@ def with_names(value: Any) -> Any:
         return value if _is_plain(value.values()) else {name: with_names(part) for name, part in value.items()}
     if isinstance(value, (list, tuple, set, frozenset, deque)):
         return value if _is_plain(value) else [with_names(part) for part in value]
-    parts = {name: with_names(getattr(value, name, None)) for name in _fields(type(value))}
+    kind: Any = type(value)
+    parts = {name: with_names(getattr(value, name, None)) for name in _fields(kind)}
     return parts if parts and not hasattr(value, "__pydantic_serializer__") else value
 
 

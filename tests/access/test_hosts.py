@@ -69,3 +69,44 @@ def test_the_last_address_that_is_no_trusted_proxy_is_the_clients(header: str, v
 def test_forwarded_headers_of_untrusted_peers_are_ignored(header: str) -> None:
     assert Proxies(["10.0.0.0/8"]).client(scope_of("192.0.2.1", **{header: "for=203.0.113.5"})) == "192.0.2.1"
     assert Proxies().client(scope_of("10.0.0.1", **{header: "for=203.0.113.5"})) == "10.0.0.1"
+
+
+ALB = {"x_forwarded_for": "203.0.113.5", "x_forwarded_proto": "https"}
+CADDY = {**ALB, "x_forwarded_host": "ai.example.org"}
+TWO = {
+    "x_forwarded_for": "192.0.2.66, 203.0.113.5, 10.0.0.2",
+    "x_forwarded_proto": "http, https, http",
+    "x_forwarded_host": "evil.example, ai.example.org, inner:8080",
+}
+STANDARD = {"forwarded": 'for=192.0.2.66;host=evil.example, for=203.0.113.5;proto=HTTPS;host="ai.example.org:8443"'}
+
+
+@pytest.mark.parametrize(
+    ("header", "sent", "origin"),
+    [
+        ("x-forwarded-for", {}, "http://toolchat:8083"),
+        ("x-forwarded-for", ALB, "https://toolchat:8083"),
+        ("x-forwarded-for", {"x_forwarded_proto": "https"}, "https://toolchat:8083"),
+        ("x-forwarded-for", CADDY, "https://ai.example.org"),
+        ("x-forwarded-for", CADDY | {"x_forwarded_proto": "wss"}, "http://ai.example.org"),
+        ("x-forwarded-for", TWO, "https://ai.example.org"),
+        ("x-forwarded-for", TWO | {"x_forwarded_proto": "https"}, "https://ai.example.org"),
+        ("x-forwarded-for", STANDARD, "http://toolchat:8083"),
+        ("x-real-ip", {**CADDY, "x_real_ip": "203.0.113.5"}, "https://ai.example.org"),
+        ("forwarded", STANDARD, "https://ai.example.org:8443"),
+        (
+            "forwarded",
+            {"forwarded": STANDARD["forwarded"] + ", for=10.0.0.2;proto=http"},
+            "https://ai.example.org:8443",
+        ),
+        ("forwarded", CADDY | {"forwarded": "for=203.0.113.5"}, "http://toolchat:8083"),
+        ("x-forwarded-for", {"x_forwarded_host": 'a", x="/b'}, "http://x%3D%22%2Fb"),
+    ],
+)
+def test_the_service_is_called_as_the_proxy_says_that_names_the_client(
+    header: str, sent: dict[str, str], origin: str
+) -> None:
+    proxies = Proxies(["10.0.0.0/8"], header)
+    assert proxies.origin({"scheme": "http", **scope_of("10.0.0.1", host="toolchat:8083", **sent)}) == origin
+    direct = {"scheme": "http", **scope_of("192.0.2.1", host="toolchat:8083", **sent)}
+    assert proxies.origin(direct) == "http://toolchat:8083"

@@ -1,8 +1,9 @@
-"""Allowed values of ``Host``, and the client's address behind trusted proxies."""
+"""Allowed values of ``Host``, and what trusted proxies say: the client's address, and the service's own."""
 
 import ipaddress
 from collections.abc import Sequence
 from functools import lru_cache
+from urllib.parse import quote
 
 from starlette.types import Scope
 
@@ -44,13 +45,13 @@ def check_host(host: str, allowed: frozenset[str]) -> None:
         host: the header, with a port or without.
         allowed: further names, in lower case, without a port.
     """
-    name = _name(host)
+    name = host_name(host)
     if not (name in allowed or _is_localhost(name) or is_address(name)):
         raise MisdirectedRequest("the Host header is not a name of this service; add it to ALLOWED_HOSTS")
 
 
 @lru_cache(maxsize=256)
-def _name(host: str) -> str:
+def host_name(host: str) -> str:
     """The host without its port and without the trailing dot of a fully qualified name."""
     name = host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
     return name.lower().removesuffix(".")
@@ -71,12 +72,12 @@ def is_address(name: str) -> bool:
 
 
 class Proxies:
-    """Finds the client's address behind trusted proxies.
+    """Finds the client's address behind trusted proxies, and the address by which it calls the service.
 
     Args:
         trusted: addresses and networks of the proxies; without any, forwarding headers are ignored.
         header: the one header in which they name the client. A proxy passes all others on as the client sent them, so
-            reading a second one would let the client choose its address.
+            reading a second one would let the client choose its address. ``Forwarded`` names scheme and host as well.
     """
 
     def __init__(self, trusted: Sequence[str] = (), header: str = "x-forwarded-for") -> None:
@@ -85,14 +86,35 @@ class Proxies:
 
     def client(self, scope: Scope) -> str:
         """The client's address: the last one in the chain that is not a trusted proxy; earlier ones can be forged."""
-        peer = (scope.get("client") or ("",))[0]
+        return self._client(scope)[0]
+
+    def origin(self, scope: Scope) -> str:
+        """Scheme and host by which the client calls the service, as the proxy says that names the client."""
+        position = self._client(scope)[1]
+        scheme, host = (self._named(scope, what, position) for what in ("proto", "host"))
+        if scheme.lower() not in ("http", "https"):
+            scheme = scope["scheme"]
+        host = host or header(scope, b"host") or (scope.get("server") or ("",))[0]
+        return f"{scheme.lower()}://{quote(host, safe=':[]')}"  # a client may have chosen the text
+
+    def _client(self, scope: Scope) -> tuple[str, int]:
+        """The client's address, and its position from the end of the chain; 0 if it is connected itself."""
+        peer, position = (scope.get("client") or ("",))[0], 0
         if not self._trusted or not self._trusts(peer):
-            return peer
+            return peer, 0
         for address in reversed(_forwarded_addresses(self._header, ",".join(headers(scope, self._header)))):
+            peer, position = address, position + 1
             if not self._trusts(address):
-                return address
-            peer = address
-        return peer
+                break
+        return peer, max(position, 1)
+
+    def _named(self, scope: Scope, what: str, position: int) -> str:
+        """What a proxy says about the request, ``proto`` or ``host``; empty if it says nothing."""
+        is_standard = self._header == b"forwarded"
+        name = self._header if is_standard else f"x-forwarded-{what}".encode()
+        values = ",".join(headers(scope, name)).split(",") if position else []
+        texts = [_parameter(each, what) if is_standard else each.strip() for each in values]
+        return texts[-min(position, len(texts))] if texts else ""
 
     def _trusts(self, address: str) -> bool:
         try:
@@ -106,9 +128,14 @@ def _forwarded_addresses(header: bytes, value: str) -> list[str]:
     """The addresses in ``Forwarded`` (RFC 7239) or in a list, as ``X-Forwarded-For`` is; the client comes first."""
     nodes = value.split(",")
     if header == b"forwarded":
-        parts = [pair.strip() for element in nodes for pair in element.split(";")]
-        nodes = [part[4:] for part in parts if part[:4].lower() == "for="]
+        nodes = [_parameter(element, "for") for element in nodes]
     return [address for address in map(_bare, nodes) if address]
+
+
+def _parameter(element: str, name: str) -> str:
+    """A parameter of an element of ``Forwarded``; empty without it."""
+    pairs = (pair.strip().partition("=") for pair in element.split(";"))
+    return next((value.strip('"') for key, _, value in pairs if key.lower() == name), "")
 
 
 def _bare(node: str) -> str:

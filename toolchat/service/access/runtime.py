@@ -8,17 +8,22 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
+from starlette.types import Scope
 
 from toolchat.http.client import OutboundHttp
 from toolchat.service.access.authentication import Authenticator
-from toolchat.service.access.hosts import Proxies, is_loopback
+from toolchat.service.access.hosts import Proxies, host_name, is_loopback
 from toolchat.service.access.keys import KeyFile, KeyRegistry, digest_of, new_key, read_key_file, read_keys
 from toolchat.service.access.principals import Principal
 from toolchat.service.access.tokens import Tokens, TokenSettings
 from toolchat.service.settings.base import EnvironmentSettings, Texts, read_settings
 from toolchat.tool_calling.setting_types import Secret
+
+OWN_ADDRESS = "own_address"
+"""The key of a request's state for :meth:`Access.own_address`, where the request itself cannot show it."""
 
 
 def _networks(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -28,6 +33,13 @@ def _networks(values: tuple[str, ...]) -> tuple[str, ...]:
         except ValueError:
             raise ValueError(f"{each[:64]} is no IP address or network") from None
     return values
+
+
+def _public_url(value: str) -> str:
+    value = value.strip().rstrip("/")
+    if value and not re.fullmatch(r"https?://[A-Za-z0-9._\-\[\]:]+", value):
+        raise ValueError("must be scheme and host such as https://ai.example.org; a path belongs to SERVER_ROOT_PATH")
+    return value.lower()
 
 
 def _origins(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -82,8 +94,15 @@ class AccessSettings(EnvironmentSettings):
     cors_origins: Annotated[Texts, AfterValidator(_origins)] = Field(
         (), description="Origins allowed by CORS, such as https://chat.example.org"
     )
+    public_url: Annotated[str, AfterValidator(_public_url)] = Field(
+        "",
+        description="Scheme and host by which clients call the service, such as https://ai.example.org; by default as "
+        "TRUSTED_PROXIES say in X-Forwarded-Proto and X-Forwarded-Host, or Host",
+    )
     trusted_proxies: Annotated[Texts, AfterValidator(_networks)] = Field(
-        (), description="IP addresses or networks of proxies that are trusted to name the client's address"
+        (),
+        description="IP addresses or networks of proxies that are trusted to name the client's address and the "
+        "service's own",
     )
     forwarded_header: str = Field(
         "X-Forwarded-For",
@@ -122,7 +141,7 @@ class AccessConfiguration:
         generated_key = new_key() if has_no_key and settings.allow_anonymous is None and not is_loopback(host) else ""
         if generated_key:
             keys = KeyRegistry({digest_of(generated_key): Principal("owner")})
-        is_local = is_loopback(host) and has_no_key and not settings.trusted_proxies
+        is_local = is_loopback(host) and has_no_key and not (settings.trusted_proxies or settings.public_url)
         return cls(settings, tokens, keys, file, file_keys, generated_key, is_local)
 
     @property
@@ -141,14 +160,15 @@ class Access:
         settings = configuration.settings
         self._configuration = configuration
         self._generated_key = configuration.generated_key
+        self._proxies = Proxies(settings.trusted_proxies, settings.forwarded_header)
         self.origins = frozenset(settings.cors_origins)
         """Other origins whose pages may send requests."""
         self.authenticator = Authenticator(
             configuration.keys.with_keys(configuration.file_keys),
             anonymous=configuration.anonymous,
             open_paths=settings.open_paths,
-            hosts=settings.allowed_hosts,
-            proxies=Proxies(settings.trusted_proxies, settings.forwarded_header),
+            hosts=[*settings.allowed_hosts, *filter(None, [host_name(urlsplit(settings.public_url).netloc)])],
+            proxies=self._proxies,
         )
         self._file = KeyFile(configuration.file, self._replace_keys) if configuration.file else None
 
@@ -162,6 +182,12 @@ class Access:
         """The identity provider whose tokens are accepted; empty if there is none."""
         tokens = self._configuration.tokens
         return tokens.jwt_issuer if tokens.is_set else ""
+
+    def own_address(self, scope: Scope) -> str:
+        """The service's address as the client of a request knows it, without a slash at the end."""
+        known: str = scope["state"].get(OWN_ADDRESS, "")
+        origin = self._configuration.settings.public_url or self._proxies.origin(scope)
+        return known or f"{origin}{scope.get('root_path', '')}"
 
     def claim_generated_key(self) -> str:
         """The generated key, for the first caller, which prints it; empty for all later ones."""

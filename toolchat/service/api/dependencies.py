@@ -96,7 +96,7 @@ def refuse_cross_site(request: Request) -> None:
     if site in ("same-origin", "none") or (not site and page is None):
         return  # no page can forge the header; behind a proxy, Host may be another name than the page's
     # Other hosts of a domain are the same "site", but anybody may run them.
-    if site != "cross-site" and page is not None and _is_ours(page, headers.get("host", "")):
+    if site != "cross-site" and page is not None and _is_ours(page, request):
         return
     if not (current_request_caller().principal.name or _has_key_header(request) or _is_allowed(request)):
         raise CrossSite("a page of another site must not send this request")
@@ -112,10 +112,12 @@ def _is_allowed(request: Request) -> bool:
     return request.headers.get("origin", "").lower() in request.app.state.access.origins
 
 
-def _is_ours(page: str, host: str) -> bool:
+def _is_ours(page: str, request: Request) -> bool:
     """Whether a page is from the requested host; ``null``, the origin of a page that hides its own, is not."""
+    own: str = request.app.state.access.own_address(request.scope)
     try:
-        return urlsplit(page).netloc.rpartition("@")[2].lower() == host.lower()
+        host = urlsplit(page).netloc.rpartition("@")[2].lower()
+        return host in (request.headers.get("host", "").lower(), urlsplit(own).netloc.lower())
     except ValueError:
         return False
 

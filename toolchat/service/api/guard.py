@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
-from urllib.parse import quote
 
 from fastapi import APIRouter, Response
-from starlette.requests import ClientDisconnect, HTTPConnection
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from toolchat.errors import CLIENT_GONE, InvalidRequest, TooLarge, ToolchatError, Unauthorized, UnsupportedMediaType
@@ -334,6 +333,7 @@ class GuardMiddleware:
 
     def __init__(self, app: ASGIApp, access: Access, *, body_timeout: float = 20) -> None:
         self._app = app
+        self._access = access
         self._authenticator = access.authenticator
         self._bodies = Bodies(body_timeout)
 
@@ -385,8 +385,7 @@ class GuardMiddleware:
             return
         record_failure(scope["state"], error)
         if isinstance(error, Unauthorized) and (path := scope["state"][_ANSWER].resource_metadata):
-            # Host is the client's text, so it is quoted.
-            url = quote(f"{HTTPConnection(scope).base_url}{path[1:]}", safe=":/[]")
+            url = f"{self._access.own_address(scope)}{path}"
             challenge = f'{error.headers["WWW-Authenticate"]}, resource_metadata="{url}"'
             error.headers = {**error.headers, "WWW-Authenticate": challenge}
         await refusal(error, scope["state"])(scope, receive, send)

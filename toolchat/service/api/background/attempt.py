@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Scope
 
 from toolchat.errors import DeadlineExceeded, SessionBusy, ToolchatError, Unauthorized
 from toolchat.service.access.principals import Principal
+from toolchat.service.access.runtime import OWN_ADDRESS
 from toolchat.service.api.background.journal import JournalAdvisor
 from toolchat.service.api.background.records import MAX_AGE, BackgroundQuestion, BackgroundRecords, Event
 from toolchat.service.api.problems import FAILURE, problem
@@ -185,7 +186,7 @@ def _scope(question: BackgroundQuestion, journal: JournalAdvisor) -> Scope:
         "headers": [*headers, (b"accept", b"text/event-stream")],
         "server": ("toolchat", None),
         "client": (question.address, 0),
-        "state": {BACKGROUND: (question.identifier, journal)},
+        "state": {BACKGROUND: (question.identifier, journal), OWN_ADDRESS: question.service},
     }
 
 

@@ -37,6 +37,8 @@ class BackgroundQuestion:
     principal: Principal
     address: str
     tenant: str
+    service: str = ""
+    """The service's own address, as the client called it."""
     session: str = ""
     """The session in which it is asked; empty if its protocol does not say so in the body."""
     identifier: str = field(default_factory=lambda: secrets.token_hex(16))

@@ -42,6 +42,7 @@ async def accept(request: Request, path: str, body: Mapping[str, Any], **more: A
         caller.principal,
         caller.client_key,
         caller.tenant,
+        request.app.state.access.own_address(request.scope),
         body.get("sessionId", ""),
         **more,
     )

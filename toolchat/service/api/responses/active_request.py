@@ -6,7 +6,7 @@ from math import inf
 from typing import Any
 
 from fastapi import Request
-from starlette.requests import HTTPConnection
+from starlette.datastructures import Headers
 
 from toolchat.chat.client import PromptSpec
 from toolchat.chat.memory import TURN_ID
@@ -117,13 +117,13 @@ class ActiveRequest:
         for_programs = f"Waiting for approval of {names}: POST /approvals/{identifier}"
         if "headers" not in self._scope:  # it came over standard input, so there is no page
             return for_programs
-        connection, token = HTTPConnection(self._scope), ""
-        is_by_token = APPROVAL_HEADER in connection.headers
+        token, is_by_token = "", APPROVAL_HEADER in Headers(scope=self._scope)
         if is_by_token or self._scope["state"].get(IN_CHAT_PAGE):
             token = await self.service.approvals.tokens.issue(identifier)
         if is_by_token:
             pending["token"] = token
-        link = f"{connection.base_url}playground/?approval={identifier}{token and LINK_FRAGMENT + token}"
+        address = self._scope["app"].state.access.own_address(self._scope)
+        link = f"{address}/playground/?approval={identifier}{token and LINK_FRAGMENT + token}"
         return (
             f"To approve or reject {names} within {pending['expires_in'] / 60:g} minutes, open {link}\n{for_programs}"
         )

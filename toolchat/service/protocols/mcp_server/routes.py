@@ -71,7 +71,7 @@ async def resource_metadata(request: Request) -> dict[str, Any]:
     if not access.needs_key:
         raise NotFound("/mcp needs no key")
     metadata = {
-        "resource": f"{request.base_url}mcp",
+        "resource": f"{access.own_address(request.scope)}/mcp",
         "resource_name": "toolchat",
         "bearer_methods_supported": ["header"],
     }

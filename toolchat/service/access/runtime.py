@@ -44,9 +44,9 @@ def _public_url(value: str) -> str:
 
 def _origins(values: tuple[str, ...]) -> tuple[str, ...]:
     for each in values:
-        if not re.fullmatch(r"https?://[A-Za-z0-9.\-\[\]:]+", each):
-            raise ValueError(f"{each[:64]} is no origin such as https://chat.example.org")
-    return tuple(each.lower() for each in values)
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9._\-\[\]:]+/?", each):
+            raise ValueError(f"{each[:64]} is no origin such as https://chat.example.org or app://obsidian.md")
+    return tuple(each.lower().removesuffix("/") for each in values)
 
 
 def _hosts(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ class AccessSettings(EnvironmentSettings):
         (), description="Host names accepted without an API key, in addition to IP addresses and localhost"
     )
     cors_origins: Annotated[Texts, AfterValidator(_origins)] = Field(
-        (), description="Origins allowed by CORS, such as https://chat.example.org"
+        (), description="Origins allowed by CORS, such as https://chat.example.org or app://obsidian.md"
     )
     public_url: Annotated[str, AfterValidator(_public_url)] = Field(
         "",

@@ -1,13 +1,10 @@
-"""Response headers: those of every response, those of an answer, and those that CORS allows and exposes."""
+"""Response headers: those of every response, those of an answer, and those of CORS."""
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
-from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
-from starlette.responses import Response
 
 from toolchat.models.base import ChatResponse
 from toolchat.service.api.service import model_label
@@ -59,66 +56,16 @@ def answer_headers(active: "ActiveRequest", response: ChatResponse | None = None
     return headers
 
 
-_ALLOWED = (
-    "Authorization",
-    "Content-Type",
-    "Idempotency-Key",
-    "Last-Event-ID",
-    "MCP-Protocol-Version",
-    "Mcp-Method",
-    "Mcp-Name",
-    "OpenAI-Organization",
-    "OpenAI-Project",
-    "User-Agent",
-    "X-API-Key",
-    "X-Request-ID",
-    "X-Session-ID",
-    "X-Tenant-ID",
-    "X-Toolchat-Progress",
-)
-"""Request headers that pages of allowed origins may send."""
-_CLIENT_INFO = re.compile(r"x-stainless-[a-z0-9-]{1,40}", re.IGNORECASE)
-"""Headers in which OpenAI's official clients describe themselves. They are ignored; each version has other names."""
-_EXPOSED = (
-    "RateLimit",
-    "RateLimit-Policy",
-    "Retry-After",
-    "X-Approval-ID",
-    "X-Chat-Model",
-    "X-Finish-Reason",
-    "X-Request-ID",
-    "X-Sandbox",
-    "X-Session-ID",
-    "X-Toolchat-Overhead-Ms",
-    "openai-processing-ms",
-    *(f"x-ratelimit-{what}-{kind}" for kind in ("requests", "tokens") for what in ("limit", "remaining", "reset")),
-    "x-should-retry",
-)
-"""Response headers that those pages may read."""
-
-
 def allow_origins(app: FastAPI, origins: Sequence[str]) -> None:
     """Allow pages of some origins to send requests (CORS); without any, browsers block all other origins."""
     if origins:
+        # Clients and tracers add headers of their own, and others with every version. A page is trusted for its origin:
+        # no header gives it more rights, and browsers send no cookies for it.
         app.add_middleware(
-            _Cors,
+            CORSMiddleware,
             allow_origins=origins,
             allow_methods=["*"],
-            allow_headers=_ALLOWED,
-            expose_headers=_EXPOSED,
-            max_age=600,
+            allow_headers=["*"],
+            allow_private_network=True,
+            expose_headers=["*"],
         )
-
-
-class _Cors(CORSMiddleware):
-    def preflight_response(self, request_headers: Headers) -> Response:
-        """Answer a preflight request; headers that describe the client are allowed in addition to the list."""
-        requested = "access-control-request-headers"
-        names = [name.strip() for name in request_headers.get(requested, "").split(",")]
-        client_info = [name for name in names if _CLIENT_INFO.fullmatch(name)]
-        if not client_info:
-            return super().preflight_response(request_headers)
-        others = ", ".join(name for name in names if name not in client_info)
-        response = super().preflight_response(Headers({**request_headers, requested: others or "content-type"}))
-        response.headers["Access-Control-Allow-Headers"] += "".join(f", {name}" for name in client_info)
-        return response

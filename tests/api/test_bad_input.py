@@ -65,7 +65,7 @@ async def test_another_method_gets_405_with_allow_and_no_model_call(
     assert player.requests == []
 
 
-@pytest.mark.parametrize("path", ["/nothing", "/time", "/time/chat/", "/docs/static/nothing.js", "/%2e%2e/etc/passwd"])
+@pytest.mark.parametrize("path", ["/nothing", "/time", "/time/chat/x", "/docs/static/nothing.js", "/%2e%2e/etc/passwd"])
 async def test_an_unknown_path_is_a_problem_document(path: str, offline: httpx.AsyncClient) -> None:
     answer = await offline.get(path)
     assert (answer.status_code, problem_of(answer).code) == (404, "not-found")

@@ -31,7 +31,8 @@ http {{
         proxy_set_header Host $http_host;
         proxy_set_header X-Forwarded-For $remote_addr;
         {named}
-        location {prefix}/ {{ proxy_pass {url}; }}
+        location {prefix}/ {{ proxy_pass {url}/; }}
+        location {prefix}/mcp {{ proxy_pass {url}; }}
     }}
 }}
 """
@@ -40,7 +41,10 @@ NAMED = "proxy_set_header X-Forwarded-Proto $scheme;"
 
 @asynccontextmanager
 async def behind_tls(folder: Path, prefix: str, *, is_named: bool) -> AsyncGenerator[httpx.AsyncClient, None]:
-    """A service below a prefix of an nginx that says that clients use HTTPS, or a service that knows it."""
+    """A service below a prefix of an nginx that says that clients use HTTPS, or a service that knows it.
+
+    Of a prefix, nginx strips paths but that of MCP, which it forwards as it is.
+    """
     authority = Authority(folder)
     with reserved() as holder:
         address = f"127.0.0.1:{holder.getsockname()[1]}"
@@ -52,7 +56,7 @@ async def behind_tls(folder: Path, prefix: str, *, is_named: bool) -> AsyncGener
                 certificate=authority.certificate(),
                 named=NAMED if is_named else "",
                 prefix=prefix,
-                url=f"{client.base_url}/",
+                url=client.base_url,
             )
             (folder / "nginx.conf").write_text(configuration)
             command = ["-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", "error.log"]

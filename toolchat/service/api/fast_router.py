@@ -12,7 +12,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolchat.errors import CrossSite, IdempotencyConflict, UnsupportedMediaType
 from toolchat.service.api.dependencies import REPLAYED, refuse_several_keys, require_same_site
-from toolchat.service.api.guard import path_below_root
 from toolchat.service.api.parameters import (
     LONGER_BY_POST,
     NOT_BLANK,
@@ -22,6 +21,7 @@ from toolchat.service.api.parameters import (
     checked_text,
     decoded_query,
 )
+from toolchat.service.api.paths import path_below_root
 from toolchat.service.api.problems import problems
 from toolchat.service.api.schemas import ANSWER_RESPONSES
 

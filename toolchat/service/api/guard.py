@@ -28,7 +28,8 @@ from toolchat.service.api.body_limits import (
 )
 from toolchat.service.api.headers import with_security_headers
 from toolchat.service.api.parameters import decoded_query
-from toolchat.service.api.problems import ERROR_RESPONSE, FAILURE, as_toolchat_error, record_failure, refusal
+from toolchat.service.api.paths import Paths, path_below_root
+from toolchat.service.api.problems import BASE, ERROR_RESPONSE, FAILURE, as_toolchat_error, record_failure, refusal
 from toolchat.service.api.responses.active_request import BACKGROUND
 from toolchat.service.observability import tracing
 from toolchat.service.observability.logs import hashed, log_event, request_id as current_request_id
@@ -60,6 +61,10 @@ class ProtocolAdapter:
     """Answers with an error, given the request's id, in the protocol's format; the guard uses it, too."""
     max_body_bytes: int = 0
     """The longest body; 0: that of the service's own routes."""
+    base: str = ""
+    """The path of the base URL that its clients need, such as ``/v1``; empty if they need no base URL."""
+    short: tuple[str, ...] = ()
+    """The paths that clients request if their base URL lacks the base."""
     resource_metadata: str = ""
     """The path of its metadata for OAuth clients (RFC 9728), which a 401 of the prefix itself names."""
 
@@ -88,6 +93,7 @@ class RequestMiddleware:
         self._protocols = protocols
         self._prefixes = tuple([each.prefix for each in protocols])
         self._unread = UnreadAnswers()
+        self._paths = next((Paths(each.short, each.base) for each in protocols if each.short), Paths((), ""))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a connection; only HTTP requests are guarded."""
@@ -97,7 +103,7 @@ class RequestMiddleware:
         request_id = _request_id(scope)
         scope.setdefault("state", {})["request_id"] = request_id
         token = current_request_id.set(request_id)
-        path = path_below_root(scope)
+        owner, path = self._paths.correct(scope), path_below_root(scope)
         answer = _Answer(send, request_id, path, scope["state"], self._unread, connection_of(scope))
         answer.max_body_bytes = self._max_body_bytes
         observed = current_request.set(answer.observed)
@@ -106,9 +112,9 @@ class RequestMiddleware:
             answer.observed.span = tracing.observer.start_request(scope)
         if _log.isEnabledFor(logging.DEBUG):
             log_event(_log, logging.DEBUG, "request started", {"method": scope["method"], "path": _shown_path(path)})
-        if path.startswith(self._prefixes):
-            protocol = next(each for each in self._protocols if path.startswith(each.prefix))
-            scope["state"][ERROR_RESPONSE] = protocol.error_response
+        if f"{owner}/".startswith(self._prefixes):
+            protocol = next(each for each in self._protocols if f"{owner}/".startswith(each.prefix))
+            scope["state"][ERROR_RESPONSE], scope["state"][BASE] = protocol.error_response, protocol.base
             answer.max_body_bytes = protocol.max_body_bytes or self._max_body_bytes
             if path == protocol.prefix:
                 answer.resource_metadata = protocol.resource_metadata
@@ -269,13 +275,6 @@ def _watch(scope: Scope, receive: Receive, on_disconnect: Callable[[], None]) ->
         on_disconnect()
 
     return asyncio.create_task(wait()).cancel
-
-
-def path_below_root(scope: Scope) -> str:
-    """The path as the routes declare it: a server with a ``root_path`` puts that in front of every path."""
-    root: str = scope.get("root_path", "")
-    path: str = scope["path"]
-    return path[len(root) :] if root and path.startswith(f"{root}/") else path
 
 
 def _shown_path(path: str) -> str:

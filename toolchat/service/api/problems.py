@@ -29,6 +29,9 @@ _log = logging.getLogger("toolchat.request")
 ERROR_RESPONSE = "error_response"
 """The key of a request's state for the :func:`error_response` of its protocol or format, if it has its own."""
 
+BASE = "base"
+"""The key of a request's state for the path of the base URL that clients of its protocol need."""
+
 FAILURE = "failure"
 """The key of a request's state for the error that it is answered with."""
 PROBLEM_MEDIA_TYPE = "application/problem+json"
@@ -215,11 +218,18 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
     problem = as_toolchat_error(error)
     if problem.detail == problem.title:  # the framework's own: no route is here, or none for this method
         place = f"{request.method} {request.url.path[:200]}"
-        problem.detail = f"{place}: {problem.title.lower()}; GET / lists all routes"
+        problem.detail = f"{place}: {problem.title.lower()}; {_way_out(request)}"
     record_failure(request.scope["state"], problem)
     response = refusal(problem, request.scope["state"])
     response.headers.update(dict(error.headers or {}) | _allowed(request, error.status_code))
     return response
+
+
+def _way_out(request: Request) -> str:
+    """What helps a client whose path has no route."""
+    if base := request.scope["state"].get(BASE):
+        return f"the base URL for clients is {request.app.state.access.own_address(request.scope)}{base}"
+    return "GET / lists all routes"
 
 
 def as_toolchat_error(error: BaseException) -> ToolchatError:

@@ -50,6 +50,10 @@ def add_documentation(app: FastAPI) -> None:
     async def docs(request: Request) -> Response:
         return await page.get_response("index.html", request.scope)
 
+    @app.api_route("/docs/", methods=["GET", "HEAD"], include_in_schema=False)
+    async def moved() -> RedirectResponse:
+        return RedirectResponse("../docs")  # the page refers to files that lie beside it
+
     @app.api_route("/docs/errors.md", methods=["GET", "HEAD"], include_in_schema=False)
     async def errors() -> PlainTextResponse:
         return PlainTextResponse(problem_page())

@@ -31,7 +31,7 @@ class Settings(EnvironmentSettings):
     server_host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 in a container")
     server_port: int = Field(8083, ge=0, le=65535, description="Port to listen on; 0 picks a free one")
     server_root_path: Annotated[str, BeforeValidator(strip_text), AfterValidator(_require_path_prefix)] = Field(
-        "", description="Path prefix that a proxy strips before it forwards requests, such as /ai"
+        "", description="Path below which a proxy serves this service, such as /ai, whether it strips that or not"
     )
     server_workers: int = Field(1, ge=1, le=64, description="Worker processes; more than one does not run on Windows")
     server_worker_timeout: float = Field(

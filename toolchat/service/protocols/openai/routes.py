@@ -63,11 +63,13 @@ async def models(service: Service) -> Response:
     return json_response({"object": "list", "data": model_documents(service.tools)})
 
 
-@router.get("/v1/models/{model}", summary="Show a model")
+@router.get("/v1/models/{model:path}", summary="Show a model")
 async def one_model(service: Service, model: str) -> Response:
     """Show a model by its id."""
+    if not model:
+        return await models(service)
     for document in model_documents(service.tools):
-        if document["id"] == model:
+        if document["id"] == model.rstrip("/"):
             return json_response(document)
     raise model_not_found(model)
 
@@ -118,4 +120,6 @@ def add_routes(added: APIRouter) -> None:
 MAX_BODY_BYTES = 8 * 1024 * 1024
 """Clients send the whole conversation with every request, its images and their tools included."""
 
-OPENAI = ProtocolAdapter("/v1/", add_routes, error_response, MAX_BODY_BYTES)
+_SHORT = ("/chat/completions", "/responses", "/models", *(f"/{api}" for api in _UNSUPPORTED))
+
+OPENAI = ProtocolAdapter("/v1/", add_routes, error_response, MAX_BODY_BYTES, base="/v1", short=_SHORT)

@@ -1,0 +1,76 @@
+"""The path of a request as the routes declare it, however a client or a proxy writes it."""
+
+import re
+from collections.abc import Iterator
+
+from starlette.routing import Match
+from starlette.types import Scope
+
+
+def path_below_root(scope: Scope) -> str:
+    """The path as the routes declare it: a server with a ``root_path`` puts that in front of every path."""
+    root: str = scope.get("root_path", "")
+    path: str = scope["path"]
+    return path[len(root) :] if root and path.startswith(f"{root}/") else path
+
+
+def is_routed(scope: Scope) -> bool:
+    """Whether there is a route for the path of a request, with whatever method."""
+    return _match(scope, path_below_root(scope)) is not Match.NONE
+
+
+class Paths:
+    """Corrects paths that no route has: with a slash too many, below the root twice, without the base of a protocol.
+
+    A redirect would be lost on most clients: they repeat the request without its body or its key.
+
+    Args:
+        short: the paths that clients request if their base URL lacks the base of their protocol.
+        base: that base, such as ``/v1``.
+    """
+
+    def __init__(self, short: tuple[str, ...], base: str) -> None:
+        self._short, self._base = short, base
+
+    def correct(self, scope: Scope) -> str:
+        """Replace the path of a request by what it means, and return the path whose protocol answers it."""
+        root, path = scope.get("root_path", ""), path_below_root(scope)
+        if not ("//" in path or path[-1:] == "/" or _is_below(path, root) or self._is_short(path)) or path == "/":
+            return path
+        candidates = list(dict.fromkeys(_writings(path, root)))
+        clean = candidates[-1]
+        candidates.append(self._base + clean if self._is_short(clean) else clean)
+        matches = [_match(scope, each) for each in candidates]
+        for wanted in (Match.FULL, Match.PARTIAL):
+            if wanted in matches:
+                found = candidates[matches.index(wanted)]
+                scope["path"] = root + found
+                return found
+        scope["path"] = root + clean
+        return candidates[-1]
+
+    def _is_short(self, path: str) -> bool:
+        is_like = path.startswith(self._short) or path.endswith(self._short)
+        return is_like and not path.startswith(f"{self._base}/")
+
+
+def _writings(path: str, root: str) -> Iterator[str]:
+    """A path as it is, and what it may mean, the cleanest last."""
+    yield path
+    path = re.sub("/{2,}", "/", path)
+    yield path
+    if _is_below(path, root):  # the proxy has not stripped the prefix
+        path = path[len(root) :] or "/"
+        yield path
+    yield path.rstrip("/") or "/"
+
+
+def _is_below(path: str, root: str) -> bool:
+    return bool(root) and f"{path}/".startswith(f"{root}/")
+
+
+def _match(scope: Scope, path: str) -> Match:
+    """How well the routes match a path: with the method, without it, or not at all."""
+    probe = {**scope, "path": scope.get("root_path", "") + path}
+    found = {route.matches(dict(probe))[0] for route in scope["app"].router.routes}
+    return next((each for each in (Match.FULL, Match.PARTIAL) if each in found), Match.NONE)

@@ -13,7 +13,15 @@ from fastapi import APIRouter, Response
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from toolchat.errors import CLIENT_GONE, InvalidRequest, TooLarge, ToolchatError, Unauthorized, UnsupportedMediaType
+from toolchat.errors import (
+    CLIENT_GONE,
+    InvalidRequest,
+    NotFound,
+    TooLarge,
+    ToolchatError,
+    Unauthorized,
+    UnsupportedMediaType,
+)
 from toolchat.service.access.hosts import header
 from toolchat.service.access.runtime import Access
 from toolchat.service.api import problems
@@ -28,7 +36,7 @@ from toolchat.service.api.body_limits import (
 )
 from toolchat.service.api.headers import with_security_headers
 from toolchat.service.api.parameters import decoded_query
-from toolchat.service.api.paths import Paths, path_below_root
+from toolchat.service.api.paths import Paths, is_missing_discovery, path_below_root
 from toolchat.service.api.problems import BASE, ERROR_RESPONSE, FAILURE, as_toolchat_error, record_failure, refusal
 from toolchat.service.api.responses.active_request import BACKGROUND
 from toolchat.service.observability import tracing
@@ -382,6 +390,8 @@ class GuardMiddleware:
         if scope["type"] == "websocket":  # a close before the handshake becomes a 403
             await send({"type": "websocket.close", "code": 1008, "reason": error.title})
             return
+        if isinstance(error, Unauthorized) and is_missing_discovery(scope):
+            error = NotFound("there is no such document; the 401 of /mcp names the metadata of the service")
         record_failure(scope["state"], error)
         if isinstance(error, Unauthorized) and (path := scope["state"][_ANSWER].resource_metadata):
             url = f"{self._access.own_address(scope)}{path}"

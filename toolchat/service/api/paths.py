@@ -14,9 +14,14 @@ def path_below_root(scope: Scope) -> str:
     return path[len(root) :] if root and path.startswith(f"{root}/") else path
 
 
-def is_routed(scope: Scope) -> bool:
-    """Whether there is a route for the path of a request, with whatever method."""
-    return _match(scope, path_below_root(scope)) is not Match.NONE
+_ENDPOINTS = ("/authorize", "/register", "/token")
+"""Where MCP hosts expect an identity provider that has no metadata."""
+
+
+def is_missing_discovery(scope: Scope) -> bool:
+    """Whether a client looks for a way to get a key where there is none; it has no key yet, and fails at a 401."""
+    path = path_below_root(scope)
+    return (path in _ENDPOINTS or "/.well-known/" in path) and _match(scope, path) is Match.NONE
 
 
 class Paths:

@@ -61,6 +61,15 @@ async def test_a_base_url_without_v1_is_enough(method: str, path: str, body: Any
     assert await status_of(typed, method, short, body, key="wrong") == 401
 
 
+async def test_an_error_of_a_path_without_v1_names_the_base_url(typed: httpx.AsyncClient) -> None:
+    for path, is_named in (("/responses", True), ("/v1/responses", False)):
+        answer = await typed.post(path, json=CHAT, headers={"X-API-Key": "right"})
+        assert answer.status_code == 400
+        assert (
+            answer.json()["error"]["message"].endswith(f"; the base URL for clients is {typed.base_url}/v1") == is_named
+        )
+
+
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [

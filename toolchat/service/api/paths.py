@@ -14,6 +14,9 @@ def path_below_root(scope: Scope) -> str:
     return path[len(root) :] if root and path.startswith(f"{root}/") else path
 
 
+IS_SHORT = "is_short"
+"""The key of a request's state for whether the client's base URL lacks the base of its protocol."""
+
 _ENDPOINTS = ("/authorize", "/register", "/token")
 """Where MCP hosts expect an identity provider that has no metadata."""
 
@@ -50,6 +53,7 @@ class Paths:
             if wanted in matches:
                 found = candidates[matches.index(wanted)]
                 scope["path"] = root + found
+                scope["state"][IS_SHORT] = self._is_short(clean) and found != clean
                 return found
         scope["path"] = root + clean
         return candidates[-1]

@@ -23,6 +23,7 @@ from toolchat.errors import (
     UpstreamError,
     ValidationFailed,
 )
+from toolchat.service.api.paths import IS_SHORT
 
 _log = logging.getLogger("toolchat.request")
 
@@ -192,6 +193,8 @@ async def _on_toolchat_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, ToolchatError):
         raise error
     record_failure(request.scope["state"], error)
+    if request.scope["state"].get(IS_SHORT):
+        error.detail = f"{error.detail}; {_way_out(request)}"
     return refusal(error, request.scope["state"])
 
 

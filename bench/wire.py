@@ -29,7 +29,7 @@ CITY = b"Benchbury aaaaaaaa"
 END = b"end of the answer"
 """The last words of every answer."""
 
-RESULT_MARKERS = (b"weekday", b"the current time is", b"Benchbury", b"grown result")
+RESULT_MARKERS = (b"the current time is", b"Benchbury", b"grown result")
 """What stands in the results of the tools and nowhere else: without it a tool's result did not reach the model."""
 
 _ARGUMENTS: Mapping[str, Mapping[str, object]] = {

@@ -21,7 +21,7 @@ async def test_it_lists_and_calls_the_tools(client: Client[Any]) -> None:
         with pytest.raises(ToolError, match="Atlantis"):
             await client.call_tool(TIME["name"], {"timeZoneId": "Atlantis"})
     assert {TIME["name"], "ask"} <= set(names)
-    assert called.data.zone == "Asia/Shanghai"
+    assert called.data.time_zone == "Asia/Shanghai"
 
 
 async def test_it_asks_a_question_and_receives_progress(client: Client[Any], model: Model) -> None:

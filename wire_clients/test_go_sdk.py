@@ -42,4 +42,4 @@ def test_it_connects_reads_why_there_is_no_ping_and_goes_on(url: str, tmp_path: 
     version, ping, called = map(json.loads, run.stdout.splitlines())
     assert version == {"value": "2026-07-28"}
     assert NO_PING in ping["error"]
-    assert called["value"]["zone"] == "Asia/Shanghai"
+    assert called["value"]["time_zone"] == "Asia/Shanghai"

@@ -90,7 +90,7 @@ async def test_the_sdk_lists_and_calls_the_tools(mode: str, server: Any) -> None
     assert annotations is not None
     assert annotations.read_only_hint is True
     assert listed[-1].name == "ask"
-    assert called.structured_content["zone"] == "Asia/Shanghai"
+    assert called.structured_content["time_zone"] == "Asia/Shanghai"
     assert called.is_error is False
     assert failed.is_error is True
 

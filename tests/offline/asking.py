@@ -18,7 +18,14 @@ from toolchat.service.offline.model import OfflineChatModel
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 
-CLOCK_RESULT = {"zone": "Asia/Shanghai", "time": "2026-11-20T20:53:31+08:00", "weekday": "Friday"}
+CLOCK_RESULT = {
+    "description": "The current time zone is Asia/Shanghai and the current time is 2026-11-20 20:53:31 CST",
+    "time_zone": "Asia/Shanghai",
+    "date": "2026-11-20",
+    "time": "20:53:31",
+    "weekday": "Friday",
+    "utc_offset": "+08:00",
+}
 FORECAST: dict[str, Any] = {
     "place": {"name": "北京", "region": "Beijing", "country": "中国", "local_time": "2026-11-20 20:53"},
     "current": {"text": "晴", "temp_c": 8, "humidity": 40, "wind_kph": 7.2},
@@ -31,7 +38,7 @@ _RESULTS: dict[str, Any] = {
     "getCityTimeFunction": CLOCK_RESULT,
     "getWeatherFunction": FORECAST,
     "baiduTranslateMethod": {"from": "zh", "to": "en", "text": "PLAYED"},
-    "getCurrentDateTime": CLOCK_RESULT | {"date": "2026-11-20", "time": "20:53:31"},
+    "getCurrentDateTime": {key: CLOCK_RESULT[key] for key in ("date", "time", "weekday", "time_zone")},
 }
 
 

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -70,13 +70,15 @@ def test_the_switch_is_time_enabled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @TOOLS
-async def test_the_answer_is_the_present_moment_and_says_nothing_twice(tool: ToolCallback) -> None:
+async def test_the_answer_is_the_present_moment_in_the_sentence_of_the_documents(tool: ToolCallback) -> None:
     before = datetime.now(UTC).replace(microsecond=0)
     result = await told("Asia/Shanghai", tool)
-    moment = datetime.fromisoformat(result["time"])
+    stamp = f"{result['date']} {result['time']}"
+    assert result["description"] == f"The current time zone is Asia/Shanghai and the current time is {stamp} CST"
+    moment = datetime.fromisoformat(f"{stamp}{result['utc_offset']}")
     assert before <= moment <= datetime.now(UTC)
-    assert moment.utcoffset() == timedelta(hours=8)
-    assert result == {"zone": "Asia/Shanghai", "time": result["time"], "weekday": f"{moment:%A}"}
+    assert (result["time_zone"], result["utc_offset"]) == ("Asia/Shanghai", "+08:00")
+    assert result["weekday"] == f"{moment:%A}"
 
 
 @pytest.mark.usefixtures("host_in_new_york")
@@ -84,9 +86,8 @@ async def test_the_answer_is_the_present_moment_and_says_nothing_twice(tool: Too
 async def test_the_zone_of_the_host_plays_no_part(tool: ToolCallback) -> None:
     before = datetime.now(UTC).replace(microsecond=0)
     result = await told("Asia/Tokyo", tool)
-    moment = datetime.fromisoformat(result["time"])
+    moment = datetime.fromisoformat(f"{result['date']}T{result['time']}+09:00")
     assert before <= moment <= datetime.now(UTC)
-    assert moment.utcoffset() == timedelta(hours=9)
 
 
 @pytest.mark.parametrize(
@@ -124,9 +125,10 @@ async def test_the_zone_of_the_host_plays_no_part(tool: ToolCallback) -> None:
 )
 async def test_ids_in_any_case_and_offsets_are_accepted(given: str, name: str) -> None:
     result = await told(given)
-    assert result["zone"] == name
+    assert result["time_zone"] == name
     if name.startswith(("UTC+", "UTC-", "GMT+", "GMT-")):
-        assert result["time"].endswith(name[3:])
+        assert result["utc_offset"] == name[3:]
+        assert result["description"].endswith(f" {name}")
 
 
 @TOOLS
@@ -188,22 +190,23 @@ async def test_arguments_of_another_shape_are_refused_before_anything_runs(tool:
 
 
 @pytest.mark.parametrize(
-    ("zone", "instant", "time", "weekday"),
+    ("zone", "instant", "date", "clock", "offset", "weekday", "abbreviation"),
     [
-        ("America/New_York", "2026-03-08T06:59:59", "2026-03-08T01:59:59-05:00", "Sunday"),
-        ("America/New_York", "2026-03-08T07:00:00", "2026-03-08T03:00:00-04:00", "Sunday"),
-        ("America/New_York", "2026-11-01T05:30:00", "2026-11-01T01:30:00-04:00", "Sunday"),
-        ("America/New_York", "2026-11-01T06:30:00", "2026-11-01T01:30:00-05:00", "Sunday"),
-        ("Asia/Shanghai", "2026-12-31T16:00:00", "2027-01-01T00:00:00+08:00", "Friday"),
-        ("Asia/Kathmandu", "2026-07-01T12:00:00", "2026-07-01T17:45:00+05:45", "Wednesday"),
-        ("Pacific/Kiritimati", "2026-12-31T10:00:00", "2027-01-01T00:00:00+14:00", "Friday"),
-        ("GMT-03:30", "2028-02-29T02:00:00", "2028-02-28T22:30:00-03:30", "Monday"),
-        ("UTC", "2026-07-01T12:00:00", "2026-07-01T12:00:00+00:00", "Wednesday"),
+        ("America/New_York", "2026-03-08T06:59:59", "2026-03-08", "01:59:59", "-05:00", "Sunday", "EST"),
+        ("America/New_York", "2026-03-08T07:00:00", "2026-03-08", "03:00:00", "-04:00", "Sunday", "EDT"),
+        ("America/New_York", "2026-11-01T05:30:00", "2026-11-01", "01:30:00", "-04:00", "Sunday", "EDT"),
+        ("America/New_York", "2026-11-01T06:30:00", "2026-11-01", "01:30:00", "-05:00", "Sunday", "EST"),
+        ("Asia/Shanghai", "2026-12-31T16:00:00", "2027-01-01", "00:00:00", "+08:00", "Friday", "CST"),
+        ("Asia/Kathmandu", "2026-07-01T12:00:00", "2026-07-01", "17:45:00", "+05:45", "Wednesday", "+0545"),
+        ("Pacific/Kiritimati", "2026-12-31T10:00:00", "2027-01-01", "00:00:00", "+14:00", "Friday", "+14"),
+        ("GMT-03:30", "2028-02-29T02:00:00", "2028-02-28", "22:30:00", "-03:30", "Monday", "GMT-03:30"),
+        ("UTC", "2026-07-01T12:00:00", "2026-07-01", "12:00:00", "+00:00", "Wednesday", "UTC"),
     ],
 )
 def test_daylight_saving_and_the_turn_of_the_day_are_the_zones_own(
-    zone: str, instant: str, time: str, weekday: str
+    zone: str, instant: str, date: str, clock: str, offset: str, weekday: str, abbreviation: str
 ) -> None:
     found = time_zone_of(zone)
     shown = described(found, datetime.fromisoformat(f"{instant}.987+00:00").astimezone(found.rules))
-    assert (shown.time, shown.weekday) == (time, weekday)
+    assert (shown.date, shown.time, shown.utc_offset, shown.weekday) == (date, clock, offset, weekday)
+    assert shown.description.endswith(f"{date} {clock} {abbreviation}")

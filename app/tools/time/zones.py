@@ -108,7 +108,8 @@ def _fixed(name: str) -> TimeZone | None:
     if not size:
         return TimeZone("UTC", UTC)
     rules = timezone(size if sign == "+" else -size)
-    return TimeZone((prefix or "UTC") + str(rules).removeprefix("UTC"), rules)
+    shown = (prefix or "UTC") + str(rules).removeprefix("UTC")
+    return TimeZone(shown, timezone(rules.utcoffset(None), shown))
 
 
 def _unknown(text: str) -> ToolExecutionError:
@@ -131,12 +132,18 @@ def _candidates() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class CityTime:
-    """A local time, as the tool returns it; each fact once, since the model reads all of it."""
+    """A local time, as the tool returns it."""
 
-    zone: Annotated[str, Field(title="时区 / time zone")]
-    time: Annotated[str, Field(title="时间 / time", description="ISO 8601, with the offset from UTC")]
-    """Such as ``2026-11-20T20:53:31+08:00``: an abbreviation like ``CST`` has several meanings, an offset has one."""
+    description: Annotated[str, Field(title="说明 / description")]
+    """One sentence with all of it, as the Java tool words it."""
+    time_zone: Annotated[str, Field(title="时区 / time zone")]
+    date: Annotated[str, Field(title="日期 / date")]
+    """``yyyy-MM-dd``."""
+    time: Annotated[str, Field(title="时间 / time")]
+    """``HH:mm:ss``."""
     weekday: Annotated[str, Field(title="星期 / weekday")]
+    utc_offset: Annotated[str, Field(title="与 UTC 的差 / UTC offset")]
+    """Such as ``+08:00``: abbreviations like ``CST`` have several meanings, this has one."""
 
 
 def current_time(time_zone_id: str) -> CityTime:
@@ -151,4 +158,13 @@ def current_time(time_zone_id: str) -> CityTime:
 
 def described(zone: TimeZone, moment: datetime) -> CityTime:
     """Describe a local time."""
-    return CityTime(zone.name, moment.isoformat(timespec="seconds"), _WEEKDAYS[moment.weekday()])
+    text = moment.isoformat(" ", "seconds")
+    date, time, offset = text[:10], text[11:19], text[19:]
+    return CityTime(
+        description=f"The current time zone is {zone.name} and the current time is {date} {time} {moment.tzname()}",
+        time_zone=zone.name,
+        date=date,
+        time=time,
+        weekday=_WEEKDAYS[moment.weekday()],
+        utc_offset=offset,
+    )

@@ -22,7 +22,7 @@ async def test_a_client_initializes_and_calls_without_a_session_id(legacy: Host,
     assert (told.status_code, told.content) == (202, b"")
     assert await legacy.result("ping") == {}
     called = await legacy.call("getCityTimeFunction", timeZoneId="Asia/Shanghai")
-    assert called["structuredContent"]["zone"] == "Asia/Shanghai"
+    assert called["structuredContent"]["time_zone"] == "Asia/Shanghai"
 
 
 @pytest.mark.parametrize(

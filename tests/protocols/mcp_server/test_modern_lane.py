@@ -51,7 +51,7 @@ async def test_only_tools_with_object_results_have_an_output_schema(modern: Host
 async def test_a_result_has_text_and_structured_content(modern: Host) -> None:
     result = await modern.result("tools/call", **TIME)
     assert result["resultType"] == "complete"
-    assert result["structuredContent"]["zone"] == "Asia/Shanghai"
+    assert result["structuredContent"]["time_zone"] == "Asia/Shanghai"
     (content,) = result["content"]
     assert content["type"] == "text"
     assert result["structuredContent"]["time"] in content["text"]

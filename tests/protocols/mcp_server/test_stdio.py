@@ -81,7 +81,7 @@ async def test_a_process_serves_a_host_with_a_handshake_and_exits_with_its_input
         host.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         host.send(call("a", "getCityTimeFunction", modern=False, timeZoneId="Asia/Shanghai"))
         answer = await host.read()
-        assert (answer["id"], answer["result"]["structuredContent"]["zone"]) == ("a", "Asia/Shanghai")
+        assert (answer["id"], answer["result"]["structuredContent"]["time_zone"]) == ("a", "Asia/Shanghai")
         assert await host.end() == []
 
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from itertools import islice
 from typing import Any
 
@@ -67,7 +67,7 @@ def listed(items: Iterable[object], chinese: bool, last: str = "and") -> str:
 
 _LONGEST_RESULT, _LONGEST_VALUE, _DEEPEST = 2000, 600, 5
 _REMINDER = re.compile(r"\s*<reminder>.*?</reminder>", re.DOTALL)
-_CLOCK = {"date", "time", "zone", "weekday"}
+_CLOCK = frozenset(("date", "time", "time_zone", "zone", "weekday", "utc_offset", "description"))
 # Kinds of errors that are no breakdown.
 _FAILURES = ("rejected", "not-found", "no-such-place", "outcome-unknown")
 _UNITS = {"degrees celsius": " °C", "per cent": "%"}
@@ -126,17 +126,17 @@ class Result:
 
     def _clock(self, value: Any) -> str:
         """The sentence for a date, a time and a time zone, with the date of "tomorrow" if that is asked."""
-        if not isinstance(value, dict) or not value.keys() <= _CLOCK or not (zone := value.get("zone")):
+        if not isinstance(value, dict) or not {"date", "time"} <= value.keys() <= _CLOCK:
             return ""
+        zone = value.get("time_zone", value.get("zone"))
         try:
-            moment = datetime.fromisoformat(f"{value.get('date', '')} {value['time']}".strip())
-            later = [(phrase, moment + timedelta(count)) for phrase, count in self.days if count]
-        except (KeyError, ValueError, OverflowError):
+            today = date.fromisoformat(value["date"])
+            later = [(phrase, today + timedelta(count)) for phrase, count in self.days if count]
+        except (ValueError, TypeError, OverflowError):
             return ""
         place = self._say("in", place=self.place) if self.place else ""
-        offset = moment.isoformat(timespec="seconds")[19:]
-        zone = f"{zone}{self._say('comma')}UTC{offset}" if offset else zone
-        now = self._say("clock", place=place, day=self._day(moment), time=f"{moment:%H:%M:%S}", zone=zone)
+        offset = f"{self._say('comma')}UTC{value['utc_offset']}" if value.get("utc_offset") else ""
+        now = self._say("clock", place=place, day=self._day(today), time=value["time"], zone=f"{zone}{offset}")
         now += "".join(self._say("later", phrase=phrase.capitalize(), day=self._day(day)) for phrase, day in later)
         return now[:1].upper() + now[1:]
 

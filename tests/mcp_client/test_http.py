@@ -207,6 +207,7 @@ async def test_the_tools_of_another_toolchat_are_offered_in_the_newest_revision(
             shared = await ran(client, "far_getCityTimeFunction", asked)
             by_its_own_connection = await ran(client, "far_getCityTimeFunction", asked, **{"X-User": "ann"})
     for ended, result in (shared, by_its_own_connection):
-        assert (ended, json.loads(result)["time_zone"]) == ("ok", "Asia/Tokyo")
+        assert ended == "ok"
+        assert result.startswith("The current time zone is Asia/Tokyo")
     (found,) = [each for each in caplog.records if each.message == "MCP server connected"]
     assert vars(found)["revision"] == "2026-07-28"

@@ -18,14 +18,9 @@ from toolchat.service.offline.model import OfflineChatModel
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 
-CLOCK_RESULT = {
-    "description": "The current time zone is Asia/Shanghai and the current time is 2026-11-20 20:53:31 CST",
-    "time_zone": "Asia/Shanghai",
-    "date": "2026-11-20",
-    "time": "20:53:31",
-    "weekday": "Friday",
-    "utc_offset": "+08:00",
-}
+CLOCK_RESULT = (
+    "The current time zone is Asia/Shanghai and the current time is 2026-11-20 20:53:31 CST (Friday, UTC+08:00)"
+)
 FORECAST: dict[str, Any] = {
     "place": {"name": "北京", "region": "Beijing", "country": "中国", "local_time": "2026-11-20 20:53"},
     "current": {"text": "晴", "temp_c": 8, "humidity": 40, "wind_kph": 7.2},
@@ -38,7 +33,7 @@ _RESULTS: dict[str, Any] = {
     "getCityTimeFunction": CLOCK_RESULT,
     "getWeatherFunction": FORECAST,
     "baiduTranslateMethod": {"from": "zh", "to": "en", "text": "PLAYED"},
-    "getCurrentDateTime": {key: CLOCK_RESULT[key] for key in ("date", "time", "weekday", "time_zone")},
+    "getCurrentDateTime": {"date": "2026-11-20", "time": "20:53:31", "weekday": "Friday", "zone": "Asia/Shanghai"},
 }
 
 

@@ -1,6 +1,5 @@
 """What the offline model makes of the results of its calls."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ async def test_a_long_result_is_rendered_in_bounded_length(result: Any) -> None:
 async def test_each_result_is_rendered_for_its_place_in_any_order() -> None:
     question = UserMessage("What time is it in Paris and Tokyo?")
     called = (await response(question, tools=(CLOCK,))).message
-    results = [ToolResponse(each.id, each.name, json.dumps(CLOCK_RESULT)) for each in called.tool_calls]
+    results = [ToolResponse(each.id, each.name, CLOCK_RESULT) for each in called.tool_calls]
     turned = ToolResponseMessage(tuple(reversed(results)))
     lines = (await response(question, called, turned, tools=(CLOCK,))).message.text.splitlines()
     assert [line[:11] for line in lines] == ["In Paris it", "In Tokyo it"]

@@ -60,7 +60,7 @@ async def test_calls_that_may_not_be_parallel_are_made_one_after_another() -> No
     zones = []
     while calls := (answer := await said(messages)).message.tool_calls:
         zones.append([json.loads(each.arguments)["timeZoneId"] for each in calls])
-        results = tuple(ToolResponse(each.id, each.name, json.dumps(CLOCK_RESULT)) for each in calls)
+        results = tuple(ToolResponse(each.id, each.name, CLOCK_RESULT) for each in calls)
         messages = (*messages, answer.message, ToolResponseMessage(results))
     assert zones == [["Europe/Paris"], ["Asia/Tokyo"]]
     assert [line[:11] for line in answer.message.text.splitlines()] == ["In Paris it", "In Tokyo it"]
@@ -113,7 +113,7 @@ async def test_results_of_earlier_questions_are_looked_up_anew() -> None:
     )
     asked = (*before, AssistantMessage("东京现在是……"), UserMessage("那北京呢？"))
     (call,) = (await response(*asked, tools=(CLOCK,))).message.tool_calls
-    new = ToolResponseMessage((ToolResponse("call_2", call.name, json.dumps(CLOCK_RESULT)),))
+    new = ToolResponseMessage((ToolResponse("call_2", call.name, CLOCK_RESULT),))
     told = (await response(*asked, AssistantMessage(tool_calls=(call,)), new, tools=(CLOCK,))).message.text
     assert (call.id, "20:53:31" in told, "01:01:01" in told) == ("call_2", True, False)
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 from pydantic import TypeAdapter
@@ -20,6 +20,7 @@ from tests.observability.reading import figures_of, grown
 from tests.serving import service, serving
 from toolchat.service.api.dynamic_tools import assign_names
 from toolchat.service.settings.service_settings import Tuning
+from toolchat.tool_calling.results import ToolAnswer
 
 ONE, TWO = 0, 1
 
@@ -61,7 +62,8 @@ TOOLS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 
 
 def result_of(function: Callable[..., Any]) -> TypeAdapter[Any]:
-    return TypeAdapter(get_type_hints(function, include_extras=True)["return"])
+    returned = get_type_hints(function, include_extras=True)["return"]
+    return TypeAdapter(get_args(returned)[0] if get_origin(returned) is ToolAnswer else returned)
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -80,7 +82,8 @@ def test_every_field_of_a_result_has_a_chinese_and_an_english_name(tool: str) ->
 async def test_a_result_has_no_field_without_a_name(tool: str) -> None:
     async with serving(create_sandbox()) as url, service(CHAT_PROVIDER="offline", SANDBOX_URL=url) as client:
         answer = await client.get(f"/{tool}/chat-tool-function", headers={"Accept": "application/json"})
-    result = from_json(answer.json()["tool_calls"][0]["result"])
+    (call,) = answer.json()["tool_calls"]
+    result = call.get("data") or from_json(call["result"])
     adapter = result_of(TOOLS[tool][0])
     assert adapter.dump_python(adapter.validate_python(result)) == result
 

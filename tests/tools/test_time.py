@@ -4,16 +4,15 @@ import json
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
 from app.tools.time import module
 from app.tools.time.tools import GetCurrentTimeByTimeZoneIdService, TimeTools
-from app.tools.time.zones import described, nearest_ids, time_zone_of
+from app.tools.time.zones import CityTime, described, nearest_ids, time_zone_of
 from tests.application import TOOLS as APPLICATION_TOOLS
 from toolchat.service.tool_modules.discovery import ConfiguredModule, discover
-from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.callback import ToolCallback, ToolResult
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider
@@ -30,10 +29,8 @@ def method_tool() -> ToolCallback:
 TOOLS = pytest.mark.parametrize("tool", [function_tool(), method_tool()], ids=["function", "method"])
 
 
-async def told(zone: str, tool: ToolCallback | None = None) -> dict[str, Any]:
-    text = await (tool or function_tool()).call(json.dumps({"timeZoneId": zone}), ToolContext())
-    result: dict[str, Any] = json.loads(text)
-    return result
+async def told(zone: str, tool: ToolCallback | None = None) -> ToolResult:
+    return await (tool or function_tool()).result(json.dumps({"timeZoneId": zone}), ToolContext())
 
 
 @pytest.fixture
@@ -73,19 +70,20 @@ def test_the_switch_is_time_enabled(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_the_answer_is_the_present_moment_in_the_sentence_of_the_documents(tool: ToolCallback) -> None:
     before = datetime.now(UTC).replace(microsecond=0)
     result = await told("Asia/Shanghai", tool)
-    stamp = f"{result['date']} {result['time']}"
-    assert result["description"] == f"The current time zone is Asia/Shanghai and the current time is {stamp} CST"
-    moment = datetime.fromisoformat(f"{stamp}{result['utc_offset']}")
+    stamp = f"{result.data['date']} {result.data['time']}"
+    moment = datetime.fromisoformat(f"{stamp}{result.data['utc_offset']}")
     assert before <= moment <= datetime.now(UTC)
-    assert (result["time_zone"], result["utc_offset"]) == ("Asia/Shanghai", "+08:00")
-    assert result["weekday"] == f"{moment:%A}"
+    assert (result.data["time_zone"], result.data["utc_offset"]) == ("Asia/Shanghai", "+08:00")
+    assert result.data["weekday"] == f"{moment:%A}"
+    sentence = f"The current time zone is Asia/Shanghai and the current time is {stamp} CST"
+    assert result.text == f"{sentence} ({moment:%A}, UTC+08:00)"
 
 
 @pytest.mark.usefixtures("host_in_new_york")
 @TOOLS
 async def test_the_zone_of_the_host_plays_no_part(tool: ToolCallback) -> None:
     before = datetime.now(UTC).replace(microsecond=0)
-    result = await told("Asia/Tokyo", tool)
+    result = (await told("Asia/Tokyo", tool)).data
     moment = datetime.fromisoformat(f"{result['date']}T{result['time']}+09:00")
     assert before <= moment <= datetime.now(UTC)
 
@@ -125,10 +123,10 @@ async def test_the_zone_of_the_host_plays_no_part(tool: ToolCallback) -> None:
 )
 async def test_ids_in_any_case_and_offsets_are_accepted(given: str, name: str) -> None:
     result = await told(given)
-    assert result["time_zone"] == name
+    assert result.data["time_zone"] == name
     if name.startswith(("UTC+", "UTC-", "GMT+", "GMT-")):
-        assert result["utc_offset"] == name[3:]
-        assert result["description"].endswith(f" {name}")
+        assert result.data["utc_offset"] == name[3:]
+        assert f" {name} (" in result.text
 
 
 @TOOLS
@@ -207,6 +205,6 @@ def test_daylight_saving_and_the_turn_of_the_day_are_the_zones_own(
     zone: str, instant: str, date: str, clock: str, offset: str, weekday: str, abbreviation: str
 ) -> None:
     found = time_zone_of(zone)
-    shown = described(found, datetime.fromisoformat(f"{instant}.987+00:00").astimezone(found.rules))
-    assert (shown.date, shown.time, shown.utc_offset, shown.weekday) == (date, clock, offset, weekday)
-    assert shown.description.endswith(f"{date} {clock} {abbreviation}")
+    answer = described(found, datetime.fromisoformat(f"{instant}.987+00:00").astimezone(found.rules))
+    assert answer.data == CityTime(zone, date, clock, weekday, offset)
+    assert answer.text.endswith(f"{date} {clock} {abbreviation} ({weekday}, UTC{offset})")

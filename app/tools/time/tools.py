@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.tools.time.zones import CityTime, current_time
-from toolchat import tool
+from toolchat import ToolAnswer, tool
 
 # Without an example: small models copy it for any city.
 _ID = "Time zone id of the city in question, as Continent/City"
@@ -24,7 +24,7 @@ class TimeRequest(BaseModel):
 class GetCurrentTimeByTimeZoneIdService:
     """The function tool."""
 
-    async def __call__(self, request: TimeRequest) -> CityTime:
+    async def __call__(self, request: TimeRequest) -> ToolAnswer[CityTime]:
         """Return the current time; see :func:`current_time`."""
         return current_time(request.time_zone_id)
 
@@ -33,6 +33,6 @@ class TimeTools:
     """The method tool."""
 
     @tool(name="getCityTimeMethod", description="Get the time of a specified city.", read_only=True)
-    async def get_city_time(self, time_zone_id: _TimeZoneId) -> CityTime:
+    async def get_city_time(self, time_zone_id: _TimeZoneId) -> ToolAnswer[CityTime]:
         """Return the current time; see :func:`current_time`."""
         return current_time(time_zone_id)

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
-from toolchat import ToolExecutionError
+from toolchat import ToolAnswer, ToolExecutionError
 from toolchat.service.gazetteer.gazetteer import find_place, place_in, place_names, zones_in_lower_case
 from toolchat.tool_calling.text_normalization import fold
 
@@ -132,10 +132,8 @@ def _candidates() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class CityTime:
-    """A local time, as the tool returns it."""
+    """A local time, as clients get it."""
 
-    description: Annotated[str, Field(title="说明 / description")]
-    """One sentence with all of it, as the Java tool words it."""
     time_zone: Annotated[str, Field(title="时区 / time zone")]
     date: Annotated[str, Field(title="日期 / date")]
     """``yyyy-MM-dd``."""
@@ -146,7 +144,7 @@ class CityTime:
     """Such as ``+08:00``: abbreviations like ``CST`` have several meanings, this has one."""
 
 
-def current_time(time_zone_id: str) -> CityTime:
+def current_time(time_zone_id: str) -> ToolAnswer[CityTime]:
     """Return the current time in a zone.
 
     Raises:
@@ -156,15 +154,9 @@ def current_time(time_zone_id: str) -> CityTime:
     return described(zone, datetime.now(zone.rules))
 
 
-def described(zone: TimeZone, moment: datetime) -> CityTime:
-    """Describe a local time."""
-    text = moment.isoformat(" ", "seconds")
-    date, time, offset = text[:10], text[11:19], text[19:]
-    return CityTime(
-        description=f"The current time zone is {zone.name} and the current time is {date} {time} {moment.tzname()}",
-        time_zone=zone.name,
-        date=date,
-        time=time,
-        weekday=_WEEKDAYS[moment.weekday()],
-        utc_offset=offset,
-    )
+def described(zone: TimeZone, moment: datetime) -> ToolAnswer[CityTime]:
+    """Describe a local time: for the model in the sentence of the Java tool, with the weekday and the offset."""
+    stamp = moment.isoformat(" ", "seconds")
+    data = CityTime(zone.name, stamp[:10], stamp[11:19], _WEEKDAYS[moment.weekday()], stamp[19:])
+    now = f"{data.date} {data.time} {moment.tzname()} ({data.weekday}, UTC{data.utc_offset})"
+    return ToolAnswer(f"The current time zone is {zone.name} and the current time is {now}", data)

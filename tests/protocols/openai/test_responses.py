@@ -46,7 +46,7 @@ async def test_calls_of_the_service_are_shown_as_those_of_an_mcp_server_before_t
         document = await ask(client, "What time is it?", metadata={"page": "1"}, instructions="Be brief.")
     called, said = document["output"]
     assert (called["type"], called["server_label"], called["status"]) == ("mcp_call", "toolchat", "completed")
-    assert called["output"].startswith('{"zone":"Asia/Shanghai"')
+    assert called["output"].startswith("The current time zone is Asia/Shanghai")
     assert said["content"][0]["text"] == "Noon."
     assert (document["status"], document["usage"]["total_tokens"]) == ("completed", 10)
     assert (document["metadata"], document["instructions"]) == ({"page": "1"}, "Be brief.")

@@ -67,7 +67,12 @@ def listed(items: Iterable[object], chinese: bool, last: str = "and") -> str:
 
 _LONGEST_RESULT, _LONGEST_VALUE, _DEEPEST = 2000, 600, 5
 _REMINDER = re.compile(r"\s*<reminder>.*?</reminder>", re.DOTALL)
-_CLOCK = frozenset(("date", "time", "time_zone", "zone", "weekday", "utc_offset", "description"))
+_CLOCK = frozenset(("date", "time", "time_zone", "zone", "weekday", "utc_offset"))
+# A toolchat that is reached as an MCP server sends its fields behind the sentence.
+_CLOCK_TEXT = re.compile(
+    r"The current time zone is (?P<zone>\S+) and the current time is (?P<date>\S+) (?P<time>\S+) .*"
+    r"UTC(?P<utc_offset>[+-][\d:]+)\)"
+)
 # Kinds of errors that are no breakdown.
 _FAILURES = ("rejected", "not-found", "no-such-place", "outcome-unknown")
 _UNITS = {"degrees celsius": " °C", "per cent": "%"}
@@ -99,7 +104,8 @@ class Result:
         elif value is None or value == "Done":
             shown = self._say("done", tool=self.tool)
         elif isinstance(value, str):
-            shown = value
+            clock = _CLOCK_TEXT.match(value)
+            shown = (self._clock(clock.groupdict()) if clock else "") or value
         else:
             shown = self._say("returned", tool=self.tool, value=self._scalar(value))
         shown = shown.strip() or self._say("nothing", tool=self.tool)

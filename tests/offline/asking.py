@@ -21,14 +21,10 @@ from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 CLOCK_RESULT = (
     "The current time zone is Asia/Shanghai and the current time is 2026-11-20 20:53:31 CST (Friday, UTC+08:00)"
 )
-FORECAST: dict[str, Any] = {
-    "place": {"name": "北京", "region": "Beijing", "country": "中国", "local_time": "2026-11-20 20:53"},
-    "current": {"text": "晴", "temp_c": 8, "humidity": 40, "wind_kph": 7.2},
-    "days": [
-        {"date": "2026-11-20", "text": "晴", "maxtemp_c": 12, "mintemp_c": 1.5, "chance_of_rain": 0},
-        {"date": "2026-11-21", "text": "多云", "maxtemp_c": 9, "mintemp_c": -2, "chance_of_rain": 10},
-    ],
-}
+FORECAST = """北京, Beijing, 中国, local time 2026-11-20 20:53
+now: 晴, 8°C, humidity 40%, wind 7 km/h
+2026-11-20: 晴, high 12°C, low 2°C, rain 0%
+2026-11-21: 多云, high 9°C, low -2°C, rain 10%"""
 _RESULTS: dict[str, Any] = {
     "getCityTimeFunction": CLOCK_RESULT,
     "getWeatherFunction": FORECAST,

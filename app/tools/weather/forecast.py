@@ -1,4 +1,6 @@
-"""The forecast for the model, and WeatherAPI's reduced to it: under 400 tokens for three days instead of 24,000.
+"""The forecast in words for the model and in fields for clients, and WeatherAPI's reduced to it.
+
+Three days are about 220 tokens for the model: 350 as JSON, 24,000 as WeatherAPI sends them.
 
 Units are WeatherAPI's (degrees Celsius, mm, km/h, per cent). A value that is missing, of another type or
 out of range is left out and not replaced.
@@ -30,9 +32,34 @@ _DAY = {
 _TEXTS = frozenset(("name", "region", "country", "local_time", "wind_dir", "sunrise", "sunset", "date", "text"))
 
 _Text = Annotated[str, Field(title="天气 / conditions")]
-_Humidity = Annotated[float, Field(title="湿度 / humidity", description="per cent")]
+_Humidity = Annotated[float, Field(title="湿度 / humidity", description="%")]
 _Precipitation = Annotated[float, Field(title="降水 / precipitation", description="mm")]
-_Uv = Annotated[float, Field(title="紫外线指数 / UV index")]
+_Uv = Annotated[float, Field(title="紫外线 / UV")]
+
+# What the model reads of a value, with the English title of its field; without an entry, the value itself. In whole
+# degrees, since a decimal doubles the tokens of a number and says little in a forecast.
+_WORDS: Mapping[str, str] = {
+    "date": "",
+    "local_time": "local time {}",
+    "temp_c": "{:z.0f}°C",
+    "feelslike_c": "feels like {:z.0f}°C",
+    "mintemp_c": "low {:z.0f}°C",
+    "maxtemp_c": "high {:z.0f}°C",
+    "chance_of_rain": "rain {:.0f}%",
+    "chance_of_snow": "snow {:.0f}%",
+    "precip_mm": "precipitation {:g} mm",
+    "wind_kph": "wind {:.0f} km/h",
+    "maxwind_kph": "wind {:.0f} km/h",
+    "wind_dir": "wind from {}",
+    "humidity": "humidity {:.0f}%",
+    "uv": "UV {:.0f}",
+    "sunrise": "sunrise {}",
+    "sunset": "sunset {}",
+    "days_requested": "days asked for {}",
+    "days_delivered": "days delivered {}",
+    "source": "source {}",
+}
+_SILENT_ZEROS = frozenset(("precip_mm", "chance_of_snow"))
 
 
 class FoundPlace(TypedDict, total=False):
@@ -48,11 +75,11 @@ class Current(TypedDict, total=False):
     """The current weather."""
 
     text: _Text
-    temp_c: Annotated[float, Field(title="温度 / temperature", description="degrees Celsius")]
-    feelslike_c: Annotated[float, Field(title="体感 / feels like", description="degrees Celsius")]
+    temp_c: Annotated[float, Field(title="温度 / temperature", description="°C")]
+    feelslike_c: Annotated[float, Field(title="体感 / feels like", description="°C")]
     humidity: _Humidity
     wind_kph: Annotated[float, Field(title="风速 / wind", description="km/h")]
-    wind_dir: Annotated[str, Field(title="风向 / wind direction", description="one of 16 points, such as NNE")]
+    wind_dir: Annotated[str, Field(title="风向 / wind from", description="one of 16 points, such as NNE")]
     precip_mm: _Precipitation
     uv: _Uv
 
@@ -62,10 +89,10 @@ class Day(TypedDict, total=False):
 
     date: Annotated[str, Field(title="日期 / date", description="yyyy-MM-dd")]
     text: _Text
-    maxtemp_c: Annotated[float, Field(title="最高 / high", description="degrees Celsius")]
-    mintemp_c: Annotated[float, Field(title="最低 / low", description="degrees Celsius")]
-    chance_of_rain: Annotated[float, Field(title="降雨概率 / chance of rain", description="per cent")]
-    chance_of_snow: Annotated[float, Field(title="降雪概率 / chance of snow", description="per cent")]
+    maxtemp_c: Annotated[float, Field(title="最高 / high", description="°C")]
+    mintemp_c: Annotated[float, Field(title="最低 / low", description="°C")]
+    chance_of_rain: Annotated[float, Field(title="降雨概率 / rain", description="%")]
+    chance_of_snow: Annotated[float, Field(title="降雪概率 / snow", description="%")]
     precip_mm: _Precipitation
     maxwind_kph: Annotated[float, Field(title="最大风速 / wind up to", description="km/h")]
     humidity: _Humidity
@@ -75,7 +102,7 @@ class Day(TypedDict, total=False):
 
 
 class Weather(TypedDict):
-    """The result of the tool."""
+    """The result of the tool for clients."""
 
     place: Annotated[FoundPlace, Field(title="地点 / place")]
     current: NotRequired[Annotated[Current, Field(title="当前 / now")]]
@@ -83,6 +110,19 @@ class Weather(TypedDict):
     days_requested: NotRequired[Annotated[int, Field(title="请求的天数 / days asked for")]]
     days_delivered: NotRequired[Annotated[int, Field(title="实得的天数 / days delivered")]]
     source: NotRequired[Annotated[str, Field(title="来源 / source", description="provider, licence and link")]]
+
+
+def in_words(found: Weather) -> str:
+    """Write the weather for the model: a line for the place, one for now and one a day."""
+    lines = [("now", found.get("current", {})), *((each.get("date"), each) for each in found["days"])]
+    of_all = {name: value for name, value in found.items() if not isinstance(value, dict | list)}
+    described = [f"{name}: {_words(values)}" for name, values in lines if values]
+    return "\n".join(filter(None, (_words(found["place"]), *described, _words(of_all))))
+
+
+def _words(values: Mapping[str, Any]) -> str:
+    shown = {name: value for name, value in values.items() if value or name not in _SILENT_ZEROS}
+    return ", ".join(filter(None, (_WORDS.get(name, "{}").format(value) for name, value in shown.items())))
 
 
 def slim(body: Any, days: int) -> Weather:

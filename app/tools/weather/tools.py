@@ -5,11 +5,16 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.tools.weather.client import CACHE_SECONDS, WeatherClient
-from app.tools.weather.forecast import Weather
-from toolchat import tool
+from app.tools.weather.forecast import Weather, in_words
+from toolchat import ToolAnswer, tool
 
 _DESCRIPTION = "Use api.weather to get weather information."
 _DAYS = "Number of days of weather forecast. Value ranges from 1 to 14"
+
+
+async def _answer(client: WeatherClient, city: str, days: int) -> ToolAnswer[Weather]:
+    found = await client.forecast(city, days)
+    return ToolAnswer(in_words(found), found)
 
 
 class WeatherRequest(BaseModel):
@@ -28,9 +33,9 @@ class WeatherService:
     def __init__(self, client: WeatherClient) -> None:
         self._client = client
 
-    async def __call__(self, request: WeatherRequest) -> Weather:
+    async def __call__(self, request: WeatherRequest) -> ToolAnswer[Weather]:
         """Look up a forecast; see :meth:`WeatherClient.forecast`."""
-        return await self._client.forecast(request.city, request.days)
+        return await _answer(self._client, request.city, request.days)
 
 
 class WeatherTools:
@@ -44,6 +49,6 @@ class WeatherTools:
         self,
         city: Annotated[str, Field(description="City name")],
         days: Annotated[int, Field(ge=1, le=14, description=_DAYS, json_schema_extra={"default": 1})],
-    ) -> Weather:
+    ) -> ToolAnswer[Weather]:
         """Look up a forecast; see :meth:`WeatherClient.forecast`."""
-        return await self._client.forecast(city, days)
+        return await _answer(self._client, city, days)

@@ -4,12 +4,12 @@ import asyncio
 
 import httpx
 import pytest
-from pydantic_core import from_json
 from starlette.applications import Starlette
 
 from app.sandbox.weatherapi import routes
 from app.tools.weather import module
 from app.tools.weather.client import WeatherSettings
+from app.tools.weather.forecast import Day, Weather, in_words
 from tests.chat.played import JSON
 from tests.serving import service, serving
 from tests.tools.weather.weatherapi_player import (
@@ -93,18 +93,34 @@ async def test_both_forms_have_the_documents_names_and_the_same_schema() -> None
         }
 
 
-async def test_both_forms_answer_with_the_place_the_present_and_each_day() -> None:
+async def test_both_forms_answer_the_model_in_words_and_the_client_with_each_field() -> None:
     async with played(reply(forecast())) as (client, _):
-        answers = [await called(callback, city="Beijing", days=1) for callback in both(client)]
-    assert answers == [{"place": PLACE, "current": CURRENT, "days": [DAY]}] * 2
+        answers = [await callback.result('{"city": "Beijing", "days": 1}', ToolContext()) for callback in both(client)]
+    assert [each.data for each in answers] == [{"place": PLACE, "current": CURRENT, "days": [DAY]}] * 2
+    assert {each.text for each in answers} == {
+        "海淀, Beijing, 中国, local time 2025-12-22 09:52\n"
+        "now: Sunny, -1°C, feels like -3°C, humidity 64%, wind 6 km/h, wind from NE, UV 0\n"
+        "2025-12-22: Partly Cloudy, high 0°C, low -3°C, rain 0%, snow 10%, wind 7 km/h, humidity 36%, UV 0, "
+        "sunrise 07:34 AM, sunset 04:53 PM"
+    }
 
 
-async def test_three_days_stay_below_a_kilobyte() -> None:
+async def test_three_days_are_below_700_bytes_for_the_model() -> None:
     async with played(reply(forecast(3))) as (client, _):
         function, _method = both(client)
         answer = await function.call('{"city": "Beijing", "days": 3}', ToolContext())
-    assert len(answer.encode()) < 1024
-    assert [each["date"] for each in from_json(answer)["days"]] == ["2025-12-22", "2025-12-23", "2025-12-24"]
+    assert len(answer.encode()) < 700
+    assert [line[:11] for line in answer.splitlines()[2:]] == ["2025-12-22:", "2025-12-23:", "2025-12-24:"]
+
+
+def test_the_model_reads_what_is_there_and_no_zero_of_rain_or_snow() -> None:
+    day: Day = {"date": "2026-11-20", "chance_of_snow": 0, "chance_of_rain": 0, "precip_mm": 2.1, "maxtemp_c": -0.4}
+    found: Weather = {"place": {"name": "Oslo"}, "days": [day], "days_requested": 5, "days_delivered": 1}
+    found["source"] = "Open-Meteo.com"
+    assert in_words(found) == (
+        "Oslo\n2026-11-20: rain 0%, precipitation 2.1 mm, high 0°C\n"
+        "days asked for 5, days delivered 1, source Open-Meteo.com"
+    )
 
 
 @pytest.mark.parametrize("days", [0, 15, -1, 1.5, "many", None, 10**30])

@@ -11,7 +11,6 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from pydantic import SecretStr
-from pydantic_core import from_json
 
 from app.tools.weather.client import WeatherClient, WeatherSettings
 from app.tools.weather.tools import WeatherService, WeatherTools
@@ -225,7 +224,8 @@ def both(client: WeatherClient) -> tuple[ToolCallback, ToolCallback]:
 
 
 async def called(callback: ToolCallback, **arguments: Any) -> Any:
-    return from_json(await callback.call(json.dumps(arguments), ToolContext()))
+    """The result for the client."""
+    return (await callback.result(json.dumps(arguments), ToolContext())).data
 
 
 async def failure_of(client: WeatherClient, city: str = "Beijing", days: int = 3) -> ToolExecutionError:

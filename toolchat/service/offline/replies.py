@@ -75,7 +75,6 @@ _CLOCK_TEXT = re.compile(
 )
 # Kinds of errors that are no breakdown.
 _FAILURES = ("rejected", "not-found", "no-such-place", "outcome-unknown")
-_UNITS = {"degrees celsius": " °C", "per cent": "%"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,7 @@ class Result:
             shown = self._say("done", tool=self.tool)
         elif isinstance(value, str):
             clock = _CLOCK_TEXT.match(value)
-            shown = (self._clock(clock.groupdict()) if clock else "") or value
+            shown = (self._clock(clock.groupdict()) if clock else "") or self._titled(value)
         else:
             shown = self._say("returned", tool=self.tool, value=self._scalar(value))
         shown = shown.strip() or self._say("nothing", tool=self.tool)
@@ -122,6 +121,15 @@ class Result:
         chinese, _, english = str(self.fields.get(key, {}).get("title", "")).partition(" / ")
         title = chinese if self.chinese else english or chinese
         return title or (words_of(key[:60]) if key.isidentifier() else key[:60])
+
+    def _titled(self, text: str) -> str:
+        """A text that names values by the English titles of their fields, with Chinese ones if that is asked."""
+        pairs = (str(each.get("title", "")).partition(" / ") for each in self.fields.values())
+        titles = {english: chinese for chinese, _, english in pairs if english and self.chinese}
+        known = "|".join(map(re.escape, sorted(titles, key=len, reverse=True)))
+        form = rf"(?m)(^|, )({known or '(?!)'})(?=:? )"
+        named, found = re.subn(form, lambda each: each[1] + titles[each[2]], text)
+        return named.replace(", ", "，").replace(": ", "：") if found else text
 
     def _failure(self, error: Any) -> str:
         details = error if isinstance(error, dict) else {"message": error}
@@ -161,7 +169,7 @@ class Result:
 
     def _field(self, key: str, value: Any) -> str:
         described = str(self.fields.get(key, {}).get("description", "")) if isinstance(value, int | float) else ""
-        unit = _UNITS.get(described.lower(), f" {described}" if 0 < len(described) <= 4 else "")
+        unit = f" {described}" if 0 < len(described) <= 4 else ""
         return f"{self._label(key)} {self._scalar(value)}{unit}".strip() if value not in (None, "") else ""
 
 

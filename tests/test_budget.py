@@ -14,7 +14,7 @@ BUDGET = {
     "toolchat/models": 3275,
     "toolchat/service": 216,
     "toolchat/service/access": 1711,
-    "toolchat/service/api": 5838,
+    "toolchat/service/api": 5840,
     "toolchat/service/cli": 2020,
     "toolchat/service/composition": 804,
     "toolchat/service/gazetteer": 878,

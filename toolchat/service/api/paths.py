@@ -43,6 +43,8 @@ class Paths:
     def correct(self, scope: Scope) -> str:
         """Replace the path of a request by what it means, and return the path whose protocol answers it."""
         root, path = scope.get("root_path", ""), path_below_root(scope)
+        if b"%2f" in scope.get("raw_path", b"").lower():  # a slash in an id, which would become another id
+            return path
         if not ("//" in path or path[-1:] == "/" or _is_below(path, root) or self._is_short(path)) or path == "/":
             return path
         candidates = list(dict.fromkeys(_writings(path, root)))

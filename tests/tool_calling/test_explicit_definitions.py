@@ -2,6 +2,7 @@
 
 import datetime
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 import pytest
@@ -34,6 +35,13 @@ class Calendar:
     def days_in(self, month, year=2026):  # type: ignore[no-untyped-def]
         return f"{month} of {year}"
 
+    def days_among(self, year=0, **others):  # type: ignore[no-untyped-def]
+        return others
+
+
+async def dated(day, /, **values):  # type: ignore[no-untyped-def]
+    return values
+
 
 async def everything(**values):  # type: ignore[no-untyped-def]
     return values
@@ -56,6 +64,14 @@ async def test_keywords_receive_whatever_else_the_schema_allows() -> None:
         return [month, args, _secret, rest]
 
     free = MONTH | {"additionalProperties": True}
+    for bound, given in (
+        (partial(everything, year=2026), "year"),
+        (partial(partial(dated, 2026), year=1), "day"),
+        (Calendar().days_among, "self"),
+    ):
+        forged = await defined(bound, free).call(f'{{"month": 1, "{given}": 9, "other": 2}}', EMPTY)
+        assert f'"{given}":9' not in forged
+        assert '"other":2' in forged
     told = await defined(some, free).call('{"month": 1, "_secret": "forged", "other": [1]}', EMPTY)
     assert told == '[1,[],"kept",{"other":[1]}]'
 

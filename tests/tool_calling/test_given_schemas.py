@@ -66,6 +66,12 @@ ODDITIES: list[tuple[dict[str, Any], list[Any], list[Any]]] = [
     ({"$ref": "#/$defs/gone"}, [1], []),
     ({"$ref": "#/properties/p"}, [1], []),
     ({"$ref": 5, "type": "string"}, ["a"], [5]),
+    ({"$ref": "#foo", "type": "integer", "$defs": {"x": {"$anchor": "foo", "type": "string"}}}, [5], ["a"]),
+    ({"$dynamicRef": "#foo", "type": "integer"}, [5], ["a"]),
+    ({"type": "string", "nullable": True}, ["a", None], [5]),
+    ({"type": "string", "nullable": False}, ["a"], [None]),
+    ({"type": "string", "pattern": "^(a+)+$"}, ["aaa"], ["a" * 60 + "b"]),
+    ({"type": "string", "pattern": "^(?!x)"}, ["a"], ["x"]),
     (
         {"$id": "http://elsewhere/", "items": {"$ref": "#/properties/p/not"}, "not": {"type": "string"}},
         [["a"]],
@@ -123,6 +129,14 @@ def faults(part: Any) -> Iterator[str]:
         if part.get("additionalProperties") is False and "properties" not in part:
             yield "object schema missing properties"
         yield from (fault for each in part.values() for fault in faults(each))
+
+
+def test_a_root_that_is_a_union_offers_what_any_member_takes_and_one_of_parts_requires_what_they_do() -> None:
+    a, b = {"const": "a"}, {"const": "b"}
+    members = [{"properties": {"by": a, "x": {}}}, {"properties": {"by": b}}]
+    assert normalized({"oneOf": members})["properties"] == {"by": {"anyOf": [a, b]}, "x": {}}
+    parts = [{"properties": {"p": a}, "required": ["p"]}, {"anyOf": members, "required": ["x"]}]
+    assert normalized({"allOf": parts, "required": ["q"]})["required"] == ["q", "p"]
 
 
 def test_the_items_of_a_full_tuple_are_those_of_its_places() -> None:

@@ -7,12 +7,14 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
+from toolchat.tool_calling.errors import ToolArgumentsError
 from toolchat.tool_calling.json_schema import Schema, alternatives
 
 MEMBER_NAMES = "x-member-names"
 """The schema key that holds an enum's members as pairs of name and value; it is not sent to the model."""
 EXACT = "x-exact"
-"""The schema key of a decimal, which must not pass through a float; it is not sent to the model."""
+"""The schema key of a decimal, which must not pass through a float, and of a date or a time, which is no number; it is
+not sent to the model."""
 
 _TYPES = {
     type(None): "null", str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"
@@ -22,6 +24,9 @@ _TEXT_OR_COMMA = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*"?)|,(?=\s*[}\]])', re.DOT
 
 Nothing after the opening quote can fail to match, so that a long string is read once and does not block the event loop.
 """
+
+_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
+_ISO = {"date": "2026-11-20", "date-time": "2026-11-20T20:00:00Z", "time": "20:00:00"}
 
 _ESCAPE_OR_CONTROL = re.compile(r"\\.|[\x00-\x1f]", re.DOTALL)
 """An escape, or a control character, which JSON allows in a string only as an escape."""
@@ -75,8 +80,8 @@ def repair_arguments(arguments: Any, schema: Schema) -> Any:
 
 
 def _repair(value: Any, options: Sequence[Schema], root: Schema) -> Any:
-    if isinstance(value, _WrittenFloat) and any(EXACT in each for each in options):
-        return value.text
+    if (exact := [each for each in options if EXACT in each]) and isinstance(value, str | int | float):
+        value = _exact(value, exact, options)
     if isinstance(value, str | int | float) and not any(_accepts(each, value) for each in options):
         value = _read_text(value, options) if isinstance(value, str) else _write_number(value, options)
     fitting = [each for each in options if isinstance(value, dict | list) and _accepts(each, value)]
@@ -86,6 +91,20 @@ def _repair(value: Any, options: Sequence[Schema], root: Schema) -> Any:
     if isinstance(value, dict):
         return dict(_repair_properties(value, fitting[0], root))
     return _repair_items(value, fitting[0], root)
+
+
+def _exact(value: str | float, exact: Sequence[Schema], options: Sequence[Schema]) -> Any:
+    """A decimal as it is written.
+
+    Raises:
+        ToolArgumentsError: a number is no date, which pydantic would read as seconds since 1970.
+    """
+    kind = exact[0].get("format")
+    if kind is None:
+        return value.text if isinstance(value, _WrittenFloat) else value
+    if _NUMBER.fullmatch(str(value)) and not any(_accepts(each, value) for each in options if EXACT not in each):
+        raise ToolArgumentsError(f"{value!s:.40} is no {kind}: write it as in ISO 8601, such as {_ISO[kind]}")
+    return value
 
 
 def _repair_properties(value: Mapping[str, Any], schema: Schema, root: Schema) -> Iterator[tuple[str, Any]]:

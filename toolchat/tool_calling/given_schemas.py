@@ -9,11 +9,12 @@ Imports ``jsonschema``, so this module is imported by the first given schema.
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -21,16 +22,23 @@ from jsonschema import Draft202012Validator, FormatChecker, ValidationError as F
 from jsonschema.exceptions import best_match
 from jsonschema.validators import extend
 from pydantic import ValidationError
-from pydantic_core import InitErrorDetails, PydanticCustomError, from_json
+from pydantic_core import (
+    InitErrorDetails,
+    PydanticCustomError,
+    SchemaError,
+    SchemaValidator as CoreValidator,
+    core_schema,
+    from_json,
+)
 
 from toolchat.tool_calling.json_schema import Schema, is_json, map_subschemas, resolve_or_none
 
 _MAX_VALUES = 20_000
 """Values in the arguments; their validation takes up to 0.2 s, in which the event loop waits."""
 _MAX_PROBLEMS, _MAX_PROBLEM_CHARS = 10, 200
-_OLD = ("$id", "$anchor", "$dynamicAnchor", "additionalItems")
+_OLD = ("$id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveRef", "additionalItems")
 """Keywords that change what a reference means, or that draft 2020-12 does not have."""
-_UNVALIDATED = ("$dynamicRef", "uniqueItems", "unevaluatedItems", "unevaluatedProperties")
+_UNVALIDATED = ("uniqueItems", "unevaluatedItems", "unevaluatedProperties")
 """Keywords whose validation can take more than that time; they are for the model only."""
 _METASCHEMA = Draft202012Validator(Draft202012Validator.META_SCHEMA, format_checker=FormatChecker(["regex"]))
 
@@ -84,6 +92,8 @@ def _without_old_forms(part: dict[str, Any]) -> dict[str, Any]:
         exclusive = f"exclusive{bound.title()}"
         if isinstance(part.get(exclusive), bool) and part.pop(exclusive) and bound in part:
             part[exclusive] = part.pop(bound)
+    if part.pop("nullable", False) is True and isinstance(part.get("type"), str):  # OpenAPI 3.0
+        part["type"] = [part["type"], "null"]
     if isinstance(part.get("items"), list):
         part |= {"prefixItems": part["items"], "items": part.get("additionalItems", True)}
     required = _required(part)
@@ -204,6 +214,20 @@ def _additional(validator: Any, allowed: Any, value: Any, schema: Schema) -> Ite
             yield from validator.descend(each, allowed, path=name)
 
 
+@lru_cache(maxsize=256)
+def _matcher(pattern: str) -> Callable[[str], object]:
+    try:
+        return CoreValidator(core_schema.str_schema(pattern=pattern)).isinstance_python
+    except SchemaError:
+        # Rust's regular expressions, which take linear time, have no look-around.
+        return re.compile(pattern).search
+
+
+def _pattern(_validator: Any, pattern: str, value: Any, _: Schema) -> Iterator[Fault]:
+    if isinstance(value, str) and not _matcher(pattern)(value):
+        yield Fault(f"does not match {pattern}")
+
+
 def _multiple_of(_validator: Any, factor: float, value: Any, _: Schema) -> Iterator[Fault]:
     # As floats, 19.99 is no multiple of 0.01.
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -219,5 +243,6 @@ _Validator = extend(
         "required": _required_names,
         "additionalProperties": _additional,
         "multipleOf": _multiple_of,
+        "pattern": _pattern,
     },
 )

@@ -4,7 +4,7 @@ Schemas may come from other servers, so nothing here trusts their form: a keywor
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
@@ -22,8 +22,8 @@ _UNSEEN = ("$schema", "$id", "$anchor", "$dynamicAnchor", "$comment")
 
 def resolve(reference: str, root: Schema) -> Any:
     """The part of a schema to which a reference such as ``#/$defs/Place`` points (RFC 6901); else ``LookupError``."""
-    if not reference.startswith("#"):
-        raise LookupError(f"{reference} is in another document")
+    if reference != "#" and not reference.startswith("#/"):
+        raise LookupError(f"{reference} is an anchor, or in another document")
     target: Any = root
     for step in reference.removeprefix("#").split("/")[1:]:
         # "~1" must be decoded before "~0", or "~01" would become a slash.
@@ -93,9 +93,24 @@ def normalized(schema: Schema) -> dict[str, Any]:
     if "$ref" in root:
         root = {**next(alternatives(root, root)), **root}
     members = [each for union in _UNIONS for part in root.get(union, ()) for each in alternatives(part, root)]
-    properties = {name: part for each in members for name, part in each.get("properties", {}).items()}
+    properties = _merged([each.get("properties", {}) for each in members])
     kept = {keyword: value for keyword, value in root.items() if keyword not in _NOT_AT_ROOT}
+    parts = [[*alternatives(part, root)] for part in root.get("allOf", ())]
+    required = [
+        name for part in (root, *(only for only, *more in parts if not more)) for name in part.get("required", ())
+    ]
+    kept |= {"required": list(dict.fromkeys(required))} if required else {}
     return kept | {"type": "object", "properties": properties | root.get("properties", {})}
+
+
+def _merged(members: Sequence[Schema]) -> dict[str, Any]:
+    """The properties of several schemas: one that they describe differently may be any of them."""
+    merged: dict[str, Any] = {}
+    for name in dict.fromkeys(name for each in members for name in each):
+        parts = [each[name] for each in members if name in each]
+        unique = [each for place, each in enumerate(parts) if each not in parts[:place]]
+        merged[name] = unique[0] if len(unique) == 1 else {"anyOf": unique}
+    return merged
 
 
 def _accepted_by_all(part: dict[str, Any]) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def with_names(value: Any) -> Any:
 
     Iterators are rejected before pydantic sees them, in fields too: it would run one to its end, which may never come.
     """
-    if isinstance(value, Iterator):
+    if isinstance(value, Iterator | ToolAnswer):  # the data of an answer within a result would reach the model
         raise ToolResultError(type(value).__name__)
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         value = value._asdict()

@@ -73,9 +73,9 @@ def _at_fault(signature: Signature, names: Mapping[str, str]) -> str:
 
 def _read_types(signature: Signature, names: Mapping[str, str]) -> ToolInput:
     if whole := _whole_input(signature):
-        tool_input = _input(TypeAdapter(signature.hints[whole]), signature, BoundParameter(whole, None))
-        if tool_input.schema.get("type") == "object":
-            return tool_input
+        adapter: TypeAdapter[Any] = TypeAdapter(signature.hints[whole])
+        if simplify_schema(adapter.json_schema()).get("type") == "object":
+            return _input(adapter, signature, BoundParameter(whole, None))
     bound = (BoundParameter(p.name, _FIELD.format(p.name)) for p in signature.parameters)
     return _input(_adapter(signature, names), signature, *bound)
 
@@ -211,7 +211,7 @@ def input_from_schema(signature: Signature, schema: Schema, tool: str) -> ToolIn
     names = exposed_names(signature, tool)
     bound = tuple(each for p in named for each in _bind(p, names[p.name], signature, schema, tool))
     takes_extra = any(p.kind is p.VAR_KEYWORD for p in signature.parameters)
-    binding = Binding(bound, frozenset(p.name for p in named) if takes_extra else None)
+    binding = Binding(bound, signature.given.union(p.name for p in named) if takes_extra else None)
     validate = SchemaValidator(schema).validate_json
     return ToolInput(normalized(schema), signature.context_parameter, validate, binding, schema)
 

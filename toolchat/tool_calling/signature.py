@@ -64,6 +64,8 @@ class Signature:
     context_parameter: str | None
     returns_none: bool
     """Whether the function is annotated ``-> None``."""
+    given: frozenset[str] = frozenset()
+    """The names that a model cannot fill: of the object of a method, and of what ``functools.partial`` holds."""
 
     def described(self, parameter: str) -> str | None:
         """The description of a parameter in a docstring; docstrings are read when a parameter has no other."""
@@ -88,7 +90,16 @@ def read_signature(function: Callable[..., Any], tool: str) -> Signature:
         (called, innermost),
         context.name if context else None,
         "return" in hints and _returned(hints["return"]) in (None, NoneType),
+        _given(function),
     )
+
+
+def _given(function: Callable[..., Any]) -> frozenset[str]:
+    if isinstance(function, partial):
+        first = (each.name for each in _parameters(function.func, "")[: len(function.args)])
+        return _given(function.func).union(first, function.keywords)
+    names = list(inspect.signature(getattr(function, "__func__", function)).parameters)
+    return frozenset(names[:1] if inspect.ismethod(function) else ())
 
 
 def _parameters(function: Callable[..., Any], tool: str) -> list[inspect.Parameter]:

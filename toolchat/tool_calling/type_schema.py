@@ -129,6 +129,8 @@ class InputGenerator(_Generator):
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         written = super().default_schema(schema)
+        if written.get("writeOnly"):  # a secret, which is written as asterisks
+            written.pop("default", None)
         if written.get("default") is not None:  # a null of a model is removed, if the type has none
             self._check(schema["schema"], [written["default"]])
         return written
@@ -149,6 +151,19 @@ class InputGenerator(_Generator):
         written = super().decimal_schema(schema)
         number, text = written["anyOf"]
         return {"anyOf": [number | {EXACT: True}, {"pattern": r"^-?\d+(\.\d+)?$"} | text]}
+
+    def date_schema(self, schema: core_schema.DateSchema) -> JsonSchemaValue:
+        return super().date_schema(schema) | {EXACT: True}
+
+    def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonSchemaValue:
+        return super().datetime_schema(schema) | {EXACT: True}
+
+    def time_schema(self, schema: core_schema.TimeSchema) -> JsonSchemaValue:
+        return super().time_schema(schema) | {EXACT: True}
+
+    def bytes_schema(self, schema: core_schema.BytesSchema) -> JsonSchemaValue:
+        written = super().bytes_schema(schema)  # base64 is longer than the bytes that the bounds count
+        return {key: value for key, value in written.items() if key not in ("minLength", "maxLength")}
 
     def generator_schema(self, schema: core_schema.GeneratorSchema) -> JsonSchemaValue:  # noqa: ARG002 - pydantic's
         raise ToolDefinitionError("a field with an iterable is not validated before the tool runs: write list[...]")

@@ -13,20 +13,25 @@ from toolchat.service.settings.service_settings import Tuning
 
 __all__ = [
     "COMPLETIONS",
+    "RESPONSES",
     "ROLL",
+    "ask",
     "asks",
     "call",
     "chunks_of",
     "completion",
     "error_of",
     "events_of",
+    "output_of",
     "played",
     "result",
+    "says",
     "streamed",
     "user",
 ]
 
 COMPLETIONS = "/v1/chat/completions"
+RESPONSES = "/v1/responses"
 ROLL = {
     "type": "function",
     "function": {
@@ -67,6 +72,22 @@ def result(identifier: str, text: str) -> dict[str, Any]:
 def asks(*calls: dict[str, Any], **fields: Any) -> Answer:
     """A response of the played model with tool calls."""
     return whole(message("tool_calls", content=fields.pop("content", None), tool_calls=list(calls), **fields))
+
+
+def says(text: str, **fields: Any) -> Answer:
+    return whole(message(content=text, **fields))
+
+
+async def ask(client: httpx.AsyncClient, given: object, **fields: Any) -> dict[str, Any]:
+    """Request a response; it must succeed."""
+    answer = await client.post(RESPONSES, json={"model": "toolchat", "input": given, **fields})
+    assert answer.status_code == 200, answer.text
+    document: dict[str, Any] = answer.json()
+    return document
+
+
+def output_of(call_id: str, text: str = "4") -> dict[str, str]:
+    return {"type": "function_call_output", "call_id": call_id, "output": text}
 
 
 async def completion(client: httpx.AsyncClient, *messages: dict[str, Any], **fields: Any) -> dict[str, Any]:

@@ -7,11 +7,10 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.players.openai_player import Answer, chunk, delta, finish, message, sse, whole
-from tests.protocols.openai.asking import asks, call, error_of, events_of, played
+from tests.players.openai_player import chunk, delta, finish, message, sse, whole
+from tests.protocols.openai.asking import RESPONSES, ask, asks, call, error_of, events_of, output_of, played, says
 from tests.serving import service
 
-RESPONSES = "/v1/responses"
 DEEP = functools.reduce(lambda inner, _: {"a": inner}, range(196), dict[str, Any]())
 """A request with it can be parsed, but not a record."""
 ROLL = {"type": "function", "name": "roll", "parameters": {"type": "object", "properties": {}}}
@@ -22,23 +21,8 @@ TOOLS = {"type": "mcp", "server_label": "toolchat", "server_url": "http://unused
 TOKENS = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
 
 
-def says(text: str, **fields: Any) -> Answer:
-    return whole(message(content=text, **fields))
-
-
-async def ask(client: httpx.AsyncClient, given: object, **fields: Any) -> dict[str, Any]:
-    answer = await client.post(RESPONSES, json={"model": "toolchat", "input": given, **fields})
-    assert answer.status_code == 200, answer.text
-    document: dict[str, Any] = answer.json()
-    return document
-
-
 def types(document: dict[str, Any]) -> list[str]:
     return [each["type"] for each in document["output"]]
-
-
-def output_of(call_id: str, text: str = "4") -> dict[str, str]:
-    return {"type": "function_call_output", "call_id": call_id, "output": text}
 
 
 async def test_calls_of_the_service_are_shown_as_those_of_an_mcp_server_before_the_text() -> None:
@@ -189,24 +173,6 @@ async def test_a_part_of_the_services_tools_can_be_allowed() -> None:
     assert [each["function"]["name"] for each in player.requests[0].body["tools"]] == ["getCityTimeFunction"]
 
 
-async def test_a_request_of_codex_is_answered() -> None:
-    def said(role: str, text: str) -> dict[str, Any]:
-        return {"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}
-
-    fields = {"instructions": "You are Codex.", "tool_choice": "auto", "parallel_tool_calls": False, "store": False}
-    fields |= {"reasoning": {"effort": "low", "summary": "auto"}, "include": ["reasoning.encrypted_content"]}
-    others = [{"type": "web_search"}, {"type": "custom", "name": "apply_patch"}, {"type": "namespace", "tools": []}]
-    body = {"stream": True, "prompt_cache_key": "1", "text": {"verbosity": "low"}, "tools": [*others, ROLL]}
-    items = [said("developer", "Rules."), said("user", "Context."), said("user", "Roll")]
-    async with played([asks(ROLLED)]) as (client, player):
-        answer = await client.post(RESPONSES, json={"model": "toolchat", "input": items, **fields, **body})
-    response = events_of(answer.text)[-1]["response"]
-    assert [each["name"] for part in ("output", "tools") for each in response[part]] == ["roll", "roll"]
-    system, *rest = player.requests[0].body["messages"]
-    assert system["content"].endswith("You are Codex.\n\nRules.")
-    assert rest == [{"role": "user", "content": text} for text in ("Context.", "Roll")]
-
-
 async def test_options_reach_the_model_in_its_own_terms() -> None:
     form = {"type": "json_schema", "name": "moment", "strict": True, "schema": {"type": "object"}}
     fields = {"text": {"format": form}, "max_output_tokens": 9, "reasoning": {"effort": "low"}, "temperature": 0.5}
@@ -250,7 +216,7 @@ async def offline() -> AsyncGenerator[httpx.AsyncClient, None]:
     [
         ({"input": [{"role": "user", "content": [{"type": "input_image"}]}]}, "input[0].content[0]", "input_image"),
         ({"input": [{"role": "user", "content": [{"type": "input_text"}]}]}, "input[0].content[0]", "text is missing"),
-        ({"input": [{"type": "computer_call"}]}, "input[0]", "computer_call"),
+        ({"input": [{"type": "computer_call"}]}, "input", "no message"),
         ({"input": [{"role": "user"}]}, "input[0]", "content is missing"),
         ({"input": 5}, "input", "array"),
         ({"input": []}, "input", "no message"),
@@ -259,6 +225,9 @@ async def offline() -> AsyncGenerator[httpx.AsyncClient, None]:
         ({"input": [output_of("call_1")]}, "input[0].call_id", "call of the assistant"),
         ({"input": [{"type": "function_call", "call_id": "a", "name": "b"}]}, "input", "without a result: a"),
         ({"tools": [{"type": "web_search"}]}, "tools[0]", "web_search is not supported"),
+        ({"tools": [ROLL, {"type": "tool_search"}]}, "tools[1]", "tool_search is not supported"),
+        ({"tools": [{"type": "namespace", "name": "a", "tools": [TOOLS]}]}, "tools[0]", "function or custom only"),
+        ({"tools": [{"type": "namespace", "tools": []}]}, "tools[0]", "name is missing"),
         ({"tools": [{"type": "mcp", "server_label": "other"}]}, "tools[0]", "other MCP servers"),
         ({"tools": [ROLL, ROLL]}, "tools", "occurs twice"),
         ({"tools": [ROLL | {"name": "a b"}]}, "tools[0].name", "pattern"),

@@ -15,13 +15,20 @@ from toolchat.service.api.responses.formats import BufferedFormat
 from toolchat.service.protocols.openai.answers import OpenAIFormat, ResponseContext, new_identifier
 from toolchat.service.protocols.openai.errors import error_document
 from toolchat.service.protocols.openai.partial_turns import save_turn
-from toolchat.service.protocols.openai.responses.requests import SERVER_LABEL, Item, ResponsesRequest
+from toolchat.service.protocols.openai.responses.requests import Item, ResponsesRequest
 from toolchat.service.protocols.openai.responses.store import ResponseStore
+from toolchat.service.protocols.openai.responses.tools import SERVER_LABEL
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted, parse_arguments
 
 Event = dict[str, Any]
 """An event of a stream without its sequence number."""
 _NO_FIELDS: Mapping[str, Any] = {}
+_CLIENT_CALLS = {
+    "function_call": ("fc", "arguments", "function_call_arguments"),
+    "custom_tool_call": ("ctc", "input", "custom_tool_call_input"),
+    "local_shell_call": ("lsh", "", ""),
+}
+"""By type of item: the prefix of its id, the field whose text is streamed, and the name of the events for it."""
 
 
 class Output:
@@ -88,7 +95,7 @@ class Output:
         self._emit_item("added", index)
         self._emit("mcp_call.in_progress", index)
         arguments = self.items[index]["arguments"] = _object(call)
-        self._emit_arguments("mcp_call_arguments", index, arguments)
+        self._emit_text("mcp_call_arguments", index, "arguments", arguments)
 
     def finish_call(self, execution: ToolCallFinished) -> None:
         """Add the result of a call, which the model has seen as well."""
@@ -103,14 +110,15 @@ class Output:
         self._emit(f"mcp_call.{result['status']}", index)
         self._emit_item("done", index)
 
-    def function_call(self, call: ToolCall, status: str) -> None:
+    def client_call(self, item: dict[str, Any], status: str) -> None:
         """Add a call that the client must run."""
-        item = {"type": "function_call", "status": "in_progress", "call_id": call.id, "name": call.name}
-        index = self._add("fc", item | {"arguments": ""})
-        arguments = call.arguments or "{}"
+        prefix, written, event = _CLIENT_CALLS[item["type"]]
+        begin = {**item, "status": "in_progress"} | ({written: ""} if written else {})
+        index = self._add(prefix, begin)
         self._emit_item("added", index)
-        self._emit_arguments("function_call_arguments", index, arguments)
-        self.items[index] |= {"arguments": arguments, "status": status}
+        if written:
+            self._emit_text(event, index, written, item[written])
+        self.items[index] |= {**item, "status": status}
         self._emit_item("done", index)
 
     def approval_request(self, identifier: str, name: str, arguments: str) -> None:
@@ -132,9 +140,9 @@ class Output:
         self.items.append(item)
         return index
 
-    def _emit_arguments(self, kind: str, index: int, arguments: str) -> None:
-        self._emit(f"{kind}.delta", index, {"delta": arguments})
-        self._emit(f"{kind}.done", index, {"arguments": arguments})
+    def _emit_text(self, kind: str, index: int, field: str, text: str) -> None:
+        self._emit(f"{kind}.delta", index, {"delta": text})
+        self._emit(f"{kind}.done", index, {field: text})
 
     def _emit_item(self, kind: str, index: int) -> None:
         if self._streamed:
@@ -178,7 +186,8 @@ class Answer(OpenAIFormat):
         approvals: Mapping[str, str],
         background: str = "",
     ) -> None:
-        client_tools = frozenset([each.name for each in sent.tools or () if each.name])
+        self._client_tools = sent.client_tools if sent.tools else {}
+        client_tools = frozenset(self._client_tools)
         identifier = background or new_identifier()
         context = ResponseContext(sent.model, client_tools, in_session=bool(sent.conversation), identifier=identifier)
         super().__init__(context)
@@ -217,8 +226,8 @@ class Answer(OpenAIFormat):
             output.text(text)
         output.close_message(status)
         for call in response.message.tool_calls:
-            if call.name in self.context.client_tools:
-                output.function_call(call, status)
+            if tool := self._client_tools.get(call.name):
+                output.client_call(tool.item(call), status)
         if self._service_tools and active.pending:
             for pending in active.pending["calls"]:
                 identifier = f"mcpr_{active.pending['id']}/{pending['id']}"
@@ -268,7 +277,7 @@ def _echo(sent: ResponsesRequest) -> bytes:
         "temperature": sent.temperature,
         "text": {"format": form.model_dump(by_alias=True, exclude_none=True) if form else {"type": "text"}},
         "tool_choice": choice if isinstance(choice, str) else choice.model_dump(),
-        "tools": [each.shown() for each in sent.tools or ()],
+        "tools": [each.model_dump(exclude_unset=True) for each in sent.tools or ()],
         "top_p": sent.top_p,
         "truncation": "disabled",
     }

@@ -29,35 +29,51 @@ from toolchat.service.protocols.openai.messages import (
     images_of,
     text_of,
 )
+from toolchat.service.protocols.openai.responses.tools import (
+    ClientTool,
+    Tool,
+    model_name,
+    offered,
+    without_provider_tools,
+)
 from toolchat.service.protocols.openai.wire import (
     Choice,
     ModelRequest,
     Part,
     Refused,
     ToolDescription,
-    ToolName,
     Wire,
     refuse_other_choices,
     require_shallow,
 )
 
 _NAMES = FieldNames("input", "call_id")
-SERVER_LABEL = "toolchat"
-"""The MCP server that clients see as the owner of the service's tools."""
-_REQUIRED = {
-    "message": ("role", "content"),
+CALLS = {
     "function_call": ("call_id", "name"),
-    "function_call_output": ("call_id", "output"),
-    "mcp_call": ("id", "name"),
-    "mcp_approval_response": ("approval_request_id", "approve"),
-    "item_reference": ("id",),
+    "custom_tool_call": ("call_id", "name"),
+    "local_shell_call": ("call_id",),
 }
-_PASSED_OVER = ("reasoning", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "item_reference")
-"""Items of earlier responses that the model does not need again."""
+"""Calls that the client runs, with the fields that they must have."""
+OUTPUTS = {
+    "function_call_output": ("call_id", "output"),
+    "custom_tool_call_output": ("call_id", "output"),
+    "local_shell_call_output": ("call_id", "output"),
+}
+_FOR_MODELS = {"message": ("role", "content"), "mcp_call": ("id", "name"), **CALLS, **OUTPUTS}
+_FOR_THE_SERVICE = {"mcp_approval_response": ("approval_request_id", "approve"), "item_reference": ("id",)}
+_REQUIRED = _FOR_MODELS | _FOR_THE_SERVICE
+
+
+def _shallow(value: dict[str, Any] | None) -> dict[str, Any] | None:
+    require_shallow(to_json(value))
+    return value
 
 
 class Item(Wire):
-    """An input item: a message, a call with its result, or a part of an earlier response."""
+    """An input item: a message, a call, its result, or a part of an earlier response.
+
+    Items of other kinds come from other providers, and the model does not need them: only their kind is read.
+    """
 
     type: str = "message"
     id: str | None = Field(None, max_length=256)
@@ -65,59 +81,41 @@ class Item(Wire):
     content: str | list[Part] | None = None
     call_id: str | None = Field(None, min_length=1, max_length=256)
     name: str | None = None
+    namespace: str | None = None
     arguments: str | None = None
+    input: str | None = None
+    action: Annotated[dict[str, Any] | None, AfterValidator(_shallow)] = None
     output: str | list[Part] | None = None
     approval_request_id: str | None = Field(None, max_length=512)
     approve: StrictBool | None = None
     reason: str | None = Field(None, max_length=1000)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _read_kind(cls, value: object) -> object:
+        if not isinstance(value, dict) or not isinstance(kind := value.get("type", "message"), str):
+            return value
+        if kind not in _REQUIRED:
+            return {"type": kind}
+        # OpenAI's documentation has no call id in this output: its id is the call's.
+        return {"call_id": value.get("id"), **value} if kind.startswith("local_shell_call") else value
+
     @model_validator(mode="after")
     def _check_fields(self) -> Self:
-        if self.type not in _REQUIRED and self.type not in _PASSED_OVER:
-            raise ValueError(f"{self.type[:32]} is not supported; send messages, function calls and their outputs")
         for name in _REQUIRED.get(self.type, ()):
             if getattr(self, name) is None:
                 raise ValueError(f"{name} is missing")
         return self
 
-
-_KINDS = ("function", "mcp")
-
-
-class Tool(Wire):
-    """A tool that the client runs itself, or the service's own tools as those of an MCP server.
-
-    A client names the service's tools to decide about their approvals, or to allow a part of them.
-    """
-
-    type: Literal["function", "mcp"]
-    name: ToolName | None = None
-    description: str | None = None
-    parameters: dict[str, Any] | None = None
-    strict: bool | None = None
-    server_label: str | None = None
-    allowed_tools: list[str] | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse_others(cls, value: object) -> object:
-        if isinstance(value, dict) and (kind := value.get("type")) not in _KINDS:
-            raise ValueError(f"{str(kind)[:32]} is not supported; send tools of the type function")
-        return value
-
-    @model_validator(mode="after")
-    def _check_fields(self) -> Self:
-        if self.type == "mcp" and self.server_label != SERVER_LABEL:
-            raise ValueError(f"other MCP servers than {SERVER_LABEL}, the service itself, are not supported")
-        if self.type == "function" and self.name is None:
-            raise ValueError("name is missing")
-        return self
-
-    def shown(self) -> dict[str, Any]:
-        """The tool as the response repeats it."""
-        if self.type == "mcp":
-            return self.model_dump(include={"type", "server_label", "allowed_tools"})
-        return self.model_dump(exclude={"server_label", "allowed_tools"})
+    def call(self) -> ToolCall:
+        """The call of the item, as a call of the function that stands for its tool."""
+        arguments = self.arguments or ""
+        if self.type == "custom_tool_call":
+            arguments = to_json({"input": self.input or ""}).decode()
+        elif self.type == "local_shell_call":
+            arguments = to_json({**(self.action or {}), "type": "exec"}).decode()
+        name = model_name(self.name or "local_shell", self.namespace)
+        return ToolCall((self.id if self.type == "mcp_call" else self.call_id) or "", name, arguments)
 
 
 def _refuse_logprobs(value: list[str] | None) -> list[str] | None:
@@ -126,10 +124,10 @@ def _refuse_logprobs(value: list[str] | None) -> list[str] | None:
     return value
 
 
-class NamedFunction(Wire):
+class NamedTool(Wire):
     """A ``tool_choice`` that names the tool to call."""
 
-    type: Literal["function"]
+    type: Literal["function", "custom"]
     name: str
 
 
@@ -162,15 +160,8 @@ class Reasoning(Wire):
     effort: str | None = None
 
 
-def _without_others(value: object) -> object:
-    """Leave out tools that OpenAI runs itself, such as ``web_search``, beside functions: agents always send both.
-
-    Without a function the client counts on such a tool, and gets an error.
-    """
-    kinds = [each.get("type") if isinstance(each, dict) else None for each in value] if isinstance(value, list) else []
-    if not isinstance(value, list) or "function" not in kinds:
-        return value
-    return [each for each, kind in zip(value, kinds, strict=True) if not isinstance(kind, str) or kind in _KINDS]
+def _refuse_other_choices(value: object) -> object:
+    return value if isinstance(value, dict) and value.get("type") == "custom" else refuse_other_choices(value)
 
 
 def _as_items(value: object) -> object:
@@ -194,8 +185,8 @@ class ResponsesRequest(ModelRequest):
     conversation: Annotated[str | None, BeforeValidator(_as_id)] = None
     stream: StrictBool | None = None
     store: StrictBool | None = None
-    tools: Annotated[list[Tool] | None, Field(max_length=128), BeforeValidator(_without_others)] = None
-    tool_choice: Annotated[Choice | NamedFunction | None, BeforeValidator(refuse_other_choices)] = None
+    tools: Annotated[list[Tool] | None, Field(max_length=128), BeforeValidator(without_provider_tools)] = None
+    tool_choice: Annotated[Choice | NamedTool | None, BeforeValidator(_refuse_other_choices)] = None
     max_output_tokens: int | None = Field(None, ge=1)
     max_tool_calls: int | None = Field(None, ge=1)
     reasoning: Reasoning | None = None
@@ -207,7 +198,12 @@ class ResponsesRequest(ModelRequest):
     top_logprobs: Refused = None
 
     def functions_of_client(self) -> list[ToolDescription]:
-        return [(each.name or "", each.description, each.parameters) for each in self.tools or () if each.name]
+        return [function for _, function in offered(self.tools or ())]
+
+    @property
+    def client_tools(self) -> dict[str, ClientTool]:
+        """The tools that the client runs, by the name that the model sees."""
+        return {tool.model_name: tool for tool, _ in offered(self.tools or ())}
 
     @property
     def service_tools(self) -> Tool | None:
@@ -215,7 +211,10 @@ class ResponsesRequest(ModelRequest):
         return next((each for each in self.tools or () if each.type == "mcp"), None)
 
     def chosen_tool(self) -> str | None:
-        return self.tool_choice.name if isinstance(self.tool_choice, NamedFunction) else self.tool_choice
+        if not isinstance(choice := self.tool_choice, NamedTool):
+            return choice
+        named = (each for each, tool in self.client_tools.items() if tool[:2] == (choice.type, choice.name))
+        return next(named, choice.name)
 
     def options(self) -> dict[str, Any]:
         sent = super().options() | {"max_tokens": self.max_output_tokens}
@@ -239,7 +238,7 @@ def conversation_of_items(
 ) -> tuple[Message, ...]:
     """The conversation of earlier responses and of a request."""
     end = len(items)
-    while end and items[end - 1].type in _PASSED_OVER:
+    while end and items[end - 1].type not in _FOR_MODELS:
         end -= 1
     check_question(items[:end], "input")
     sent = _messages([*earlier, *items], -len(earlier))
@@ -254,12 +253,12 @@ def _messages(items: Iterable[Item], start: int) -> list[tuple[int, Message]]:
     for index, item in enumerate(items, start):
         if item.type == "message":
             sent.append((index, _message(item)))
-        elif item.type == "function_call":
-            _add_call(sent, index, item, item.call_id)
-        elif item.type == "function_call_output":
+        elif item.type in CALLS:
+            _add_call(sent, index, item.call())
+        elif item.type in OUTPUTS:
             sent.append((index, _result(item, item.call_id)))
         elif item.type == "mcp_call":
-            _add_call(sent, index, item, item.id)
+            _add_call(sent, index, item.call())
             sent.append((index, _result(item, item.id)))
     return sent
 
@@ -271,9 +270,9 @@ def _message(item: Item) -> Message:
     return SystemMessage(text) if item.role in SYSTEM_ROLES else UserMessage(text, images_of(item.content))
 
 
-def _add_call(sent: list[tuple[int, Message]], index: int, item: Item, identifier: str | None) -> None:
+def _add_call(sent: list[tuple[int, Message]], index: int, call: ToolCall) -> None:
     """Add a call to the assistant's message before it: parallel calls are one message."""
-    call, last = ToolCall(identifier or "", item.name or "", item.arguments or ""), sent[-1][1] if sent else None
+    last = sent[-1][1] if sent else None
     if isinstance(last, AssistantMessage):
         sent[-1] = index, replace(last, tool_calls=(*last.tool_calls, call))
     else:
@@ -294,7 +293,7 @@ def decisions(items: Sequence[Item]) -> tuple[str, Mapping[str, Approval]] | Non
     decided: dict[str, Approval] = {}
     pending: set[str] = set()
     for item in reversed(items):
-        if item.type not in _PASSED_OVER:
+        if item.type in _FOR_MODELS:
             break
         if item.type == "mcp_approval_response":
             identifier, _, call = (item.approval_request_id or "").removeprefix("mcpr_").partition("/")

@@ -12,7 +12,7 @@ from toolchat.errors import NotFound, StoreUnavailable
 from toolchat.service.api.dependencies import scoped_key
 from toolchat.service.protocols.openai.errors import BadRequest
 from toolchat.service.protocols.openai.partial_turns import saved_turn_id
-from toolchat.service.protocols.openai.responses.requests import Item, ResponsesRequest
+from toolchat.service.protocols.openai.responses.requests import CALLS, OUTPUTS, Item, ResponsesRequest
 from toolchat.service.protocols.openai.wire import without_link_tokens
 from toolchat.state.base import StateStore, decoding
 
@@ -68,8 +68,8 @@ class ResponseStore:
         if previous := sent.previous_response_id or "":
             return await self._history(previous), items, previous
         # With a conversation, clients send only the results of their calls.
-        called = {each.call_id for each in items if each.type == "function_call"}
-        results = [each.call_id or "" for each in items if each.type == "function_call_output"]
+        called = {each.call_id for each in items if each.type in CALLS}
+        results = [each.call_id or "" for each in items if each.type in OUTPUTS]
         previous = next(
             (f"resp_{saved}" for each in results if each not in called and (saved := saved_turn_id(each))), ""
         )

@@ -1,0 +1,157 @@
+"""Tools that a client of Responses runs without being plain functions, as Codex sends them and reads their calls.
+
+The forms are those of openai/codex: what it sends in ``codex-rs/tools/src/tool_spec.rs`` (``namespace`` and ``custom``)
+and ``responses_api.rs``; which call it runs for which item in ``codex-rs/core/src/tools/router.rs``
+(``build_tool_call``: the namespace and the name of the item). Codex 0.171 was run against both.
+"""
+
+from typing import Any
+
+import pytest
+
+from tests.protocols.openai.asking import RESPONSES, ask, asks, call, events_of, output_of, played, says
+
+ROLL = {"type": "function", "name": "roll", "parameters": {"type": "object", "properties": {}}}
+SEARCH = {
+    "type": "function",
+    "name": "search",
+    "description": "Search the wiki",
+    "strict": False,
+    "parameters": {"type": "object", "properties": {"q": {"type": "string"}}},
+}
+GRAMMAR = {"type": "grammar", "syntax": "lark", "definition": "start: begin_patch hunk+ end_patch"}
+PATCH = {"type": "custom", "name": "apply_patch", "description": "Patch a file", "format": GRAMMAR}
+WIKI = {
+    "type": "namespace",
+    "name": "mcp__wiki",
+    "description": "Tools in the mcp__wiki namespace.",
+    "tools": [SEARCH, {"type": "custom", "name": "note"}],
+}
+TEXT = "*** Begin Patch\n*** End Patch"
+
+CALLED: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
+    (
+        WIKI,
+        call("mcp__wiki__search", '{"q":"x"}', "c1"),
+        {"type": "function_call", "namespace": "mcp__wiki", "name": "search", "arguments": '{"q":"x"}'},
+    ),
+    (
+        WIKI | {"name": "multi_agent__"},
+        call("multi_agent__note", '{"input":"x"}', "c1"),
+        {"type": "custom_tool_call", "namespace": "multi_agent__", "name": "note", "input": "x"},
+    ),
+    (
+        WIKI | {"name": "n" * 64},
+        call(f"{'n' * 55}_0346e269", "{}", "c1"),
+        {"type": "function_call", "namespace": "n" * 64, "name": "search", "arguments": "{}"},
+    ),
+    (
+        PATCH,
+        call("apply_patch", '{"input":"*** Begin Patch\\n*** End Patch"}', "c1"),
+        {"type": "custom_tool_call", "name": "apply_patch", "input": TEXT},
+    ),
+    (PATCH, call("apply_patch", TEXT, "c1"), {"type": "custom_tool_call", "name": "apply_patch", "input": TEXT}),
+    (
+        {"type": "local_shell"},
+        call("local_shell", '{"command":["ls","-l"],"timeout_ms":9}', "c1"),
+        {
+            "type": "local_shell_call",
+            "action": {"type": "exec", "command": ["ls", "-l"], "env": {}, "timeout_ms": 9},
+        },
+    ),
+    (
+        {"type": "local_shell"},
+        call("local_shell", '{"command":"ls | wc"}', "c1"),
+        {"type": "local_shell_call", "action": {"type": "exec", "command": ["sh", "-c", "ls | wc"], "env": {}}},
+    ),
+]
+"""The client's tool, the model's call, and the item that the client must get."""
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("tool", "called", "item"), CALLED)
+async def test_a_call_comes_back_as_the_item_of_the_clients_own_tool(
+    tool: dict[str, Any], called: dict[str, Any], item: dict[str, Any], stream: bool
+) -> None:
+    async with played([asks(called), says("Done.")]) as (client, player):
+        body = {"model": "toolchat", "input": "?", "tools": [ROLL, tool], "store": False, "stream": stream}
+        answer = await client.post(RESPONSES, json=body)
+        shown = events_of(answer.text)[-1]["response"]["output"] if stream else answer.json()["output"]
+        assert [{**each, "id": ""} for each in shown] == [{"id": "", "call_id": "c1", "status": "completed", **item}]
+        output = output_of("c1") | {"type": f"{item['type'].removesuffix('_call')}_call_output"}
+        await ask(client, [{"role": "user", "content": "?"}, *shown, output], tools=[ROLL, tool], store=False)
+    offered = [each["function"]["name"] for each in player.requests[0].body["tools"]]
+    said, result = player.requests[1].body["messages"][-2:]
+    sent = said["tool_calls"][0]["function"]
+    assert sent["name"] == called["function"]["name"]
+    assert sent["name"] in offered
+    assert (result["tool_call_id"], result["content"]) == ("c1", "4")
+
+
+@pytest.mark.parametrize(
+    ("tool", "written", "field", "text"),
+    [
+        (CALLED[0], "function_call_arguments", "arguments", '{"q":"x"}'),
+        (CALLED[3], "custom_tool_call_input", "input", TEXT),
+    ],
+)
+async def test_a_stream_writes_the_text_of_a_call_between_its_begin_and_its_end(
+    tool: tuple[dict[str, Any], ...], written: str, field: str, text: str
+) -> None:
+    async with played([asks(tool[1])]) as (client, _):
+        body = {"model": "toolchat", "input": "?", "tools": [tool[0]], "stream": True}
+        events = events_of((await client.post(RESPONSES, json=body)).text)
+    added, delta, done, ended = events[2:6]
+    assert [each["type"].removeprefix("response.") for each in events[2:6]] == [
+        *("output_item.added", f"{written}.delta", f"{written}.done", "output_item.done")
+    ]
+    assert (added["item"][field], delta["delta"], done[field], ended["item"][field]) == ("", text, text, text)
+    assert {delta["item_id"], done["item_id"]} == {added["item"]["id"]}
+
+
+async def test_a_function_for_a_custom_tool_has_one_string_and_its_grammar() -> None:
+    async with played([says("Done.")]) as (client, player):
+        await ask(client, "?", tools=[PATCH, WIKI], tool_choice={"type": "custom", "name": "apply_patch"})
+    offered = {each["function"]["name"]: each["function"] for each in player.requests[0].body["tools"]}
+    assert offered["apply_patch"]["parameters"]["properties"] == {"input": {"type": "string"}}
+    assert offered["apply_patch"]["description"].startswith("Patch a file")
+    assert GRAMMAR["definition"] in offered["apply_patch"]["description"]
+    assert WIKI["description"] in offered["mcp__wiki__search"]["description"]
+    assert player.requests[0].body["tool_choice"]["function"]["name"] == "apply_patch"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        *(
+            {"type": kind}
+            for kind in ("web_search", "web_search_preview_2025_03_11", "file_search", "code_interpreter")
+        ),
+        *({"type": kind} for kind in ("image_generation", "computer_use_preview", "computer")),
+        {"type": "mcp", "server_label": "mail", "connector_id": "connector_gmail"},
+    ],
+)
+async def test_tools_that_openai_runs_are_left_out_beside_those_of_the_client(other: dict[str, Any]) -> None:
+    async with played([says("Done.")]) as (client, player):
+        document = await ask(client, "?", tools=[other, PATCH], model="toolchat-plain")
+    assert [each["function"]["name"] for each in player.requests[0].body["tools"]] == ["apply_patch"]
+    assert document["tools"] == [PATCH]
+
+
+async def test_a_request_of_codex_is_answered() -> None:
+    def said(role: str, text: str) -> dict[str, Any]:
+        return {"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}
+
+    fields = {"instructions": "You are Codex.", "tool_choice": "auto", "parallel_tool_calls": False, "store": False}
+    fields |= {"reasoning": {"effort": "low", "summary": "auto"}, "include": ["reasoning.encrypted_content"]}
+    others = [{"type": "web_search", "external_web_access": False}, PATCH, WIKI]
+    body = {"stream": True, "prompt_cache_key": "1", "text": {"verbosity": "low"}, "tools": [*others, ROLL]}
+    items = [said("developer", "Rules."), said("user", "Context."), said("user", "Roll")]
+    async with played([asks(call("roll", '{"sides":6}'))]) as (client, player):
+        answer = await client.post(RESPONSES, json={"model": "toolchat", "input": items, **fields, **body})
+    response = events_of(answer.text)[-1]["response"]
+    assert [each["name"] for each in response["output"]] == ["roll"]
+    assert response["tools"] == [PATCH, WIKI, ROLL]
+    system, *rest = player.requests[0].body["messages"]
+    assert system["content"].endswith("You are Codex.\n\nRules.")
+    assert rest == [{"role": "user", "content": text} for text in ("Context.", "Roll")]

@@ -73,14 +73,31 @@ async def test_a_client_that_sends_everything_needs_nothing_stored() -> None:
     async with played([asks(TIME, ROLLED), says("Done.")]) as (client, player):
         first = await ask(client, "Roll", tools=[ROLL], store=False)
         items = [{"role": "user", "content": "Roll"}, {"type": "reasoning", "summary": []}, *first["output"]]
-        await ask(client, [*items, output_of("call_roll")], tools=[ROLL], store=False)
+        result = output_of(first["output"][-1]["call_id"])
+        await ask(client, [*items, result], tools=[ROLL], store=False)
         assert (await client.get(f"{RESPONSES}/{first['id']}")).status_code == 404
         unknown = await client.post(
             RESPONSES, json={"model": "toolchat", "input": "?", "previous_response_id": first["id"]}
         )
     assert error_of(unknown) == (400, "previous_response_not_found", "previous_response_id")
     roles = [each["role"] for each in player.requests[-1].body["messages"]]
-    assert roles == ["system", "user", "assistant", "tool", "assistant", "tool"]
+    assert roles == ["system", "user", "assistant", "tool", "tool"]
+
+
+@pytest.mark.parametrize("store", [True, False])
+@pytest.mark.parametrize(
+    ("called", "known"), [(TIME, '{"description"'), (SHIP, "approval")], ids=["a result", "not run"]
+)
+async def test_what_the_services_tools_did_is_known_when_only_the_clients_call_comes_back(
+    called: dict[str, Any], known: str, store: bool
+) -> None:
+    # As Codex, Pydantic AI and the AI SDK do it: they send no mcp_call items.
+    async with played([asks(called, ROLLED), says("Done.")], "tests.protocols.openai.folders") as (client, player):
+        first = (await ask(client, "Roll", tools=[ROLL], store=store))["output"][-1]
+        sent = [{"role": "user", "content": "Roll"}, first, output_of(first["call_id"])]
+        await ask(client, sent, tools=[ROLL], store=store)
+    results = [each["content"] for each in player.requests[1].body["messages"] if each["role"] == "tool"]
+    assert (known in results[0], results[1:]) == (True, ["4"])
 
 
 async def test_a_response_is_continued_from_any_point_without_its_instructions() -> None:

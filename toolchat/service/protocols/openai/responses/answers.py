@@ -203,10 +203,10 @@ class Answer(OpenAIFormat):
 
     async def finish(self, active: ActiveRequest, response: ChatResponse) -> ChatResponse:
         """Complete the output, and store the response unless the client forbids it."""
-        if self._is_stored and self.context.client_tools:
-            response = await save_turn(
-                active.service.store, response, self.context.client_tools, self.context.identifier
-            )
+        if names := self.context.client_tools:
+            # Not a stored response, so `store` does not forbid it: what ran in the service, until the results arrive.
+            identifier = self.context.identifier if self._is_stored else ""
+            response = await save_turn(active.service.store, response, names, identifier)
         self._complete(active, response)
         reason = _INCOMPLETE.get(response.finish_reason)
         self.status = "incomplete" if reason else "completed"

@@ -101,13 +101,13 @@ async def test_parts_of_text_become_one_text_in_every_role() -> None:
     assert given(player) == [("user", "a\nb"), ("assistant", "a\nb\nno"), ("user", "?")]
 
 
-async def test_results_of_one_message_reach_the_model_in_their_order() -> None:
+async def test_results_of_one_message_reach_the_model_in_the_order_of_the_calls() -> None:
     called = {"role": "assistant", "content": None, "tool_calls": [call("roll", identifier=n) for n in ("a", "b")]}
     sent = [user("?"), called, result("b", "2"), result("a", "1")]
     async with played(says("ok")) as (client, player):
         await completion(client, *sent, tools=[ROLL], model="toolchat-plain")
     last = player.requests[0].body["messages"][-2:]
-    assert [(each["tool_call_id"], each["content"]) for each in last] == [("b", "2"), ("a", "1")]
+    assert [(each["tool_call_id"], each["content"]) for each in last] == [("a", "1"), ("b", "2")]
 
 
 async def test_without_a_session_nothing_is_remembered() -> None:

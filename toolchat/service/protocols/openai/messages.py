@@ -1,7 +1,9 @@
 """Conversations of OpenAI's APIs as the engine's messages: the instructions first, and every call with its result."""
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 from toolchat.messages import (
@@ -20,6 +22,10 @@ SYSTEM_ROLES = ("system", "developer")
 """OpenAI calls "system" "developer" for reasoning models; other providers know only "system"."""
 
 
+_THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "reasoning_text")
+"""Parts of an earlier message that belong to the model that wrote it."""
+
+
 class FieldNames(NamedTuple):
     """The names of a request's fields in error messages."""
 
@@ -35,10 +41,10 @@ class Sent(Protocol):
 
 
 def conversation(sent: Iterable[tuple[int, Message]], instructions: str, names: FieldNames) -> tuple[Message, ...]:
-    """Put a conversation together.
+    """Put a conversation together as all providers accept it.
 
     Leading system messages are appended to the service's own instructions in one message, because some models reject a
-    second one. Consecutive tool results become one message.
+    second one. Results stand directly behind their calls, wherever the client has them; equal ids are matched in order.
 
     Args:
         sent: the messages, each with its index in the request; a result does not know the name of its tool.
@@ -46,37 +52,47 @@ def conversation(sent: Iterable[tuple[int, Message]], instructions: str, names: 
         names: the names of fields in error messages.
     """
     texts, messages = [instructions], list[Message]()
-    unanswered: dict[str, str] = {}
-    """Names by id of the calls whose results must come next."""
+    results = defaultdict[str, deque[tuple[int, ToolResponse]]](deque)
+    last: Message | None = None
     for index, message in sent:
         if isinstance(message, ToolResponseMessage):
-            _add_result(messages, message.responses[0], unanswered, f"{names.messages}[{index}]", names.call_id)
-            continue
-        if unanswered:
-            break
-        if isinstance(message, SystemMessage) and not messages:
+            results[message.responses[0].id].append((index, message.responses[0]))
+        elif isinstance(message, SystemMessage) and not messages:
             texts.append(message.text)
-            continue
-        messages.append(message)
-        if isinstance(message, AssistantMessage):
-            unanswered = {call.id: call.name for call in message.tool_calls}
-    if unanswered:
-        raise BadRequest(f"tool calls without a result: {', '.join(unanswered)}", names.messages)
+        elif joined := _joined(last, message):
+            messages[-1] = message = joined
+        else:
+            messages.append(message)
+        last = message
+    complete = [each for message in messages for each in _with_results(message, results, names)]
+    for index, response in chain.from_iterable(results.values()):
+        place = f"{names.messages}[{index}]"
+        raise BadRequest(f"{place}: must answer a call of the assistant ({response.id})", f"{place}.{names.call_id}")
     system = "\n\n".join(filter(None, texts))
-    return (SystemMessage(system), *messages) if system else tuple(messages)
+    return (SystemMessage(system), *complete) if system else tuple(complete)
 
 
-def _add_result(
-    messages: list[Message], result: ToolResponse, unanswered: dict[str, str], place: str, call_id: str
-) -> None:
-    name = unanswered.pop(result.id, None)
-    if name is None:
-        raise BadRequest(f"{place}: must answer a call of the assistant before it", f"{place}.{call_id}")
-    response, last = replace(result, name=name), messages[-1]
-    if isinstance(last, ToolResponseMessage):
-        messages[-1] = ToolResponseMessage((*last.responses, response))
-    else:
-        messages.append(ToolResponseMessage((response,)))
+def _joined(last: Message | None, message: Message) -> AssistantMessage | None:
+    """The assistant's message that two are parts of: some clients send each parallel call, or its text, alone."""
+    if not isinstance(last, AssistantMessage) or not isinstance(message, AssistantMessage):
+        return None
+    if not (calls := (*last.tool_calls, *message.tool_calls)):
+        return None
+    text = "\n".join(filter(None, (last.text, message.text)))
+    return AssistantMessage(text, calls, {**last.extra, **message.extra})
+
+
+def _with_results(
+    message: Message, results: Mapping[str, deque[tuple[int, ToolResponse]]], names: FieldNames
+) -> Iterator[Message]:
+    yield message
+    if not isinstance(message, AssistantMessage) or not message.tool_calls:
+        return
+    if missing := ", ".join(call.id for call in message.tool_calls if not results.get(call.id)):
+        raise BadRequest(f"tool calls without a result: {missing}", names.messages)
+    yield ToolResponseMessage(
+        tuple(replace(results[call.id].popleft()[1], name=call.name) for call in message.tool_calls)
+    )
 
 
 def turn_starts(messages: Sequence[Message]) -> list[int]:
@@ -119,7 +135,7 @@ def text_of(content: str | list[Part] | None) -> str:
     """
     if content is None or isinstance(content, str):
         return content or ""
-    return "\n".join([_text_or_note(part) for part in content if part.image() is None])
+    return "\n".join([_text_or_note(part) for part in content if part.type not in _THOUGHTS and part.image() is None])
 
 
 def images_of(content: str | list[Part] | None) -> tuple[str, ...]:

@@ -3,8 +3,7 @@
 Unknown fields are ignored, as in chat completions.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StringConstraints, model_validator
@@ -241,26 +240,21 @@ def conversation_of_items(
     while end and items[end - 1].type not in _FOR_MODELS:
         end -= 1
     check_question(items[:end], "input")
-    sent = _messages([*earlier, *items], -len(earlier))
+    sent = [*_messages([*earlier, *items], -len(earlier))]
     if not sent:
         raise BadRequest("input: has no message", "input")
     texts = filter(None, (service_text, instructions))
     return conversation(sent, "\n\n".join(texts), _NAMES)
 
 
-def _messages(items: Iterable[Item], start: int) -> list[tuple[int, Message]]:
-    sent: list[tuple[int, Message]] = []
+def _messages(items: Iterable[Item], start: int) -> Iterator[tuple[int, Message]]:
     for index, item in enumerate(items, start):
         if item.type == "message":
-            sent.append((index, _message(item)))
-        elif item.type in CALLS:
-            _add_call(sent, index, item.call())
-        elif item.type in OUTPUTS:
-            sent.append((index, _result(item, item.call_id)))
-        elif item.type == "mcp_call":
-            _add_call(sent, index, item.call())
-            sent.append((index, _result(item, item.id)))
-    return sent
+            yield index, _message(item)
+        if item.type in CALLS or item.type == "mcp_call":
+            yield index, AssistantMessage("", (item.call(),))
+        if item.type in OUTPUTS or item.type == "mcp_call":
+            yield index, _result(item, item.call_id or item.id)
 
 
 def _message(item: Item) -> Message:
@@ -268,15 +262,6 @@ def _message(item: Item) -> Message:
     if item.role == "assistant":
         return AssistantMessage(text)
     return SystemMessage(text) if item.role in SYSTEM_ROLES else UserMessage(text, images_of(item.content))
-
-
-def _add_call(sent: list[tuple[int, Message]], index: int, call: ToolCall) -> None:
-    """Add a call to the assistant's message before it: parallel calls are one message."""
-    last = sent[-1][1] if sent else None
-    if isinstance(last, AssistantMessage):
-        sent[-1] = index, replace(last, tool_calls=(*last.tool_calls, call))
-    else:
-        sent.append((index, AssistantMessage("", (call,))))
 
 
 def _result(item: Item, identifier: str | None) -> Message:

@@ -83,6 +83,27 @@ async def test_a_note_replaces_what_is_no_image_in_an_earlier_message(part: dict
     assert given(player) == [("user", f"[{part['type']} {LEFT_OUT}"), ("user", "and?")]
 
 
+SVG = pictured("data:image/svg+xml;base64,AA==")
+DRAWN = [{"role": "assistant", "content": None, "tool_calls": [call("roll")]}, result("call_1", "4")]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "parts", "text"),
+    [
+        ([], [{"type": "text", "text": "?"}, SVG], f"?\n[image_url {LEFT_OUT}"),
+        # As Cline and Roo send the screenshot of a tool, with every later request as well.
+        ([user("?"), *DRAWN], [SVG], f"[image_url {LEFT_OUT}"),
+        ([user("?"), *DRAWN], [{"type": "file"}], f"[file {LEFT_OUT}"),
+    ],
+)
+async def test_a_note_replaces_a_picture_of_a_question_that_has_text_or_follows_a_result(
+    earlier: list[dict[str, Any]], parts: list[dict[str, Any]], text: str
+) -> None:
+    async with played(says("ok"), OPENAI_IMAGES="true") as (client, player):
+        await completion(client, *earlier, {"role": "user", "content": parts}, tools=[ROLL], model="toolchat-plain")
+    assert player.requests[0].body["messages"][-1] == user(text)
+
+
 async def test_a_session_keeps_a_note_in_place_of_an_image() -> None:
     asked = {"role": "user", "content": [{"type": "text", "text": "?"}, pictured()]}
     async with played([*says("Red."), *says("ok")], OPENAI_IMAGES="true", SYSTEM_PROMPT=SYSTEM) as (client, player):

@@ -18,7 +18,7 @@ FUNCTION: dict[str, Any] = ROLL["function"]  # type: ignore[assignment]
 
 def image() -> dict[str, Any]:
     url = {"url": "data:image/bmp;base64,AA=="}
-    return {"role": "user", "content": [{"type": "text", "text": "?"}, {"type": "image_url", "image_url": url}]}
+    return {"role": "user", "content": [{"type": "text", "text": " "}, {"type": "image_url", "image_url": url}]}
 
 
 @pytest.mark.parametrize(

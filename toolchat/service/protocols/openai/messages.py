@@ -16,7 +16,7 @@ from toolchat.messages import (
     UserMessage,
 )
 from toolchat.service.protocols.openai.errors import BadRequest
-from toolchat.service.protocols.openai.wire import TEXT_TYPES, Part
+from toolchat.service.protocols.openai.wire import IMAGE_TYPES, TEXT_TYPES, Part
 
 SYSTEM_ROLES = ("system", "developer")
 """OpenAI calls "system" "developer" for reasoning models; other providers know only "system"."""
@@ -109,7 +109,8 @@ def check_question(sent: Sequence[Sent], messages: str) -> None:
     if index < 0 or sent[index].role != "user":
         return
     content, param = sent[index].content, f"{messages}[{index}].content"
-    if isinstance(content, list):
+    # Agents put a tool's screenshot into a message behind its result, and repeat the message for ever: never an error.
+    if isinstance(content, list) and (index == 0 or sent[index - 1].role not in ("tool", None)):
         _require_readable(content, param)
     text = text_of(content)
     if "\x00" in text:
@@ -121,8 +122,9 @@ def check_question(sent: Sequence[Sent], messages: str) -> None:
 
 
 def _require_readable(parts: Sequence[Part], content: str) -> None:
+    has_text = any((part.plain() or "").strip() for part in parts)
     for number, part in enumerate(parts):
-        if part.plain() is None and part.image() is None:
+        if part.plain() is None and part.image() is None and not (has_text and part.type in IMAGE_TYPES):
             param, kind = f"{content}[{number}]", part.type[:32]
             fault = "text is missing" if kind in TEXT_TYPES else f"{kind} is not supported; send {_READABLE}"
             raise BadRequest(f"{param}: {fault}", param)

@@ -35,6 +35,7 @@ _RECORD_LEVELS = 32
 """Levels of a record above a part of a request; most are fewer than ten."""
 _LINK = LINK_FRAGMENT.encode()
 TEXT_TYPES = ("text", "input_text", "output_text")
+IMAGE_TYPES = ("image_url", "input_image")
 
 ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 _T = TypeVar("_T", bound=BaseModel)
@@ -62,7 +63,7 @@ class Part(Wire):
     def image(self) -> str | None:
         """The URL of the part's image; ``None`` if it is none that models take."""
         url = self.image_url.get("url") if isinstance(self.image_url, dict) else self.image_url
-        is_one = self.type in ("image_url", "input_image") and isinstance(url, str) and is_image(url)
+        is_one = self.type in IMAGE_TYPES and isinstance(url, str) and is_image(url)
         return url if is_one else None
 
     @field_serializer("image_url")

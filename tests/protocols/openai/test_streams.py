@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.players.openai_player import Answer, chunk, delta, finish, sse
-from tests.protocols.openai.asking import COMPLETIONS, call, chunks_of, played, streamed, user
+from tests.players.openai_player import Answer, chunk, delta, finish, sse, whole
+from tests.protocols.openai.asking import COMPLETIONS, RESPONSES, call, chunks_of, events_of, played, streamed, user
 from tests.waiting import PATIENCE
 from toolchat.service.settings.service_settings import Tuning
 
@@ -127,6 +127,46 @@ async def test_a_silent_stream_is_kept_alive_by_comments() -> None:
                     break
             else:
                 raise AssertionError("the stream ended")
+
+
+HANGS = [sse(done=False, ending="hang")]
+
+
+async def test_a_response_begins_before_the_model_does() -> None:
+    async with played(HANGS) as (client, _):
+        body = {"model": "toolchat", "input": "?", "stream": True}
+        async with client.stream("POST", RESPONSES, json=body) as answer:
+            begun = await anext(answer.aiter_text())
+    created, running = events_of(begun)
+    assert (created["type"], running["type"]) == ("response.created", "response.in_progress")
+    assert (created["response"]["status"], created["response"]["id"]) == ("in_progress", running["response"]["id"])
+
+
+async def test_chunks_begin_with_a_comment_while_the_model_is_silent() -> None:
+    async with played(HANGS, Tuning(stream_begin=0.05)) as (client, _):
+        body = {"model": "toolchat", "messages": [user("?")], "stream": True}
+        async with client.stream("POST", COMPLETIONS, json=body) as answer:
+            assert await anext(answer.aiter_bytes()) == b": keep-alive\n\n"
+            assert answer.headers["content-type"].startswith("text/event-stream")
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (whole({"error": {"message": "x", "code": "context_length_exceeded"}}, 400), "context_length_exceeded"),
+        (whole({"error": {"message": "x"}}, 429), "rate_limit_exceeded"),
+        (whole({"error": {"message": "x", "code": "content_policy_violation"}}, 400), "invalid_prompt"),
+        (whole({"error": {"message": "x"}}, 500), "server_error"),
+    ],
+)
+async def test_an_error_before_the_first_word_is_a_failed_response_with_a_code_that_clients_know(
+    error: Answer, code: str
+) -> None:
+    # The codes that codex-rs/codex-api/src/sse/responses.rs of openai/codex tells apart.
+    async with played([error]) as (client, _):
+        answer = await client.post(RESPONSES, json={"model": "toolchat", "input": "?", "stream": True})
+    last = events_of(answer.text)[-1]
+    assert (answer.status_code, last["type"], last["response"]["error"]["code"]) == (200, "response.failed", code)
 
 
 async def test_a_timeout_during_the_stream_ends_it_with_an_error() -> None:

@@ -188,6 +188,8 @@ class Tuning:
 
     stream_keep_alive: float = 15
     """Seconds of silence after which an event stream sends a comment: proxies close a silent one after 30 to 60."""
+    stream_begin: float = 3
+    """Seconds after which a stream begins though the model is silent; before, an error has a status of its own."""
     breaker_pause: float = 10
     """Seconds a circuit stays open before a trial request: short for a client that retries, long for an upstream."""
     tool_server_wait: float = 5

@@ -8,6 +8,7 @@ import asyncio
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping
+from math import inf
 from typing import Any, ClassVar
 
 from fastapi import Request, Response
@@ -69,6 +70,10 @@ class StreamWriter(ABC):
 
     def __init__(self, active: ActiveRequest) -> None:
         self.active = active
+
+    def begin(self) -> bytes:
+        """Encode what is sent at once; without it the stream begins with the first event."""
+        return b""
 
     def keep_alive(self) -> bytes:
         """The bytes that keep a silent stream open: a comment of server-sent events."""
@@ -164,12 +169,13 @@ class EventStream(Response):
 
     Args:
         keep_alive: the longest silence in seconds.
+        begin: the longest silence before the first piece; ``inf``: as long as any other.
     """
 
-    def __init__(self, media_type: str, keep_alive: float) -> None:
+    def __init__(self, media_type: str, keep_alive: float, begin: float = inf) -> None:
         super().__init__(media_type=media_type)
         del self.headers["content-length"]
-        self._longest_silence = keep_alive
+        self._longest_silence, self._first_silence = keep_alive, min(begin, keep_alive)
         self.started = False
         """Whether the status line and the headers have been sent."""
         self._writing = False
@@ -227,20 +233,22 @@ class EventStream(Response):
             self._last_sent = time.monotonic()
 
     async def _keep_open(self) -> None:
+        longest = self._first_silence
         while True:
             silent = time.monotonic() - self._last_sent
-            if silent >= self._longest_silence:
-                silent = 0
+            if silent >= longest:
+                longest, silent = self._longest_silence, 0
                 if not self._writing:  # a piece that waits for a slow client is not silence
                     await self.write(self.keep_alive())
-            await asyncio.sleep(self._longest_silence - silent)
+            await asyncio.sleep(longest - silent)
 
 
 class StreamedAnswer(EventStream):
     """Sends an answer while the model writes it."""
 
     def __init__(self, active: ActiveRequest, form: StreamFormat) -> None:
-        super().__init__(form.media_type + form.parameters, active.service.tuning.stream_keep_alive)
+        tuning = active.service.tuning
+        super().__init__(form.media_type + form.parameters, tuning.stream_keep_alive, tuning.stream_begin)
         self._active = active
         self._form = form
         self._writer = form.writer(active)
@@ -251,6 +259,8 @@ class StreamedAnswer(EventStream):
             await super().__call__(scope, receive, send)
 
     async def produce(self) -> bytes:
+        if begin := self._writer.begin():
+            await self.write(begin)
         response = await self._form.finish(self._active, await self._active.stream(self._emit))
         return self._writer.done(response)
 

@@ -317,6 +317,10 @@ class ResponseEvents(Answer, StreamFormat):
         return EventWriter(self, active)
 
 
+_CODES = ("rate_limit_exceeded", "context_length_exceeded")
+"""Codes of a failed response that clients act on; Codex ends its attempts at ``invalid_prompt``."""
+
+
 class EventWriter(StreamWriter):
     """Writes the response's begin, each change of its output as it happens, and the complete response."""
 
@@ -328,6 +332,10 @@ class EventWriter(StreamWriter):
         """The sequence number of the next event."""
         self._delta = b""
         """The begin of the next text event, while the message stays the same."""
+
+    def begin(self) -> bytes:
+        document = self._answer.document(output=[], status="in_progress")
+        return self._response("created", document) + self._response("in_progress", document)
 
     def event(self, event: ChatEvent) -> bytes:
         if isinstance(event, TextDelta):
@@ -347,7 +355,7 @@ class EventWriter(StreamWriter):
     def on_error(self, error: ToolchatError) -> bytes:
         """See :meth:`StreamWriter.on_error`; clients read either of the two events."""
         fault = error_document(error)["error"]
-        code = fault["code"] if fault["code"] == "rate_limit_exceeded" else "server_error"
+        code = fault["code"] if fault["code"] in _CODES else "server_error" if error.status >= 500 else "invalid_prompt"
         self._output.close_message("incomplete")
         changes = self._changes() + self._encoded({**fault, "type": "error"})
         self._answer.status = "failed"
@@ -371,14 +379,7 @@ class EventWriter(StreamWriter):
         return self._delta % (self._number - 1, to_json(text))
 
     def _changes(self) -> bytes:
-        """The events of what has changed, after those of the begin."""
-        events = self._output.take_events()
-        if not self._number:
-            begin = self._answer.document(output=[], status="in_progress")
-            return b"".join(
-                [self._response("created", begin), self._response("in_progress", begin), *map(self._encoded, events)]
-            )
-        return b"".join(map(self._encoded, events))
+        return b"".join(map(self._encoded, self._output.take_events()))
 
     def _response(self, kind: str, document: bytes) -> bytes:
         number, self._number = self._number, self._number + 1

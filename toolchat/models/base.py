@@ -116,6 +116,8 @@ class ChatResponse:
     """The response with which the turn paused, if it was resumed after an approval; not counted in this one."""
     provider: str = ""
     """The provider of the model that answered, if there are fallbacks; empty: the client's model."""
+    last_usage: Usage | None = None
+    """The tokens of the last model call, and so of the conversation; ``None``: there was one call."""
 
     @property
     def has_tool_calls(self) -> bool:

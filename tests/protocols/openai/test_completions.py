@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from tests.players.openai_player import message, whole
-from tests.protocols.openai.asking import COMPLETIONS, asks, call, completion, played, user
+from tests.protocols.openai.asking import COMPLETIONS, ROLL, ask, asks, call, completion, played, says, user
 
 SAYS = whole(message(content="Hello.", usage={"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}))
 TIME = call("getCityTimeFunction", '{"timeZoneId":"Asia/Shanghai"}')
@@ -137,3 +137,16 @@ async def test_reasoning_is_returned_beside_the_content() -> None:
     async with played([whole(message(content="4", reasoning_content="2 and 2"))]) as (client, _):
         document = await completion(client)
     assert document["choices"][0]["message"]["reasoning_content"] == "2 and 2"
+
+
+@pytest.mark.parametrize("is_agent", [False, True])
+async def test_usage_is_that_of_all_model_calls_or_of_the_last_for_an_agent(is_agent: bool) -> None:
+    # Codex and Cline take a request's usage as the size of their context, and compact it; LiteLLM as what it costs.
+    tokens = [{"prompt_tokens": each, "completion_tokens": 2, "total_tokens": each + 2} for each in (7, 11)]
+    asked = message("tool_calls", tool_calls=[TIME], usage=tokens[0])
+    async with played([whole(asked), says("Noon.", usage=tokens[1])] * 2) as (client, _):
+        chat = await completion(client, user("?"), tools=[ROLL] if is_agent else [])
+        response = await ask(client, "?", tools=[{"type": "custom", "name": "patch"}] if is_agent else [])
+    prompt, total = (11, 13) if is_agent else (18, 22)
+    assert (chat["usage"]["prompt_tokens"], chat["usage"]["total_tokens"]) == (prompt, total)
+    assert (response["usage"]["input_tokens"], response["usage"]["total_tokens"]) == (prompt, total)

@@ -59,7 +59,7 @@ class ToolCallRepairAdvisor(Advisor):
             request = replace(request, messages=(*request.messages, *exchange))
             response = await chain.proceed(request, emit)
             usage, rounds = usage + response.usage, rounds + response.rounds
-        return replace(response, usage=usage, rounds=rounds)
+        return replace(response, usage=usage, rounds=rounds, last_usage=response.usage)
 
 
 def _exchange(message: AssistantMessage) -> tuple[AssistantMessage, ToolResponseMessage] | None:

@@ -238,6 +238,7 @@ class LoopState:
             request.options,
             self.paused_response,
             response.provider,
+            response.last_usage or response.usage,
         )
 
 

@@ -46,6 +46,10 @@ class ResponseContext:
     created: int = field(default_factory=lambda: int(time.time()))
     started: float = field(default_factory=time.perf_counter)
 
+    def usage_of(self, response: ChatResponse) -> Usage:
+        """The tokens of an answer: of all model calls, or of the last for an agent, which reads them as its context."""
+        return (self.client_tools and response.last_usage) or response.usage
+
 
 class OpenAIFormat(AnswerFormat):
     """What the formats of all of OpenAI's APIs share: their headers."""
@@ -91,7 +95,7 @@ class Completion(_ChatFormat, BufferedFormat):
         return b'%b,"choices":[%b],"usage":%b%b}' % (
             _head("chat.completion", context),
             to_json(choice),
-            _usage(response.usage),
+            _usage(context.usage_of(response)),
             _approval(active),
         )
 
@@ -134,7 +138,7 @@ class ChunkWriter(StreamWriter):
         pieces.append(self._chunk(self._delta({}), reason, _approval(self.active)))
         # OpenAI sends usage in a chunk of its own without choices, after the last one, and null in all others.
         if self._context.include_usage:
-            pieces.append(b'%b"choices":[],"usage":%b}\n\n' % (self._head, _usage(response.usage)))
+            pieces.append(b'%b"choices":[],"usage":%b}\n\n' % (self._head, _usage(self._context.usage_of(response))))
         return b"".join((*pieces, _DONE))
 
     def on_error(self, error: ToolchatError) -> bytes:
@@ -232,7 +236,6 @@ def _approval(active: ActiveRequest) -> bytes:
 
 
 def _usage(usage: Usage) -> bytes:
-    """The tokens of all model calls together."""
     return (
         b'{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,'
         b'"prompt_tokens_details":{"cached_tokens":%d},"completion_tokens_details":{"reasoning_tokens":%d}}'

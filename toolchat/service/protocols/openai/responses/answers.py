@@ -211,7 +211,7 @@ class Answer(OpenAIFormat):
         reason = _INCOMPLETE.get(response.finish_reason)
         self.status = "incomplete" if reason else "completed"
         details = {"reason": reason} if reason else None
-        self.body = self.document(incomplete_details=details, usage=_usage(response.usage))
+        self.body = self.document(incomplete_details=details, usage=_usage(self.context.usage_of(response)))
         if self._is_stored:
             await self._store.save(f"resp_{self.context.identifier}", self.body, self._items, self._previous)
         return response
@@ -290,7 +290,6 @@ _PLAIN_ECHO = _echo(ResponsesRequest(model="", input=[]))
 
 
 def _usage(usage: Usage) -> dict[str, Any]:
-    """The tokens of all model calls together."""
     return {
         "input_tokens": usage.input_tokens,
         "input_tokens_details": {"cached_tokens": usage.cached_tokens, "cache_write_tokens": 0},

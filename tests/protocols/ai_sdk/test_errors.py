@@ -73,7 +73,7 @@ async def test_hostile_requests_never_break_the_service(message: dict[str, Any],
         assert parts_of(answer)[-1]["type"] == "finish"
 
 
-@pytest.mark.parametrize(("method", "path", "status"), [("GET", CHAT, 405), ("GET", f"{CHAT}/c-1/stream", 404)])
+@pytest.mark.parametrize(("method", "path", "status"), [("GET", CHAT, 405), ("GET", f"{CHAT}/c-1", 404)])
 async def test_unknown_routes_and_methods_are_reported_as_text(
     method: str, path: str, status: int, offline: httpx.AsyncClient
 ) -> None:

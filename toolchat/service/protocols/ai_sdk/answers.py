@@ -14,6 +14,7 @@ from toolchat.service.api.problems import error_headers
 from toolchat.service.api.responses.active_request import ActiveRequest
 from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter
 from toolchat.service.protocols.ai_sdk.requests import approval_requests
+from toolchat.service.protocols.openai.partial_turns import save_turn
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted, parse_arguments
 from toolchat.tool_calling.results import json_or_text
 
@@ -32,11 +33,13 @@ class PartWriter(StreamWriter):
 
     Args:
         resumed: ids of the calls that a resumed answer continues with; the page has their inputs already.
+        client_tools: names of the tools that the page runs.
     """
 
-    def __init__(self, resumed: frozenset[str], active: ActiveRequest) -> None:
+    def __init__(self, resumed: frozenset[str], client_tools: frozenset[str], active: ActiveRequest) -> None:
         super().__init__(active)
         self._known = set(resumed)
+        self._client_tools = client_tools
         self._has_started = self._in_step = self._has_text = False
         self._finished_round = 0
         """The round of the step's calls, once one of them has finished; until then 0."""
@@ -57,8 +60,12 @@ class PartWriter(StreamWriter):
 
     def done(self, response: ChatResponse) -> bytes:
         pieces = [self._approval(self.active.pending) if self.active.pending else self._remaining_text(response)]
-        pieces += [self._start(), self._finish_step()]
-        pieces += [_part({"type": "finish", "finishReason": _REASONS.get(response.finish_reason, "stop")}), _DONE]
+        calls = [call for call in response.message.tool_calls if call.name in self._client_tools]
+        if calls:
+            inputs = (_input(call.id, call.name, parse_arguments(call), is_of_page=True) for call in calls)
+            pieces += [self._step(response.rounds), self._close_part(), *inputs]
+        reason = _REASONS.get(response.finish_reason, "tool-calls" if calls else "stop")
+        pieces += [self._start(), self._finish_step(), _part({"type": "finish", "finishReason": reason}), _DONE]
         return b"".join(pieces)
 
     def on_error(self, error: ToolchatError) -> bytes:
@@ -132,9 +139,20 @@ class MessageStream(StreamFormat):
     documentation: ClassVar = {"schema": {"type": "string"}}
     negotiated = False
 
-    def __init__(self, resumed: frozenset[str] = frozenset(), *, in_session: bool = False) -> None:
-        self.writer = partial(PartWriter, resumed)
-        self._in_session = in_session
+    def __init__(
+        self,
+        resumed: frozenset[str] = frozenset(),
+        client_tools: frozenset[str] = frozenset(),
+        *,
+        in_session: bool = False,
+    ) -> None:
+        self.writer = partial(PartWriter, resumed, client_tools)
+        self._client_tools, self._in_session = client_tools, in_session
+
+    async def finish(self, active: ActiveRequest, response: ChatResponse) -> ChatResponse:
+        """See :meth:`AnswerFormat.finish`; the turn is saved if the page does not see all of it."""
+        names = self._client_tools
+        return await save_turn(active.service.store, response, names) if names else response
 
     def headers(self, active: ActiveRequest, response: ChatResponse | None = None) -> dict[str, str]:
         """See :meth:`AnswerFormat.headers`; the session id is hidden if the page did not name the conversation."""
@@ -156,10 +174,10 @@ def _part(part: Mapping[str, Any]) -> bytes:
     return b"data: %b\n\n" % to_json(part, inf_nan_mode="strings")
 
 
-def _input(identifier: str, name: str, arguments: object) -> bytes:
-    # Dynamic, because the page does not know the tools; executed by the provider, so that the page does not run them.
+def _input(identifier: str, name: str, arguments: object, *, is_of_page: bool = False) -> bytes:
     part = {"type": "tool-input-available", "toolCallId": identifier, "toolName": name, "input": arguments}
-    return _part({**part, "dynamic": True, "providerExecuted": True})
+    # Dynamic, because the page does not know the tools; executed by the provider, so that the page does not run them.
+    return _part(part if is_of_page else {**part, "dynamic": True, "providerExecuted": True})
 
 
 def _outcome(event: ToolCallFinished) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from toolchat.messages import (
     UserMessage,
     is_image,
 )
+from toolchat.service.protocols.openai.wire import ToolDescription, ToolName
 from toolchat.service.settings.base import describe_faults
 
 _NAME = re.compile("[A-Za-z0-9_-]{1,64}")
@@ -71,12 +72,25 @@ class UIMessage(_Wire):
     parts: list[Part]
 
 
+class PageTool(_Wire):
+    """A tool that the page runs, as assistant-ui sends it."""
+
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
 class ChatRequest(_Wire):
     """The body of ``POST /ai-sdk/chat``."""
 
     messages: list[UIMessage] = Field(min_length=1, max_length=4096)
+    system: str | None = None
+    tools: dict[ToolName, PageTool] | None = Field(None, max_length=128)
     message_id: str | None = None
     """The message that was edited, or whose calls were decided about."""
+
+    def functions_of_page(self) -> list[ToolDescription]:
+        """The tools that the page runs itself."""
+        return [(name, each.description, each.parameters) for name, each in (self.tools or {}).items()]
 
     def continued_message(self) -> UIMessage:
         """The message that a resumed answer continues: the one of ``message_id``, else the last."""

@@ -1,4 +1,4 @@
-"""The route of the AI SDK, ``POST /ai-sdk/chat``."""
+"""The routes of the AI SDK: ``POST /ai-sdk/chat``, and the one to resume its streams."""
 
 from typing import Any
 
@@ -16,6 +16,8 @@ from toolchat.service.api.service import ServiceState, service_state
 from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header, conversation_prompt
 from toolchat.service.protocols.ai_sdk.answers import MessageStream, error_response
 from toolchat.service.protocols.ai_sdk.requests import ChatRequest, conversation, decisions, read_request
+from toolchat.service.protocols.openai.partial_turns import restore_turns
+from toolchat.service.protocols.openai.wire import client_tools, with_client_tools
 
 _EXAMPLE = {
     "id": "c-1",
@@ -37,7 +39,11 @@ _BODY: dict[str, Any] = {
                 "schema": {
                     "type": "object",
                     "required": ["messages"],
-                    "properties": {"messages": {"type": "array", "minItems": 1, "items": _MESSAGE}},
+                    "properties": {
+                        "messages": {"type": "array", "minItems": 1, "items": _MESSAGE},
+                        "system": {"type": ["string", "null"]},
+                        "tools": {"type": ["object", "null"], "additionalProperties": {"type": "object"}},
+                    },
                     "example": _EXAMPLE,
                 }
             }
@@ -60,8 +66,8 @@ async def chat(request: Request) -> Response:
     """Continue a conversation of `useChat`; the service runs its tools itself.
 
     The messages of the request are the conversation. With the header `X-Session-ID` the service remembers it, and reads
-    only the last user message. Calls that require approval are requested in the stream; the request with the user's
-    decisions resumes the answer.
+    only the last user message. The page runs the `tools` of the request. Calls that require approval are requested in
+    the stream; the request with the user's decisions resumes the answer.
     """
     refuse_cross_site(request)
     require_json(request)
@@ -69,8 +75,8 @@ async def chat(request: Request) -> Response:
     conversation_id = conversation_by_header(request)
     decided = decisions(sent.continued_message())
     if decided is None:
-        stream = MessageStream(in_session=bool(conversation_id))
-        return await answer_prompt(request, _prompt(service, sent, conversation_id), stream)
+        stream = MessageStream(client_tools=frozenset(sent.tools or ()), in_session=bool(conversation_id))
+        return await answer_prompt(request, await _prompt(service, sent, conversation_id), stream)
     identifier, approvals = decided
     pending = await service.approvals.find(identifier, approvals)
     # The page knows these calls, so the stream sends only their results.
@@ -79,8 +85,14 @@ async def chat(request: Request) -> Response:
     return await answer_prompt(request, pending.prompt(service.chat, approvals), stream, taken=pending)
 
 
+async def resume() -> Response:
+    """Answer `useChat({resume: true})`: nothing runs, because an answer ends with the connection of its page."""
+    return Response(status_code=204)
+
+
 def add_routes(added: APIRouter) -> None:
-    """Add the route."""
+    """Add the routes."""
+    added.add_api_route("/ai-sdk/chat/{chat}/stream", resume, status_code=204, include_in_schema=False)
     added.add_api_route(
         "/ai-sdk/chat",
         chat,
@@ -94,9 +106,11 @@ def add_routes(added: APIRouter) -> None:
     )
 
 
-def _prompt(service: ServiceState, sent: ChatRequest, conversation_id: str) -> PromptSpec:
-    messages = conversation(sent.messages, service.chat.system_text)
+async def _prompt(service: ServiceState, sent: ChatRequest, conversation_id: str) -> PromptSpec:
+    instructions = "\n\n".join(filter(None, (service.chat.system_text, sent.system)))
+    messages = await restore_turns(service.store, conversation(sent.messages, instructions))
     tools, advisors = service.tools.for_conversation(None)
+    tools = with_client_tools(tools, client_tools(sent.functions_of_page()))
     return conversation_prompt(service, messages, conversation_id, tools=tools, advisors=advisors)
 
 

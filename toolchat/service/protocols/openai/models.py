@@ -13,7 +13,7 @@ from toolchat.service.api.service import ServiceState
 from toolchat.service.api.sessions import conversation_prompt
 from toolchat.service.api.tool_registry import ToolRegistry
 from toolchat.service.protocols.openai.errors import BadRequest, ModelNotFound
-from toolchat.service.protocols.openai.wire import Choice, ModelRequest, client_tools
+from toolchat.service.protocols.openai.wire import Choice, ModelRequest, client_tools, with_client_tools
 from toolchat.tool_calling.callback import ToolSet
 from toolchat.tool_calling.caller import current_caller
 
@@ -58,10 +58,9 @@ def model_prompt(
     tools, advisors = _offered(service.tools, sent.model)
     if tool_choice == "none":
         tools, advisors, own = ToolSet(), (), ()
-    if own or allowed is not None:
-        names = {each.definition.name for each in own}
-        ours = [tool for name, tool in tools.by_name.items() if name not in names]
-        tools = ToolSet([*(each for each in ours if allowed is None or each.definition.name in allowed), *own])
+    if allowed is not None:
+        tools = ToolSet([tool for name, tool in tools.by_name.items() if name in allowed])
+    tools = with_client_tools(tools, own)
     if tool_choice is not None and tool_choice not in get_args(Choice) and not _may_use(tools, tool_choice):
         raise BadRequest(f"tool_choice: no tool has the name {tool_choice[:64]}", "tool_choice")
     prompt = conversation_prompt(service, messages, conversation_id, tools=tools, advisors=advisors)

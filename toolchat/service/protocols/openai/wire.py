@@ -26,7 +26,7 @@ from toolchat.models.base import ChatOptions
 from toolchat.service.observability.semantic_conventions import LINK_FRAGMENT, without_tokens
 from toolchat.service.protocols.openai.errors import BadRequest
 from toolchat.service.settings.base import describe_faults
-from toolchat.tool_calling.callback import ClientToolCallback
+from toolchat.tool_calling.callback import ClientToolCallback, ToolSet
 from toolchat.tool_calling.definition import ToolDefinition
 
 MAX_TOOLS_BYTES = 256 * 1024
@@ -164,6 +164,12 @@ def client_tools(sent: Sequence[ToolDescription]) -> tuple[ClientToolCallback, .
         return _client_tools(text)
     except ValueError as error:
         raise BadRequest(f"tools: {error}", "tools") from None
+
+
+def with_client_tools(tools: ToolSet, own: Sequence[ClientToolCallback]) -> ToolSet:
+    """The service's tools and those of the client, each of which replaces the service's tool of its name."""
+    names = {each.definition.name for each in own}
+    return ToolSet([*(tool for name, tool in tools.by_name.items() if name not in names), *own]) if own else tools
 
 
 def require_shallow(text: bytes) -> None:

@@ -90,6 +90,15 @@ ALLOWED = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [
         ({"function_call": "auto"}, "function_call: not supported; use tool_choice"),
         ({"logprobs": True, "top_logprobs": 2}, "logprobs: not supported; providers do not agree on them"),
         ({"audio": {"voice": "alloy"}}, "audio: not supported; the models answer with text only"),
+        # Without options a search is still requested.
+        (
+            {"web_search_options": {}},
+            "web_search_options: not supported; add a tool that searches the web to the service",
+        ),
+        (
+            {"prediction": {"type": "content", "content": "a"}},
+            "prediction: not supported; the models get no predicted text",
+        ),
     ],
 )
 async def test_what_a_client_relies_on_is_refused_with_a_remedy(
@@ -127,6 +136,7 @@ async def test_fields_that_say_nothing_or_change_no_answer_are_accepted(offline:
         "logprobs": False,
         "top_logprobs": 0,
         "audio": None,
+        "prediction": None,
     }
     ignored = {"modalities": ["text"], "user": "ada", "store": True, "metadata": {"a": "b"}, "logit_bias": {"1": 1}}
     answer = await offline.post(COMPLETIONS, json={"model": "toolchat", "messages": [user("?")]} | nothing | ignored)
@@ -142,6 +152,12 @@ async def test_fields_that_say_nothing_or_change_no_answer_are_accepted(offline:
         ("GET", "/v1/responses/resp_1", 404, "no response is stored"),
         ("POST", "/v1/completions", 404, "set the client to chat completions"),
         ("POST", "/v1/embeddings", 404, "another server"),
+        ("POST", "/v1/messages", 404, "LiteLLM"),
+        ("POST", "/v1/messages/count_tokens", 404, "LiteLLM"),
+        ("POST", "/v1/conversations", 404, "an id of your own"),
+        ("GET", "/v1/conversations/conv_1/items", 404, "an id of your own"),
+        ("POST", "/v1/responses/input_tokens", 404, "count the tokens"),
+        ("POST", "/v1/responses/compact", 404, "summarize"),
     ],
 )
 async def test_unknown_routes_and_methods_are_reported_in_openais_format(

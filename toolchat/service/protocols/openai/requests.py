@@ -113,6 +113,8 @@ class ChatCompletionRequest(ModelRequest):
     logprobs: Refused = None
     top_logprobs: Refused = None
     audio: Refused = None
+    web_search_options: Refused = None
+    prediction: Refused = None
 
     def functions_of_client(self) -> list[ToolDescription]:
         functions = [each.function for each in self.tools or ()]

@@ -24,8 +24,12 @@ from toolchat.service.protocols.openai.wire import read_request
 _UNSUPPORTED = {
     "completions": "set the client to chat completions, POST /v1/chat/completions, or POST /v1/responses",
     "embeddings": "set the client to another server for embeddings",
+    "messages": "put a proxy that translates Anthropic's API, such as LiteLLM's, before POST /v1/responses",
+    "conversations": "send a `conversation` with an id of your own to POST /v1/responses, which creates it",
+    "responses/input_tokens": "count the tokens in the client",
+    "responses/compact": "let the client summarize the conversation",
 }
-"""OpenAI's other APIs that clients try first, and what to do instead."""
+"""Other APIs that clients try, and what to do instead."""
 
 _MESSAGE = {
     "type": "object",
@@ -101,8 +105,9 @@ async def chat_completions(request: Request) -> Response:
 
 
 async def unsupported(request: Request) -> Response:
-    """Name what to use instead of another API of OpenAI's."""
-    api = request.url.path.split("/v1/")[1].split("/")[0]
+    """Name what to use instead of another API."""
+    path = request.url.path.split("/v1/")[1]
+    api = next(each for each in _UNSUPPORTED if f"{path}/".startswith(f"{each}/"))
     raise NotFound(f"/v1/{api} is not supported: {_UNSUPPORTED[api]}")
 
 

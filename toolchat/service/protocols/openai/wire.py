@@ -78,13 +78,15 @@ _REMEDIES = {
     "logprobs": "providers do not agree on them",
     "top_logprobs": "providers do not agree on them",
     "audio": "the models answer with text only",
+    "web_search_options": "add a tool that searches the web to the service",
+    "prediction": "the models get no predicted text",
     "prompt": "send instructions and input",
 }
 
 
 def _refuse(value: object, info: ValidationInfo) -> object:
-    """Refuse a field whose effect the client relies on; ``null``, ``false`` and empty values mean that it does not."""
-    if value:
+    """Refuse a field whose effect the client relies on; ``null``, ``false`` and an empty list mean that it does not."""
+    if value or value == {}:
         raise ValueError(f"not supported; {_REMEDIES[info.field_name or '']}")
     return value
 

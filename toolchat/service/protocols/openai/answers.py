@@ -4,13 +4,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import field
 from random import getrandbits
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic_core import to_json
 
 from toolchat.chat.request import ChatEvent
 from toolchat.errors import ToolchatError
-from toolchat.messages import Usage, immutable
+from toolchat.messages import ToolCall, Usage, immutable
 from toolchat.models.base import CUT, ChatResponse, Progress, TextDelta
 from toolchat.service.api.responses.active_request import ActiveRequest
 from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter
@@ -46,9 +46,33 @@ class ResponseContext:
     created: int = field(default_factory=lambda: int(time.time()))
     started: float = field(default_factory=time.perf_counter)
 
-    def usage_of(self, response: ChatResponse) -> Usage:
-        """The tokens of an answer: of all model calls, or of the last for an agent, which reads them as its context."""
-        return (self.client_tools and response.last_usage) or response.usage
+    def outcome(self, active: ActiveRequest, response: ChatResponse, *, has_text: bool = False) -> "Outcome":
+        """What is left to write of an answer; ``has_text``: its text was streamed."""
+        text = response.message.text
+        if has_text:
+            text = f"\n\n{active.notice}" if active.notice else ""
+        return Outcome(
+            text,
+            tuple(call for call in response.message.tool_calls if call.name in self.client_tools),
+            response.finish_reason if response.finish_reason in CUT else "",
+            (self.client_tools and response.last_usage) or response.usage,
+            {"approval": active.pending} if active.pending else {},
+        )
+
+
+class Outcome(NamedTuple):
+    """The end of an answer, as each wire writes it in its own terms."""
+
+    text: str
+    """The text that was not streamed: all of it, or the notice of a pending approval."""
+    calls: tuple[ToolCall, ...]
+    """The calls that the client must run; those of the service's tools are hidden, or the client would run them too."""
+    cut: str
+    """Why the provider cut the answer, as a finish reason; empty for a complete one."""
+    usage: Usage
+    """The tokens of all model calls, or of the last one for an agent, which reads them as the size of its context."""
+    approval: Mapping[str, Any]
+    """The pending approval as a field of the answer, which is none of OpenAI's; empty without one."""
 
 
 class OpenAIFormat(AnswerFormat):
@@ -84,20 +108,17 @@ class Completion(_ChatFormat, BufferedFormat):
     media_type = "application/json"
 
     def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:
-        context = self.context
-        calls = _client_calls(response, context.client_tools)
-        choice = {
-            "index": 0,
-            "message": _message(response, calls),
-            "logprobs": None,
-            "finish_reason": _finish_reason(response, has_calls=bool(calls)),
-        }
-        return b'%b,"choices":[%b],"usage":%b%b}' % (
-            _head("chat.completion", context),
-            to_json(choice),
-            _usage(context.usage_of(response)),
-            _approval(active),
-        )
+        outcome = self.context.outcome(active, response)
+        calls = _wire_calls(outcome)
+        text = outcome.text if outcome.text or not calls else None
+        message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
+        extra = response.message.extra
+        if isinstance(reasoning := extra.get("reasoning_content") or extra.get("reasoning"), str):
+            message["reasoning_content"] = reasoning
+        message |= {"tool_calls": calls} if calls else {}
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish_reason(outcome)}
+        head = _head("chat.completion", self.context)
+        return to_json({**head, "choices": [choice], "usage": _usage(outcome.usage), **outcome.approval})
 
 
 class Chunks(_ChatFormat, StreamFormat):
@@ -116,58 +137,53 @@ class ChunkWriter(StreamWriter):
         self._context = context
         self._status = ToolStatus() if context.reports_progress else None
         self._has_role = self._has_text = False
-        self._head = b"data: %b," % _head("chat.completion.chunk", context)
-        self._tail = b',"usage":null}\n\n' if context.include_usage else b"}\n\n"
+        self._head = _head("chat.completion.chunk", context) | ({"usage": None} if context.include_usage else {})
 
     def event(self, event: ChatEvent) -> bytes:
         if isinstance(event, TextDelta):
             return self._text(event.text)
         if isinstance(event, Progress):
-            return self._chunk(self._delta({"reasoning_content": event.reasoning})) if event.reasoning else b""
+            return self._chunk({"reasoning_content": event.reasoning}) if event.reasoning else b""
         status = self._status.update(event) if self._status else None
         # Within an ordinary chunk: code written for the official client fails on events without choices.
-        return self._chunk({}, more=b',"event":%b' % to_json(status)) if status else b""
+        return self._write([_choice({})], event=status) if status else b""
 
     def done(self, response: ChatResponse) -> bytes:
-        calls = _client_calls(response, self._context.client_tools)
-        pieces = [self._remaining_text(response)]
-        if calls:
-            numbered = [{"index": number, **call} for number, call in enumerate(calls)]
-            pieces.append(self._chunk(self._delta({"tool_calls": numbered})))
-        reason = _finish_reason(response, has_calls=bool(calls))
-        pieces.append(self._chunk(self._delta({}), reason, _approval(self.active)))
+        outcome = self._context.outcome(self.active, response, has_text=self._has_text)
+        pieces = [self._text(outcome.text)] if outcome.text else []
+        if calls := _wire_calls(outcome):
+            pieces.append(self._chunk({"tool_calls": [{"index": number, **call} for number, call in enumerate(calls)]}))
+        pieces.append(self._chunk({}, _finish_reason(outcome), **outcome.approval))
         # OpenAI sends usage in a chunk of its own without choices, after the last one, and null in all others.
         if self._context.include_usage:
-            pieces.append(b'%b"choices":[],"usage":%b}\n\n' % (self._head, _usage(self._context.usage_of(response))))
+            pieces.append(self._write([], usage=_usage(outcome.usage)))
         return b"".join((*pieces, _DONE))
 
     def on_error(self, error: ToolchatError) -> bytes:
         """See :meth:`StreamWriter.on_error`; without ``[DONE]``, because the answer is incomplete."""
         return b"data: %b\n\n" % to_json(error_document(error))
 
-    def _remaining_text(self, response: ChatResponse) -> bytes:
-        """Text that was not streamed: the notice of a pending approval, or an answer that no model wrote."""
-        if notice := self.active.notice:
-            return self._text(f"\n\n{notice}" if self._has_text else notice)
-        text = response.message.text
-        return self._text(text) if text and not self._has_text else b""
-
     def _text(self, text: str) -> bytes:
         self._has_text = self._has_text or bool(text)
-        before = b'%b"choices":[{"index":0,"delta":{"content":' % self._head
-        self.text_frame = before, b'},"logprobs":null,"finish_reason":null}]%b' % self._tail
-        return self._chunk(self._delta({"content": text}))
+        piece = self._chunk({"content": text})
+        before, _, after = self._chunk({"content": _TEXT}).partition(to_json(_TEXT))
+        self.text_frame = before, after
+        return piece
 
-    def _delta(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Add the role to the first delta."""
-        if self._has_role:
-            return fields
-        self._has_role = True
-        return {"role": "assistant", "content": "", **fields}
+    def _chunk(self, delta: dict[str, Any], reason: str | None = None, **more: Any) -> bytes:
+        if not self._has_role:  # it belongs to the first delta
+            self._has_role, delta = True, {"role": "assistant", "content": "", **delta}
+        return self._write([_choice(delta, reason)], **more)
 
-    def _chunk(self, delta: Mapping[str, Any], reason: str | None = None, more: bytes = b"") -> bytes:
-        choice = to_json({"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason})
-        return b'%b"choices":[%b]%b%b' % (self._head, choice, more, self._tail)
+    def _write(self, choices: list[dict[str, Any]], **more: Any) -> bytes:
+        return b"data: %b\n\n" % to_json({**self._head, "choices": choices, **more})
+
+
+_TEXT = "a text, which takes the place of this one"
+
+
+def _choice(delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
+    return {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
 
 
 class ToolStatus:
@@ -195,54 +211,31 @@ def _status(description: str, *, done: bool) -> dict[str, Any]:
     return {"type": "status", "data": {"description": description, "done": done}}
 
 
-def _message(response: ChatResponse, calls: list[dict[str, Any]]) -> dict[str, Any]:
-    text = response.message.text
-    message: dict[str, Any] = {"role": "assistant", "content": text if text or not calls else None, "refusal": None}
-    if calls:
-        message["tool_calls"] = calls
-    extra = response.message.extra
-    if isinstance(reasoning := extra.get("reasoning_content") or extra.get("reasoning"), str):
-        message["reasoning_content"] = reasoning
-    return message
-
-
-def _client_calls(response: ChatResponse, client_tools: frozenset[str]) -> list[dict[str, Any]]:
-    """The calls that the client must run; calls of the service's tools are hidden, or the client would run them too."""
+def _wire_calls(outcome: Outcome) -> list[dict[str, Any]]:
     return [
         {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments or "{}"}}
-        for call in response.message.tool_calls
-        if call.name in client_tools
+        for call in outcome.calls
     ]
 
 
-def _finish_reason(response: ChatResponse, *, has_calls: bool) -> str:
-    """The finish reason as one of OpenAI's values."""
-    reason = response.finish_reason
-    if reason in CUT:  # the client's calls may be incomplete
-        return "length" if reason == "incomplete" else reason
-    return "tool_calls" if has_calls else "stop"
+def _finish_reason(outcome: Outcome) -> str:
+    """The finish reason as one of OpenAI's values; a cut answer's calls may be incomplete."""
+    return _CUT.get(outcome.cut) or ("tool_calls" if outcome.calls else "stop")
 
 
-def _head(kind: str, context: ResponseContext) -> bytes:
-    """The begin of a document, without the closing brace: what follows is the answer's own."""
-    created, model = context.created, to_json(context.model)
-    head = b'{"id":"chatcmpl-%b","object":"%b","created":%d,"model":%b'
-    return head % (context.identifier.encode(), kind.encode(), created, model)
+_CUT = {"length": "length", "content_filter": "content_filter", "incomplete": "length"}
 
 
-def _approval(active: ActiveRequest) -> bytes:
-    """The pending approval, which is no field of OpenAI's; empty without one."""
-    return b',"approval":%b' % to_json(active.pending) if active.pending else b""
+def _head(kind: str, context: ResponseContext) -> dict[str, Any]:
+    identifier = f"chatcmpl-{context.identifier}"
+    return {"id": identifier, "object": kind, "created": context.created, "model": context.model}
 
 
-def _usage(usage: Usage) -> bytes:
-    return (
-        b'{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,'
-        b'"prompt_tokens_details":{"cached_tokens":%d},"completion_tokens_details":{"reasoning_tokens":%d}}'
-    ) % (
-        usage.input_tokens,
-        usage.output_tokens,
-        usage.total_tokens,
-        usage.cached_tokens,
-        usage.reasoning_tokens,
-    )
+def _usage(usage: Usage) -> dict[str, Any]:
+    return {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.total_tokens,
+        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+    }

@@ -8,11 +8,11 @@ from pydantic_core import to_json
 from toolchat.chat.request import ChatEvent
 from toolchat.errors import ToolchatError
 from toolchat.messages import ToolCall, Usage
-from toolchat.models.base import CUT, ChatResponse, TextDelta
+from toolchat.models.base import ChatResponse, TextDelta
 from toolchat.service.api.responses.active_request import ActiveRequest
 from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter
 from toolchat.service.api.responses.formats import BufferedFormat
-from toolchat.service.protocols.openai.answers import OpenAIFormat, ResponseContext, new_identifier
+from toolchat.service.protocols.openai.answers import OpenAIFormat, Outcome, ResponseContext, new_identifier
 from toolchat.service.protocols.openai.errors import error_document
 from toolchat.service.protocols.openai.partial_turns import save_turn
 from toolchat.service.protocols.openai.responses.requests import Item, ResponsesRequest
@@ -22,7 +22,6 @@ from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted, pars
 
 Event = dict[str, Any]
 """An event of a stream without its sequence number."""
-_NO_FIELDS: Mapping[str, Any] = {}
 _CLIENT_CALLS = {
     "function_call": ("fc", "arguments", "function_call_arguments"),
     "custom_tool_call": ("ctc", "input", "custom_tool_call_input"),
@@ -32,23 +31,21 @@ _CLIENT_CALLS = {
 
 
 class Output:
-    """The items of a response; each method adds to them, and for a stream the events that show the change.
+    """The items of a response; each method adds to them, and to the events that show the change.
 
     Args:
         identifier: the part that the ids of the response and of its items share.
         approvals: by call id, the request for approval that a call of a resumed answer had.
-        streamed: whether events are needed.
     """
 
-    def __init__(self, identifier: str, approvals: Mapping[str, str], *, streamed: bool) -> None:
+    def __init__(self, identifier: str, approvals: Mapping[str, str]) -> None:
         self.items: list[dict[str, Any]] = []
-        self.message: int | None = None
-        """The index of the message whose text still grows."""
         self.has_text = False
         self._identifier = identifier
         self._approvals = approvals
-        self._streamed = streamed
         self._events: list[Event] = []
+        self._message: int | None = None
+        """The index of the message whose text still grows."""
         self._texts: list[str] = []
         self._running: dict[str, int] = {}
         """Indexes of items by call id."""
@@ -60,112 +57,85 @@ class Output:
 
     def text(self, text: str) -> None:
         """Add text to the open message, or to a new one."""
-        if self.message is None:
+        if (index := self._message) is None:
             item = {"type": "message", "status": "in_progress", "role": "assistant", "content": []}
-            self.message = self._add("msg", item)
-            self._emit_item("added", self.message)
-            if self._streamed:
-                self._emit("content_part.added", self.message, {"content_index": 0, "part": _part("")})
-        self.append(text)
-        if self._streamed:
-            self._emit("output_text.delta", self.message, {"content_index": 0, "delta": text, "logprobs": []})
-
-    def append(self, text: str) -> None:
-        """Add text to the open message, for a caller that writes the event itself."""
+            index = self._message = self._add("msg", item)
+            self._emit("content_part.added", index, content_index=0, part=_part(""))
         self._texts.append(text)
         self.has_text = True
+        self._emit("output_text.delta", index, content_index=0, delta=text, logprobs=[])
 
     def close_message(self, status: str = "completed") -> None:
         """Complete the open message, if there is one."""
-        if (index := self.message) is None:
+        if (index := self._message) is None:
             return
         text = "".join(self._texts)
-        part = _part(text)
-        self.items[index] |= {"status": status, "content": [part]}
-        if self._streamed:
-            self._emit("output_text.done", index, {"content_index": 0, "text": text, "logprobs": []})
-            self._emit("content_part.done", index, {"content_index": 0, "part": part})
-            self._emit_item("done", index)
-        self.message, self._texts = None, []
+        self._message, self._texts = None, []
+        self._emit("output_text.done", index, content_index=0, text=text, logprobs=[])
+        self._emit("content_part.done", index, content_index=0, part=_part(text))
+        self._finish(index, status=status, content=[_part(text)])
 
     def start_call(self, call: ToolCall) -> None:
         """Add a call of one of the service's tools."""
         self.close_message()
-        index = self._running[call.id] = self._add("mcp", self._call_item(call))
-        self._emit_item("added", index)
+        approval = {"approval_request_id": self._approvals.get(call.id)}
+        item = {"type": "mcp_call", "status": "in_progress", "name": call.name, "server_label": SERVER_LABEL}
+        index = self._add("mcp", {**item, "arguments": "", "output": None, "error": None, **approval})
+        self._running[call.id] = index
         self._emit("mcp_call.in_progress", index)
-        arguments = self.items[index]["arguments"] = _object(call)
-        self._emit_text("mcp_call_arguments", index, "arguments", arguments)
+        # Clients parse them, so what is no object is not shown.
+        is_object = isinstance(parse_arguments(call), dict)
+        self._write("mcp_call_arguments", index, "arguments", call.arguments if is_object else "{}")
 
     def finish_call(self, execution: ToolCallFinished) -> None:
         """Add the result of a call, which the model has seen as well."""
-        call, is_ok = execution.call, execution.outcome == "ok"
-        result = {"status": "completed" if is_ok else "failed", "output": execution.result}
-        index = self._running.pop(call.id, None)
-        if index is None:  # not streamed
-            arguments = call.arguments if is_ok else _object(call)
-            self._add("mcp", self._call_item(call) | result | {"arguments": arguments})
-            return
-        self.items[index] |= result
-        self._emit(f"mcp_call.{result['status']}", index)
-        self._emit_item("done", index)
+        if execution.call.id not in self._running:  # not streamed
+            self.start_call(execution.call)
+        index, status = self._running.pop(execution.call.id), "completed" if execution.outcome == "ok" else "failed"
+        self._emit(f"mcp_call.{status}", index)
+        self._finish(index, status=status, output=execution.result)
 
     def client_call(self, item: dict[str, Any], status: str) -> None:
         """Add a call that the client must run."""
-        prefix, written, event = _CLIENT_CALLS[item["type"]]
-        begin = {**item, "status": "in_progress"} | ({written: ""} if written else {})
-        index = self._add(prefix, begin)
-        self._emit_item("added", index)
-        if written:
-            self._emit_text(event, index, written, item[written])
-        self.items[index] |= {**item, "status": status}
-        self._emit_item("done", index)
+        prefix, field, event = _CLIENT_CALLS[item["type"]]
+        index = self._add(prefix, {**item, "status": "in_progress"} | ({field: ""} if field else {}))
+        if field:
+            self._write(event, index, field, item[field])
+        self._finish(index, status=status)
 
     def approval_request(self, identifier: str, name: str, arguments: str) -> None:
         """Add a request for approval; its id names the pending answer and the call."""
         item = {"type": "mcp_approval_request", "name": name, "server_label": SERVER_LABEL, "arguments": arguments}
-        index = self._add("mcpr", item)
-        self.items[index]["id"] = identifier
-        self._emit_item("added", index)
-        self._emit_item("done", index)
-
-    def _call_item(self, call: ToolCall) -> dict[str, Any]:
-        item = {"type": "mcp_call", "status": "in_progress", "name": call.name, "server_label": SERVER_LABEL}
-        approval = self._approvals.get(call.id)
-        return item | {"arguments": "", "output": None, "error": None, "approval_request_id": approval}
+        self._finish(self._add("mcpr", {"id": identifier, **item}))
 
     def _add(self, prefix: str, item: dict[str, Any]) -> int:
         index = len(self.items)
-        item["id"] = f"{prefix}_{self._identifier}_{index}"
-        self.items.append(item)
+        self.items.append({"id": f"{prefix}_{self._identifier}_{index}", **item})
+        self._emit_item("added", index)
         return index
 
-    def _emit_text(self, kind: str, index: int, field: str, text: str) -> None:
-        self._emit(f"{kind}.delta", index, {"delta": text})
-        self._emit(f"{kind}.done", index, {field: text})
+    def _write(self, event: str, index: int, field: str, text: str) -> None:
+        """Add a field that models write piece by piece, here in one piece."""
+        self.items[index][field] = text
+        self._emit(f"{event}.delta", index, delta=text)
+        self._emit(f"{event}.done", index, **{field: text})
+
+    def _finish(self, index: int, **fields: Any) -> None:
+        self.items[index] |= fields
+        self._emit_item("done", index)
 
     def _emit_item(self, kind: str, index: int) -> None:
-        if self._streamed:
-            # A copy: the item changes before the event is written.
-            item = self.items[index].copy()
-            self._events.append({"type": f"response.output_item.{kind}", "output_index": index, "item": item})
+        # A copy: the item changes before the event is written.
+        item = self.items[index].copy()
+        self._events.append({"type": f"response.output_item.{kind}", "output_index": index, "item": item})
 
-    def _emit(self, kind: str, index: int, fields: Mapping[str, Any] = _NO_FIELDS) -> None:
-        if self._streamed:
-            place = {"output_index": index, "item_id": self.items[index]["id"]}
-            self._events.append({"type": f"response.{kind}", **place, **fields})
-
-
-def _object(call: ToolCall) -> str:
-    """The arguments of a call, if they are an object: clients parse them."""
-    return call.arguments if isinstance(parse_arguments(call), dict) else "{}"
+    def _emit(self, kind: str, index: int, **fields: Any) -> None:
+        place = {"output_index": index, "item_id": self.items[index]["id"]}
+        self._events.append({"type": f"response.{kind}", **place, **fields})
 
 
 def _part(text: str) -> dict[str, Any]:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
-
-
-_INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter", "incomplete": "max_output_tokens"}
 
 
 class Answer(OpenAIFormat):
@@ -191,15 +161,14 @@ class Answer(OpenAIFormat):
         identifier = background or new_identifier()
         context = ResponseContext(sent.model, client_tools, in_session=bool(sent.conversation), identifier=identifier)
         super().__init__(context)
-        self.output = Output(identifier, approvals, streamed=bool(sent.stream))
+        self.output = Output(identifier, approvals)
         self.status = "in_progress"
         self.body = b""
         """The complete response as JSON."""
         self._items, self._previous, self._store = items, previous, store
         self._is_stored = sent.store is not False
         self._service_tools = sent.service_tools
-        self._echo = _PLAIN_ECHO if sent.model_fields_set.isdisjoint(_ECHOED) else _echo(sent)
-        self._is_background = bool(background or sent.background)
+        self._echo = _echo(sent) | {"background": bool(background or sent.background), "store": self._is_stored}
 
     async def finish(self, active: ActiveRequest, response: ChatResponse) -> ChatResponse:
         """Complete the output, and store the response unless the client forbids it."""
@@ -207,40 +176,33 @@ class Answer(OpenAIFormat):
             # Not a stored response, so `store` does not forbid it: what ran in the service, until the results arrive.
             identifier = self.context.identifier if self._is_stored else ""
             response = await save_turn(active.service.store, response, names, identifier)
-        self._complete(active, response)
-        reason = _INCOMPLETE.get(response.finish_reason)
-        self.status = "incomplete" if reason else "completed"
-        details = {"reason": reason} if reason else None
-        self.body = self.document(incomplete_details=details, usage=_usage(self.context.usage_of(response)))
+        outcome = self._complete(active, response)
+        self.status = "incomplete" if outcome.cut else "completed"
+        reason = "content_filter" if outcome.cut == "content_filter" else "max_output_tokens"
+        details = {"reason": reason} if outcome.cut else None
+        self.body = self.document(incomplete_details=details, usage=_usage(outcome.usage))
         if self._is_stored:
             await self._store.save(f"resp_{self.context.identifier}", self.body, self._items, self._previous)
         return response
 
-    def _complete(self, active: ActiveRequest, response: ChatResponse) -> None:
+    def _complete(self, active: ActiveRequest, response: ChatResponse) -> Outcome:
         output = self.output
-        if not output.items:  # not streamed
-            for each in response.executions:
-                output.finish_call(each)
-        status = "incomplete" if response.finish_reason in CUT else "completed"
-        if text := self._remaining_text(active, response):
+        for each in () if output.items else response.executions:  # not streamed
+            output.finish_call(each)
+        outcome = self.context.outcome(active, response, has_text=output.has_text)
+        text, status = outcome.text, "incomplete" if outcome.cut else "completed"
+        if self._service_tools and active.notice:  # the items below request the approval
+            text = text.removesuffix(active.notice).removesuffix("\n\n")
+        if text:
             output.text(text)
         output.close_message(status)
-        for call in response.message.tool_calls:
-            if tool := self._client_tools.get(call.name):
-                output.client_call(tool.item(call), status)
+        for call in outcome.calls:
+            output.client_call(self._client_tools[call.name].item(call), status)
         if self._service_tools and active.pending:
             for pending in active.pending["calls"]:
                 identifier = f"mcpr_{active.pending['id']}/{pending['id']}"
                 output.approval_request(identifier, pending["name"], to_json(pending["arguments"]).decode())
-
-    def _remaining_text(self, active: ActiveRequest, response: ChatResponse) -> str:
-        """Text that was not streamed; the notice of an approval only if the client does not request approvals."""
-        notice, text = active.notice, response.message.text
-        if notice and self._service_tools:
-            notice, text = "", text.removesuffix(notice).removesuffix("\n\n")
-        if self.output.has_text:
-            return f"\n\n{notice}" if notice else ""
-        return text
+        return outcome
 
     def document(self, **changed: Any) -> bytes:
         """The response so far as JSON."""
@@ -250,22 +212,19 @@ class Answer(OpenAIFormat):
             "object": "response",
             "created_at": context.created,
             "status": self.status,
-            "background": self._is_background,
             "error": None,
             "incomplete_details": None,
             "model": context.model,
             "output": self.output.items,
-            "store": self._is_stored,
             "usage": None,
-            **changed,
         }
-        return b"%b,%b" % (to_json(own, inf_nan_mode="strings")[:-1], self._echo)
+        return to_json(own | self._echo | changed, inf_nan_mode="strings")
 
 
-def _echo(sent: ResponsesRequest) -> bytes:
-    """The fields of a request that its response repeats, as the end of a JSON object."""
+def _echo(sent: ResponsesRequest) -> dict[str, Any]:
+    """The fields of a request that its response repeats."""
     choice, form = sent.tool_choice or "auto", sent.text.format if sent.text else None
-    fields = {
+    return {
         "conversation": {"id": sent.conversation} if sent.conversation else None,
         "instructions": sent.instructions,
         "max_output_tokens": sent.max_output_tokens,
@@ -281,12 +240,6 @@ def _echo(sent: ResponsesRequest) -> bytes:
         "top_p": sent.top_p,
         "truncation": "disabled",
     }
-    return to_json(fields, inf_nan_mode="strings")[1:]
-
-
-_ECHOED = frozenset(ResponsesRequest.model_fields) - {"model", "input", "store", "stream", "background"}
-_PLAIN_ECHO = _echo(ResponsesRequest(model="", input=[]))
-"""For the usual request, which sets none of these fields."""
 
 
 def _usage(usage: Usage) -> dict[str, Any]:
@@ -329,22 +282,18 @@ class EventWriter(StreamWriter):
         self._output = answer.output
         self._number = 0
         """The sequence number of the next event."""
-        self._delta = b""
-        """The begin of the next text event, while the message stays the same."""
 
     def begin(self) -> bytes:
         document = self._answer.document(output=[], status="in_progress")
         return self._response("created", document) + self._response("in_progress", document)
 
     def event(self, event: ChatEvent) -> bytes:
-        if isinstance(event, TextDelta):
-            return self._text(event.text)
-        if isinstance(event, ToolCallStarted):
+        if isinstance(event, TextDelta) and event.text:
+            self._output.text(event.text)
+        elif isinstance(event, ToolCallStarted):
             self._output.start_call(event.call)
         elif isinstance(event, ToolCallFinished):
             self._output.finish_call(event)
-        else:
-            return b""
         return self._changes()
 
     def done(self, response: ChatResponse) -> bytes:  # noqa: ARG002
@@ -360,22 +309,6 @@ class EventWriter(StreamWriter):
         self._answer.status = "failed"
         document = self._answer.document(error={"code": code, "message": fault["message"]})
         return changes + self._response("failed", document)
-
-    def _text(self, text: str) -> bytes:
-        if not text:
-            return b""
-        if self._output.message is None:
-            self._output.text(text)
-            index = len(self._output.items) - 1
-            self._delta = (
-                b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","output_index":%d,'
-                b'"item_id":"%b","content_index":0,"logprobs":[],"sequence_number":%%d,"delta":%%b}\n\n'
-            ) % (index, self._output.items[index]["id"].encode())
-            return self._changes()
-        # Most events are text, and differ in two values.
-        self._output.append(text)
-        self._number += 1
-        return self._delta % (self._number - 1, to_json(text))
 
     def _changes(self) -> bytes:
         return b"".join(map(self._encoded, self._output.take_events()))

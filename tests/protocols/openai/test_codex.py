@@ -111,13 +111,25 @@ async def test_a_stream_writes_the_text_of_a_call_between_its_begin_and_its_end(
 
 async def test_a_function_for_a_custom_tool_has_one_string_and_its_grammar() -> None:
     async with played([says("Done.")]) as (client, player):
-        await ask(client, "?", tools=[PATCH, WIKI], tool_choice={"type": "custom", "name": "apply_patch"})
+        await ask(client, "?", tools=[PATCH, WIKI])
     offered = {each["function"]["name"]: each["function"] for each in player.requests[0].body["tools"]}
     assert offered["apply_patch"]["parameters"]["properties"] == {"input": {"type": "string"}}
     assert offered["apply_patch"]["description"].startswith("Patch a file")
     assert GRAMMAR["definition"] in offered["apply_patch"]["description"]
     assert WIKI["description"] in offered["mcp__wiki__search"]["description"]
-    assert player.requests[0].body["tool_choice"]["function"]["name"] == "apply_patch"
+
+
+@pytest.mark.parametrize(
+    ("choice", "name"),
+    [
+        ({"type": "custom", "name": "apply_patch"}, "apply_patch"),
+        ({"type": "function", "name": "search"}, "mcp__wiki__search"),
+    ],
+)
+async def test_a_choice_names_a_tool_as_the_client_knows_it(choice: dict[str, str], name: str) -> None:
+    async with played([says("Done.")]) as (client, player):
+        await ask(client, "?", tools=[PATCH, WIKI], tool_choice=choice)
+    assert player.requests[0].body["tool_choice"]["function"]["name"] == name
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,8 @@ def image() -> dict[str, Any]:
         ({"n": 2}, "n"),
         ({"tool_choice": "sometimes"}, "tool_choice"),
         ({"tool_choice": {"type": "function", "function": {"name": "nobody"}}}, "tool_choice"),
+        ({"tool_choice": {"type": "function", "function": "nobody"}}, "tool_choice"),
+        ({"tool_choice": ["auto"]}, "tool_choice"),
         ({"modalities": ["text", "audio"]}, "modalities[1]"),
         ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
         ({"tools": [{"type": "function", "function": FUNCTION | {"name": "a b"}}]}, "tools[0].function.name"),

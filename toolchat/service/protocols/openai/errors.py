@@ -57,6 +57,10 @@ class ModelNotFound(NotFound):
     code = "model-not-found"
     param = "model"
 
+    def __init__(self, model: str, reason: str = "") -> None:
+        why = f" ({reason})" if reason else ""
+        super().__init__(f"the model {model[:64]!r} does not exist{why}; GET /v1/models lists them")
+
 
 def error_document(error: ToolchatError) -> dict[str, Any]:
     """An error as the body of a response, or as an event of a stream."""

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any
 
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.client import PromptSpec
@@ -13,7 +13,7 @@ from toolchat.service.api.service import ServiceState
 from toolchat.service.api.sessions import conversation_prompt
 from toolchat.service.api.tool_registry import ToolRegistry
 from toolchat.service.protocols.openai.errors import BadRequest, ModelNotFound
-from toolchat.service.protocols.openai.wire import Choice, ModelRequest, client_tools, with_client_tools
+from toolchat.service.protocols.openai.wire import CHOICES, ModelRequest, client_tools, with_client_tools
 from toolchat.tool_calling.callback import ToolSet
 from toolchat.tool_calling.caller import current_caller
 
@@ -61,7 +61,7 @@ def model_prompt(
     if allowed is not None:
         tools = ToolSet([tool for name, tool in tools.by_name.items() if name in allowed])
     tools = with_client_tools(tools, own)
-    if tool_choice is not None and tool_choice not in get_args(Choice) and not _may_use(tools, tool_choice):
+    if tool_choice not in (None, *CHOICES) and not _may_use(tools, tool_choice):
         raise BadRequest(f"tool_choice: no tool has the name {tool_choice[:64]}", "tool_choice")
     prompt = conversation_prompt(service, messages, conversation_id, tools=tools, advisors=advisors)
     named = {} if tool_choice in (None, "none", "auto") else {"tool_choice": tool_choice}
@@ -76,15 +76,15 @@ def _offered(tools: ToolRegistry, model: str) -> tuple[ToolSet, Sequence[Advisor
     if model == NO_TOOLS:
         return ToolSet(), ()
     if not model.startswith(_MODULE_PREFIX):
-        raise model_not_found(model)
+        raise ModelNotFound(model)
     try:
         offered, advisors = tools.for_folder(model.removeprefix(_MODULE_PREFIX))
     except NotFound:
-        raise model_not_found(model) from None
+        raise ModelNotFound(model) from None
     except NotConfigured as error:
-        raise model_not_found(model, error.detail) from error
+        raise ModelNotFound(model, error.detail) from error
     if not _is_usable(offered):
-        raise model_not_found(model)
+        raise ModelNotFound(model)
     return offered, advisors
 
 
@@ -96,10 +96,3 @@ def _may_use(tools: ToolSet, name: str) -> bool:
     """Whether the caller may use the tool of a name; those that the client runs itself are its own."""
     tool = tools.by_name.get(name)
     return tool is not None and (tool.metadata.run_by_caller or current_caller.get().may_use(name))
-
-
-def model_not_found(model: str, reason: str = "") -> ModelNotFound:
-    """The error for a name that is no model."""
-    return ModelNotFound(
-        f"the model {model[:64]!r} does not exist{reason and f' ({reason})'}; GET /v1/models lists them"
-    )

@@ -15,14 +15,12 @@ from toolchat.messages import (
 )
 from toolchat.service.protocols.openai.messages import FieldNames, check_question, conversation, images_of, text_of
 from toolchat.service.protocols.openai.wire import (
-    Choice,
     ModelRequest,
     Part,
     Refused,
     ToolDescription,
     ToolName,
     Wire,
-    refuse_other_choices,
 )
 
 _NAMES = FieldNames("messages", "tool_call_id")
@@ -69,17 +67,6 @@ class WireTool(Wire):
     function: Function
 
 
-class _Named(Wire):
-    name: str
-
-
-class NamedChoice(Wire):
-    """A ``tool_choice`` that names the tool to call."""
-
-    type: Literal["function"] = "function"
-    function: _Named
-
-
 class StreamOptions(Wire):
     """Options of a streamed response."""
 
@@ -97,7 +84,6 @@ class ChatCompletionRequest(ModelRequest):
     stream: StrictBool | None = None
     stream_options: StreamOptions | None = None
     tools: list[WireTool] | None = Field(None, max_length=128)
-    tool_choice: Annotated[Choice | NamedChoice | None, BeforeValidator(refuse_other_choices)] = None
     max_tokens: int | None = Field(None, ge=1)
     max_completion_tokens: int | None = Field(None, ge=1)
     stop: Annotated[list[str] | None, Field(max_length=16), BeforeValidator(_as_list)] = None
@@ -119,10 +105,6 @@ class ChatCompletionRequest(ModelRequest):
     def functions_of_client(self) -> list[ToolDescription]:
         functions = [each.function for each in self.tools or ()]
         return [(each.name, each.description, each.parameters) for each in functions]
-
-    def chosen_tool(self) -> str | None:
-        choice = self.tool_choice
-        return choice.function.name if isinstance(choice, NamedChoice) else choice
 
     def options(self) -> dict[str, Any]:
         """See :meth:`ModelRequest.options`; OpenAI renamed ``max_tokens``, and many clients send the old name."""

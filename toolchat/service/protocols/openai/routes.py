@@ -14,8 +14,8 @@ from toolchat.service.api.service import Service, service_state
 from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header
 from toolchat.service.protocols.openai.answers import OPEN_WEBUI, Chunks, Completion, ResponseContext
 from toolchat.service.protocols.openai.documentation import add_question, documents_router, json_response
-from toolchat.service.protocols.openai.errors import error_response
-from toolchat.service.protocols.openai.models import model_documents, model_not_found, model_prompt
+from toolchat.service.protocols.openai.errors import ModelNotFound, error_response
+from toolchat.service.protocols.openai.models import model_documents, model_prompt
 from toolchat.service.protocols.openai.partial_turns import restore_turns
 from toolchat.service.protocols.openai.requests import ChatCompletionRequest
 from toolchat.service.protocols.openai.responses import routes as responses
@@ -75,7 +75,7 @@ async def one_model(service: Service, model: str) -> Response:
     for document in model_documents(service.tools):
         if document["id"] == model.rstrip("/"):
             return json_response(document)
-    raise model_not_found(model)
+    raise ModelNotFound(model)
 
 
 async def chat_completions(request: Request) -> Response:

@@ -6,11 +6,12 @@ Unknown fields are ignored, because clients send fields that OpenAI does not def
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import lru_cache
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     StringConstraints,
@@ -91,16 +92,22 @@ def _refuse(value: object, info: ValidationInfo) -> object:
     return value
 
 
-def refuse_other_choices(value: object) -> object:
-    """Refuse a choice of several tools, or of another kind than functions."""
-    if isinstance(value, dict) and value.get("type", "function") != "function":
-        raise ValueError(f"{str(value['type'])[:32]} is not supported; send only tools that may be called, or name one")
+def _read_choice(value: object) -> object:
+    """A choice of tools, or the name of the tool that must be called; the two APIs write it differently."""
+    if isinstance(value, dict):
+        kind, named = value.get("type", "function"), value.get("function", value)
+        name = named.get("name") if isinstance(named, dict) else None
+        if kind not in ("function", "custom") or not isinstance(name, str):
+            raise ValueError(f"{str(kind)[:32]} is not supported; send only tools that may be called, or name one")
+        return name
+    if value not in (None, *CHOICES):
+        raise ValueError(f"must be {', '.join(CHOICES)}, or name a tool")
     return value
 
 
 Refused = Annotated[Any, AfterValidator(_refuse)]
-Choice = Literal["none", "auto", "required"]
-"""A ``tool_choice`` that names no tool."""
+CHOICES = ("none", "auto", "required")
+"""The values of ``tool_choice`` that name no tool."""
 ToolDescription = tuple[str, str | None, dict[str, Any] | None]
 """Name, description and parameters of a client's tool."""
 
@@ -112,6 +119,7 @@ class ModelRequest(Wire):
     temperature: float | None = Field(None, ge=0, le=2)
     top_p: float | None = Field(None, ge=0, le=1)
     parallel_tool_calls: bool | None = None
+    tool_choice: Annotated[str | None, BeforeValidator(_read_choice)] = None
 
     def functions_of_client(self) -> list[ToolDescription]:
         """The tools that the client runs itself."""
@@ -119,7 +127,7 @@ class ModelRequest(Wire):
 
     def chosen_tool(self) -> str | None:
         """The choice of a tool as an option of the model call."""
-        raise NotImplementedError
+        return self.tool_choice
 
     def options(self) -> dict[str, Any]:
         """The options that the client has set, without the choice of a tool; ``None``: the service's default."""

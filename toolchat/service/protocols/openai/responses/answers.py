@@ -18,6 +18,7 @@ from toolchat.service.protocols.openai.partial_turns import save_turn
 from toolchat.service.protocols.openai.responses.requests import Item, ResponsesRequest
 from toolchat.service.protocols.openai.responses.store import ResponseStore
 from toolchat.service.protocols.openai.responses.tools import SERVER_LABEL
+from toolchat.service.protocols.openai.wire import CHOICES
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted, parse_arguments
 
 Event = dict[str, Any]
@@ -223,7 +224,7 @@ class Answer(OpenAIFormat):
 
 def _echo(sent: ResponsesRequest) -> dict[str, Any]:
     """The fields of a request that its response repeats."""
-    choice, form = sent.tool_choice or "auto", sent.text.format if sent.text else None
+    form, choice = sent.text.format if sent.text else None, sent.tool_choice or "auto"
     return {
         "conversation": {"id": sent.conversation} if sent.conversation else None,
         "instructions": sent.instructions,
@@ -235,7 +236,7 @@ def _echo(sent: ResponsesRequest) -> dict[str, Any]:
         "reasoning": {"effort": sent.reasoning.effort if sent.reasoning else None, "summary": None},
         "temperature": sent.temperature,
         "text": {"format": form.model_dump(by_alias=True, exclude_none=True) if form else {"type": "text"}},
-        "tool_choice": choice if isinstance(choice, str) else choice.model_dump(),
+        "tool_choice": choice if choice in CHOICES else {"type": "function", "name": choice},
         "tools": [each.model_dump(exclude_unset=True) for each in sent.tools or ()],
         "top_p": sent.top_p,
         "truncation": "disabled",

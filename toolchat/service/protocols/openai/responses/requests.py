@@ -36,13 +36,11 @@ from toolchat.service.protocols.openai.responses.tools import (
     without_provider_tools,
 )
 from toolchat.service.protocols.openai.wire import (
-    Choice,
     ModelRequest,
     Part,
     Refused,
     ToolDescription,
     Wire,
-    refuse_other_choices,
     require_shallow,
 )
 
@@ -123,13 +121,6 @@ def _refuse_logprobs(value: list[str] | None) -> list[str] | None:
     return value
 
 
-class NamedTool(Wire):
-    """A ``tool_choice`` that names the tool to call."""
-
-    type: Literal["function", "custom"]
-    name: str
-
-
 class TextFormat(Wire):
     """The format of the answer's text; a JSON schema has a name."""
 
@@ -159,10 +150,6 @@ class Reasoning(Wire):
     effort: str | None = None
 
 
-def _refuse_other_choices(value: object) -> object:
-    return value if isinstance(value, dict) and value.get("type") == "custom" else refuse_other_choices(value)
-
-
 def _as_items(value: object) -> object:
     return [{"role": "user", "content": value}] if isinstance(value, str) else value
 
@@ -185,7 +172,6 @@ class ResponsesRequest(ModelRequest):
     stream: StrictBool | None = None
     store: StrictBool | None = None
     tools: Annotated[list[Tool] | None, Field(max_length=128), BeforeValidator(without_provider_tools)] = None
-    tool_choice: Annotated[Choice | NamedTool | None, BeforeValidator(_refuse_other_choices)] = None
     max_output_tokens: int | None = Field(None, ge=1)
     max_tool_calls: int | None = Field(None, ge=1)
     reasoning: Reasoning | None = None
@@ -210,10 +196,10 @@ class ResponsesRequest(ModelRequest):
         return next((each for each in self.tools or () if each.type == "mcp"), None)
 
     def chosen_tool(self) -> str | None:
-        if not isinstance(choice := self.tool_choice, NamedTool):
-            return choice
-        named = (each for each, tool in self.client_tools.items() if tool[:2] == (choice.type, choice.name))
-        return next(named, choice.name)
+        # The client knows a tool in a namespace by its own name.
+        return next(
+            (each for each, tool in self.client_tools.items() if tool.name == self.tool_choice), self.tool_choice
+        )
 
     def options(self) -> dict[str, Any]:
         sent = super().options() | {"max_tokens": self.max_output_tokens}

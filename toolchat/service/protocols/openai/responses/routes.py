@@ -73,7 +73,7 @@ async def create(request: Request) -> Response:
         answer = form(sent, items, previous, store, {}, background)
         prompt, taken = await _prompt(service, sent, earlier, items), None
         if sent.background:
-            return await accept_response(request, sent, body, answer)
+            return await _accept(request, sent, body, answer)
     else:
         identifier, approvals = decided
         taken = await service.approvals.find(identifier, approvals)
@@ -91,13 +91,13 @@ async def show(
 
     A background response can be streamed from its beginning, or after the event number `starting_after`.
     """
-    question = await find_question(request, identifier)
+    question = await _find_question(request, identifier)
     if stream:
         if question is None:
             raise BadRequest("stream: only responses in the background can be streamed again", "stream")
-        return stream_response(request, question, starting_after)
+        return _stream(request, question, starting_after)
     if question is not None and question.state != "completed":
-        return json_response(document_of(question))
+        return json_response(_document_of(question))
     return json_response((await _responses(service).find(identifier))["response"])
 
 
@@ -118,9 +118,10 @@ async def cancel(request: Request, service: Service, identifier: str) -> Respons
 
     A client cancels any other response by closing the connection.
     """
-    question = await find_question(request, identifier)
+    question = await _find_question(request, identifier)
     if question is not None and question.state != "completed":
-        return json_response(document_of(await cancel_question(request, question)))
+        stopped = question if question.is_finished else await background(request).cancel(question)
+        return json_response(_document_of(stopped))
     record = await _responses(service).find(identifier)
     if record["response"]["background"]:
         return json_response(record["response"])
@@ -209,7 +210,7 @@ def _shown(item: dict[str, Any], identifier: str) -> dict[str, Any]:
     return shown
 
 
-async def accept_response(request: Request, sent: ResponsesRequest, body: bytes, answer: Answer) -> Response:
+async def _accept(request: Request, sent: ResponsesRequest, body: bytes, answer: Answer) -> Response:
     """Accept a response that is answered in the background; with ``stream`` its events follow at once."""
     if sent.store is False:
         raise BadRequest("store: a response in the background is stored", "store")
@@ -218,21 +219,16 @@ async def accept_response(request: Request, sent: ResponsesRequest, body: bytes,
     again = {**from_json(body), "background": False, "stream": True}
     question = await accept(request, "/v1/responses", again, identifier=answer.context.identifier, shown=document)
     if sent.stream:
-        return stream_response(request, question)
+        return _stream(request, question)
     return json_response(document)
 
 
-async def find_question(request: Request, identifier: str) -> BackgroundQuestion | None:
+async def _find_question(request: Request, identifier: str) -> BackgroundQuestion | None:
     """The question of a response in the background, while its record is stored."""
     return await background(request).records.find(identifier.removeprefix("resp_"), current_request_caller().principal)
 
 
-async def cancel_question(request: Request, question: BackgroundQuestion) -> BackgroundQuestion:
-    """Stop a question; one that has ended stays as it is."""
-    return question if question.is_finished else await background(request).cancel(question)
-
-
-def document_of(question: BackgroundQuestion) -> dict[str, Any]:
+def _document_of(question: BackgroundQuestion) -> dict[str, Any]:
     """The response of a question that is not completed."""
     result = question.result or {}
     if "response" in result:  # the data of ``response.failed``
@@ -244,6 +240,6 @@ def document_of(question: BackgroundQuestion) -> dict[str, Any]:
     return document | {"status": "in_progress" if question.state == "running" else question.state, "error": shown}
 
 
-def stream_response(request: Request, question: BackgroundQuestion, starting_after: int = -1) -> Response:
+def _stream(request: Request, question: BackgroundQuestion, starting_after: int = -1) -> Response:
     """The events of a response; those of its last try, if its process died."""
     return stream(request, question, (max(question.tries, 1), starting_after), is_plain=True)

@@ -111,8 +111,12 @@ class Item(Wire):
             arguments = to_json({"input": self.input or ""}).decode()
         elif self.type == "local_shell_call":
             arguments = to_json({**(self.action or {}), "type": "exec"}).decode()
-        name = model_name(self.name or "local_shell", self.namespace)
-        return ToolCall((self.id if self.type == "mcp_call" else self.call_id) or "", name, arguments)
+        return ToolCall(self.called, model_name(self.name or "local_shell", self.namespace), arguments)
+
+    @property
+    def called(self) -> str:
+        """The id that a call shares with its result."""
+        return (self.id if self.type == "mcp_call" else self.call_id) or ""
 
 
 def _refuse_logprobs(value: list[str] | None) -> list[str] | None:
@@ -229,8 +233,7 @@ def conversation_of_items(
     sent = [*_messages([*earlier, *items], -len(earlier))]
     if not sent:
         raise BadRequest("input: has no message", "input")
-    texts = filter(None, (service_text, instructions))
-    return conversation(sent, "\n\n".join(texts), _NAMES)
+    return conversation(sent, "\n\n".join(filter(None, (service_text, instructions))), _NAMES)
 
 
 def _messages(items: Iterable[Item], start: int) -> Iterator[tuple[int, Message]]:
@@ -240,7 +243,8 @@ def _messages(items: Iterable[Item], start: int) -> Iterator[tuple[int, Message]
         if item.type in CALLS or item.type == "mcp_call":
             yield index, AssistantMessage("", (item.call(),))
         if item.type in OUTPUTS or item.type == "mcp_call":
-            yield index, _result(item, item.call_id or item.id)
+            result = ToolResponse(item.called, "", text_of(item.output), images=images_of(item.output))
+            yield index, ToolResponseMessage((result,))
 
 
 def _message(item: Item) -> Message:
@@ -248,11 +252,6 @@ def _message(item: Item) -> Message:
     if item.role == "assistant":
         return AssistantMessage(text)
     return SystemMessage(text) if item.role in SYSTEM_ROLES else UserMessage(text, images_of(item.content))
-
-
-def _result(item: Item, identifier: str | None) -> Message:
-    result = ToolResponse(identifier or "", "", text_of(item.output), images=images_of(item.output))
-    return ToolResponseMessage((result,))
 
 
 def decisions(items: Sequence[Item]) -> tuple[str, Mapping[str, Approval]] | None:

@@ -29,12 +29,7 @@ _REASONS = {
 
 
 class PartWriter(StreamWriter):
-    """Writes text and reasoning as they arrive, and every call with its result; each round of calls is a step.
-
-    Args:
-        resumed: ids of the calls that a resumed answer continues with; the page has their inputs already.
-        client_tools: names of the tools that the page runs.
-    """
+    """Writes text and reasoning as they arrive, and every call with its result; each round of calls is a step."""
 
     def __init__(self, resumed: frozenset[str], client_tools: frozenset[str], active: ActiveRequest) -> None:
         super().__init__(active)
@@ -163,10 +158,7 @@ class MessageStream(StreamFormat):
 
 
 def error_response(error: ToolchatError, request_id: str) -> Response:  # noqa: ARG001
-    """Answer with the error's message, with the status and the headers of its problem document.
-
-    ``useChat`` uses the body as the message of its ``error``, which pages show unchanged.
-    """
+    """Answer with the error's message, which ``useChat`` shows unchanged."""
     return Response(error.detail, error.status, error_headers(error), "text/plain")
 
 

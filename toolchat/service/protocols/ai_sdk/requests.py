@@ -1,7 +1,4 @@
-"""Requests of ``useChat``: their schema, their messages, and the user's decisions about tool calls.
-
-Unknown fields are ignored, because pages add fields of their own.
-"""
+"""Requests of ``useChat``: their schema, their messages, and the user's decisions about tool calls."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -110,12 +107,7 @@ def read_request(body: bytes) -> ChatRequest:
 
 
 def conversation(sent: Sequence[UIMessage], instructions: str = "") -> tuple[Message, ...]:
-    """Convert the messages of a request.
-
-    ``system`` messages are appended to the service's own instructions. Each step of an answer becomes an assistant
-    message with its calls, and a message with their results. Calls without a result are dropped, as are parts that only
-    pages display. A note replaces files of earlier messages: pages send the whole conversation with every request.
-    """
+    """Convert the messages of a request; calls without a result are dropped, and parts that only pages display."""
     if sent[-1].role == "user":
         _require_readable(sent[-1], len(sent) - 1)
     texts = [instructions, *(_text(each) for each in sent if each.role == "system")]
@@ -204,11 +196,7 @@ def approval_requests(pending: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def decisions(message: UIMessage) -> tuple[str, Mapping[str, Approval]] | None:
-    """Read the user's decisions about the calls of a message.
-
-    Returns:
-        The id of the pending answer, and the decisions by call id; ``None`` without any decision.
-    """
+    """The id of the pending answer, and the user's decisions about its calls; ``None`` without any."""
     parts = message.parts if message.role == "assistant" else ()
     decided = {
         part.approval.id: part.approval for part in parts if part.approval and part.state == "approval-responded"

@@ -71,10 +71,7 @@ def error_document(error: ToolchatError) -> dict[str, Any]:
 
 
 def error_response(error: ToolchatError, request_id: str) -> Response:  # noqa: ARG001
-    """Answer with an error in OpenAI's format, with the headers of its problem document.
-
-    Without ``x-should-retry`` the official clients would retry most errors, and every attempt costs a model call.
-    """
+    # Without x-should-retry the official clients would retry most errors, and every attempt costs a model call.
     headers = error_headers(error) | {"x-should-retry": "true" if error.retryable else "false"}
     if isinstance(error, QuotaExceeded):
         headers |= limit_headers(error.usage)

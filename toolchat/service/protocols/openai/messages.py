@@ -41,16 +41,7 @@ class Sent(Protocol):
 
 
 def conversation(sent: Iterable[tuple[int, Message]], instructions: str, names: FieldNames) -> tuple[Message, ...]:
-    """Put a conversation together as all providers accept it.
-
-    Leading system messages are appended to the service's own instructions in one message, because some models reject a
-    second one. Results stand directly behind their calls, wherever the client has them; equal ids are matched in order.
-
-    Args:
-        sent: the messages, each with its index in the request; a result does not know the name of its tool.
-        instructions: the instructions of the service and of the request.
-        names: the names of fields in error messages.
-    """
+    """Put a conversation together as all providers accept it: one system message, and results behind their calls."""
     texts, messages = [instructions], list[Message]()
     results = defaultdict[str, deque[tuple[int, ToolResponse]]](deque)
     last: Message | None = None
@@ -131,10 +122,7 @@ def _require_readable(parts: Sequence[Part], content: str) -> None:
 
 
 def text_of(content: str | list[Part] | None) -> str:
-    """The text of a message.
-
-    A note replaces other content than text and images: clients send the whole conversation with every request.
-    """
+    """The text of a message; a note replaces what is neither text nor an image, because histories come again."""
     if content is None or isinstance(content, str):
         return content or ""
     return "\n".join([_text_or_note(part) for part in content if part.type not in _THOUGHTS and part.image() is None])

@@ -44,15 +44,7 @@ def model_prompt(
     conversation_id: str,
     allowed: Sequence[str] | None = None,
 ) -> PromptSpec:
-    """The prompt of a request: its messages, the tools of the model and those of the client, and its options.
-
-    Args:
-        service: the running service.
-        sent: the request; each tool of the client replaces the service's tool of the same name.
-        messages: the conversation.
-        conversation_id: the id of a remembered conversation; empty if the service does not remember it.
-        allowed: the names of the service's tools that the client allows; ``None``: all.
-    """
+    """The prompt of a request, with the service's tools that the client allows (``None``: all) and those of its own."""
     functions, tool_choice = sent.functions_of_client(), sent.chosen_tool()
     own = client_tools(functions) if functions else ()
     tools, advisors = _offered(service.tools, sent.model)

@@ -44,10 +44,7 @@ class _Turn(NamedTuple):
         return (*self.earlier, self.calls, *([ToolResponseMessage(self.results)] if self.results else []))
 
     def with_results(self, added: Iterable[ToolResponse]) -> "_Turn":
-        """Add results, in the order of the calls: providers reject a round whose results are split or reordered.
-
-        They also reject a call without a result, so calls that the client has dropped are left out.
-        """
+        """Add results, in the order of the calls; providers reject others, and calls without a result."""
         by_id = {each.id: each for each in (*added, *self.results)}
         calls = tuple(call for call in self.calls.tool_calls if call.id in by_id)
         return _Turn(self.earlier, replace(self.calls, tool_calls=calls), tuple(by_id[call.id] for call in calls))
@@ -56,11 +53,7 @@ class _Turn(NamedTuple):
 async def save_turn(
     store: StateStore, response: ChatResponse, client_tools: frozenset[str], identifier: str = ""
 ) -> ChatResponse:
-    """Save the turn of an answer that calls the client's tools, unless the client will send all of it back.
-
-    With an identifier, 24 hexadecimal digits, it is saved in any case. In the returned answer the calls of the client's
-    tools then have new ids.
-    """
+    """Save the turn of an answer that calls the client's tools, if the client does not see all of it, and name it."""
     if not any(call.name in client_tools for call in response.message.tool_calls):
         return response
     turn = _finished_turn(response, client_tools)

@@ -1,7 +1,4 @@
-"""What the requests of OpenAI's APIs share: parts of their schema, their parsing, and the tools of the client.
-
-Unknown fields are ignored, because clients send fields that OpenAI does not define.
-"""
+"""What the requests of OpenAI's APIs share: parts of their schema, their parsing, and the tools of the client."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -160,10 +157,7 @@ def without_link_tokens(body: bytes) -> bytes:
 
 
 def client_tools(sent: Sequence[ToolDescription]) -> tuple[ClientToolCallback, ...]:
-    """Create the callbacks for the client's tools; equal definitions give the same objects.
-
-    Clients send their tools with every request, and the models cache the serialized form of a tool by its identity.
-    """
+    """Create the callbacks for the client's tools; the same definitions give the same objects, which models cache."""
     names = [name for name, _, _ in sent]
     if repeated := next((name for name in names if names.count(name) > 1), None):
         raise BadRequest(f"tools: the name {repeated} occurs twice", "tools")

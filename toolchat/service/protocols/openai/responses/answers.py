@@ -32,12 +32,7 @@ _CLIENT_CALLS = {
 
 
 class Output:
-    """The items of a response; each method adds to them, and to the events that show the change.
-
-    Args:
-        identifier: the part that the ids of the response and of its items share.
-        approvals: by call id, the request for approval that a call of a resumed answer had.
-    """
+    """The items of a response; each method adds to them, and to the events that show the change."""
 
     def __init__(self, identifier: str, approvals: Mapping[str, str]) -> None:
         self.items: list[dict[str, Any]] = []
@@ -140,13 +135,7 @@ def _part(text: str) -> dict[str, Any]:
 
 
 class Answer(OpenAIFormat):
-    """The answer to one request, while it grows; its two formats differ in when they send it.
-
-    Args:
-        previous: the id of the response that it continues.
-        approvals: by call id, the ids of the requests for approval that a resumed answer continues with.
-        background: the id that the response was accepted with, if it is answered in the background.
-    """
+    """The answer to one request, while it grows; its two formats differ in when they send it."""
 
     def __init__(
         self,

@@ -1,7 +1,4 @@
-"""Requests of OpenAI's Responses: their schema, and their input items as messages.
-
-Unknown fields are ignored, as in chat completions.
-"""
+"""Requests of OpenAI's Responses: their schema, and their input items as messages."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
@@ -67,10 +64,7 @@ def _shallow(value: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 class Item(Wire):
-    """An input item: a message, a call, its result, or a part of an earlier response.
-
-    Items of other kinds come from other providers, and the model does not need them: only their kind is read.
-    """
+    """An input item; of the kinds of other providers, which the model does not need, only the kind is read."""
 
     type: str = "message"
     id: str | None = Field(None, max_length=256)
@@ -255,11 +249,7 @@ def _message(item: Item) -> Message:
 
 
 def decisions(items: Sequence[Item]) -> tuple[str, Mapping[str, Approval]] | None:
-    """Read the user's decisions at the end of the input; earlier ones belong to answers that are known.
-
-    Returns:
-        The id of the pending answer, and the decisions by call id; ``None`` without any decision.
-    """
+    """The id of the pending answer, and the user's decisions at the end of the input; ``None`` without any."""
     decided: dict[str, Approval] = {}
     pending: set[str] = set()
     for item in reversed(items):

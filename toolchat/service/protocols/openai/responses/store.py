@@ -29,11 +29,7 @@ class PreviousResponseNotFound(BadRequest):
 
 
 class ResponseStore:
-    """The responses of the current principal in the state store. Every operation raises ``StoreUnavailable``.
-
-    Args:
-        ttl: seconds for which a response is stored.
-    """
+    """The responses of the current principal in the state store, for ``ttl`` seconds."""
 
     def __init__(self, store: StateStore, *, ttl: float) -> None:
         self._store = store

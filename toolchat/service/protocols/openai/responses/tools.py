@@ -1,7 +1,4 @@
-"""Tools of a Responses request: what the model is offered of them, and its calls as the client's items.
-
-Every tool that the client runs becomes a function, because that is what all providers have.
-"""
+"""Tools of a Responses request as functions, which all providers have, and calls of these as the client's items."""
 
 import hashlib
 import re
@@ -33,10 +30,7 @@ class Format(Wire):
 
 
 class Tool(Wire):
-    """A tool that the client runs, a namespace of such tools, or the service's own tools as those of an MCP server.
-
-    A client names the service's tools to decide about their approvals, or to allow a part of them.
-    """
+    """A tool or a namespace of tools that the client runs, or, to restrict them, the service's own as an MCP server."""
 
     type: Literal["function", "custom", "local_shell", "namespace", "mcp"]
     name: ToolName | None = None
@@ -67,10 +61,7 @@ class Tool(Wire):
 
 
 def without_provider_tools(value: object) -> object:
-    """Leave out tools that OpenAI runs itself, beside tools of the client: agents always send both.
-
-    Without a tool of its own the client counts on such a tool, and gets an error.
-    """
+    # Agents always send both; without a tool of its own a client counts on such a tool, and gets an error.
     if not isinstance(value, list):
         return value
     others = [each for each in value if not _is_of_provider(each)]

@@ -22,7 +22,7 @@ async def test_the_model_answers_from_the_result_of_its_call() -> None:
     client, model = client_of(calls(ADD), says("It is 3."))
     response = await client.prompt("1+2?").tools("add").call().response()
     assert response.message.text == "It is 3."
-    assert (response.rounds, response.usage) == (2, Usage(20, 4))
+    assert (response.rounds, response.usage, response.last_usage) == (2, Usage(20, 4), Usage(10, 2))
     assert [(each.call.name, each.result, each.round) for each in response.executions] == [("add", "3", 1)]
     first, second = model.prompts
     assert first.messages == (SystemMessage("Be brief."), UserMessage("1+2?"))

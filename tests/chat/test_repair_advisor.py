@@ -12,7 +12,7 @@ from tests.players.openai_player import OpenAIPlayer
 from tests.serving import events_of, service
 from toolchat.chat.advisors.repair import ToolCallRepairAdvisor
 from toolchat.errors import ConfigurationError, ToolLoop
-from toolchat.messages import AssistantMessage, ToolResponseMessage
+from toolchat.messages import AssistantMessage, ToolResponseMessage, Usage
 from toolchat.models.base import ChatResponse, Prompt
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolArgumentsError
@@ -95,6 +95,12 @@ async def test_turns_and_tokens_of_all_tries_are_counted() -> None:
     assert len(requests) == 4
     assert document["rounds"] == 4
     assert document["usage"]["total_tokens"] == 4 * USAGE["total_tokens"]
+
+
+async def test_the_tokens_of_the_last_try_are_known_alone() -> None:
+    client, _ = client_of(calls(("add", "{'a'")), answers("3"), advisors=[ToolCallRepairAdvisor()])
+    response = await client.prompt("1+2?").tools("add").call().response()
+    assert (response.usage, response.last_usage) == (Usage(20, 4), Usage(10, 2))
 
 
 async def test_a_stream_shows_the_text_of_every_try_and_only_calls_that_ran() -> None:

@@ -143,7 +143,7 @@ async def test_a_response_begins_before_the_model_does() -> None:
 
 
 async def test_chunks_begin_with_a_comment_while_the_model_is_silent() -> None:
-    async with played(HANGS, Tuning(stream_begin=0.05)) as (client, _):
+    async with played(HANGS, Tuning(stream_begin=0.05, stream_keep_alive=600), REQUEST_TIMEOUT="5") as (client, _):
         body = {"model": "toolchat", "messages": [user("?")], "stream": True}
         async with client.stream("POST", COMPLETIONS, json=body) as answer:
             assert await anext(answer.aiter_bytes()) == b": keep-alive\n\n"

@@ -88,6 +88,23 @@ async def test_a_call_comes_back_as_the_item_of_the_clients_own_tool(
     assert (result["tool_call_id"], result["content"]) == ("c1", "4")
 
 
+@pytest.mark.parametrize("continued", ["previous_response_id", "conversation"])
+@pytest.mark.parametrize(("tool", "called", "item"), [CALLED[0], CALLED[3], CALLED[5]])
+async def test_an_output_alone_continues_a_stored_call(
+    tool: dict[str, Any], called: dict[str, Any], item: dict[str, Any], continued: str
+) -> None:
+    async with played([asks(called), says("Done.")]) as (client, player):
+        named = {"conversation": "c-1"} if continued == "conversation" else {}
+        first = await ask(client, "?", tools=[tool], **named)
+        output = output_of(first["output"][0]["call_id"]) | {
+            "type": f"{item['type'].removesuffix('_call')}_call_output"
+        }
+        await ask(client, [output], tools=[tool], **(named or {continued: first["id"]}))
+    said, result = player.requests[1].body["messages"][-2:]
+    assert [each["function"]["name"] for each in said["tool_calls"]] == [called["function"]["name"]]
+    assert result["content"] == "4"
+
+
 @pytest.mark.parametrize(
     ("tool", "written", "field", "text"),
     [

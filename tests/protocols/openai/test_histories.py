@@ -49,7 +49,7 @@ ON_RESPONSES: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {
     "a shell call": (
         [
             *(ASKED, {"type": "local_shell_call", "id": "lsh_1", "call_id": "a", "action": {"command": ["ls"]}}),
-            *({"type": "local_shell_call_output", "id": "a", "output": "4"}, AGAIN),
+            *({"type": "local_shell_call_output", "id": "a", "call_id": None, "output": "4"}, AGAIN),
         ],
         [ASKED, said("", call("local_shell", '{"command":["ls"],"type":"exec"}', "a")), result("a", "4"), AGAIN],
     ),

@@ -89,7 +89,9 @@ class Item(Wire):
         if kind not in _REQUIRED:
             return {"type": kind}
         # OpenAI's documentation has no call id in this output: its id is the call's.
-        return {"call_id": value.get("id"), **value} if kind.startswith("local_shell_call") else value
+        if kind.startswith("local_shell_call"):
+            return {**value, "call_id": value.get("call_id") or value.get("id")}
+        return value
 
     @model_validator(mode="after")
     def _check_fields(self) -> Self:

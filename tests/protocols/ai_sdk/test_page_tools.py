@@ -39,7 +39,7 @@ async def test_a_page_runs_its_tool_and_the_answer_goes_on_with_what_the_service
     assert (offered["roll"]["description"], offered["roll"]["parameters"]) == ("Roll a die", PARAMETERS)
     assert "getCityTimeFunction" in offered
     results = [each["content"] for each in player.requests[-1].body["messages"] if each["role"] == "tool"]
-    assert (results[0].startswith('{"description"'), results[1:]) == (True, ["4"])
+    assert (results[0].startswith("The current time zone is"), results[1:]) == (True, ["4"])
 
 
 async def test_instructions_of_the_request_are_appended_to_those_of_the_service() -> None:

@@ -99,7 +99,7 @@ def test_an_author_installs_no_sdk_of_a_provider_and_less_than_the_limit(author:
 
 
 def test_the_first_tool_passes_its_test_and_runs(author: Path, shop: Path) -> None:
-    assert "1 passed" in run(author / "python", "-m", "pytest", "-q", "tools", cwd=shop)
+    assert "2 passed" in run(author / "python", "-m", "pytest", "-q", "tools", cwd=shop)
     assert "Paris" in run(author / "toolchat", "tools", "run", "coins", "city=Paris", cwd=shop)
     assert run(author / "toolchat", "tools", "run", "owner", cwd=shop).splitlines()[0] == "the shop"
     assert "Coins" in run(author / "toolchat", "check", cwd=shop, CHAT_PROVIDER="offline")

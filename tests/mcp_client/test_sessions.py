@@ -58,8 +58,18 @@ def unavailable(caplog: pytest.LogCaptureFixture) -> list[str]:
         error(-32000, "Bad Request: No valid session ID provided", 400),
         error(-32000, "Connection closed", 400),
         Response(status_code=400),
+        JSONResponse({"jsonrpc": "2.0", "id": "server-error", "error": {"code": -32600, "message": "no"}}, 404),
     ],
-    ids=["no body", "html", "TypeScript SDK", "Python SDK", "server-everything", "misleading text", "400 no body"],
+    ids=[
+        "no body",
+        "html",
+        "TypeScript SDK",
+        "Python SDK",
+        "server-everything",
+        "misleading text",
+        "400 no body",
+        "another id",
+    ],
 )
 async def test_a_call_in_a_forgotten_session_runs_in_a_new_one_whatever_the_refusal_says(
     refusal: Response, player: McpPlayer, opened: Opened, caplog: pytest.LogCaptureFixture
@@ -115,14 +125,42 @@ async def test_a_server_that_knows_no_session_is_unavailable(player: McpPlayer, 
         assert (await state(client)).startswith("it answers with status 404")
 
 
-async def test_an_answer_with_status_400_stays_one_and_the_session_too(player: McpPlayer, opened: Opened) -> None:
+@pytest.mark.parametrize(
+    ("status", "code", "message"),
+    [
+        (400, -32602, "no such city"),
+        (404, -32602, "no such city"),
+        (404, -32602, "the booking session not found"),
+        (400, -32000, "your session is full"),
+    ],
+)
+async def test_an_answer_with_a_refusing_status_stays_one_and_its_call_runs_once(
+    status: int, code: int, message: str, player: McpPlayer, opened: Opened
+) -> None:
     async with opened() as client:
-        player.rejection = (400, {"code": -32602, "message": "no such city"})
+        player.rejection = (status, {"code": code, "message": message})
         ended, told = await ran(client, "look")
         player.rejection = None
-        assert (ended, json.loads(told)["error"]["message"]) == ("failed", "no such city")
+        assert (ended, json.loads(told)["error"]["message"]) == ("failed", message)
         assert await ran(client, "look") == ("ok", "seen")
-    assert [each.headers["mcp-session-id"] for each in player.calls()] == ["session-0", "session-1", "session-0"]
+    assert [each.headers["mcp-session-id"] for each in player.calls()] == ["session-0", "session-0"]
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "message"),
+    [
+        (404, -32001, "Session not found"),
+        (404, -32600, "Not Found: Invalid or expired session ID"),
+        (400, -32000, "Bad Request: No valid session ID provided"),
+    ],
+)
+async def test_a_forgotten_session_is_one_although_the_refusal_has_the_id_of_the_call(
+    status: int, code: int, message: str, player: McpPlayer, opened: Opened
+) -> None:
+    async with opened() as client:
+        player.rejection = (status, {"code": code, "message": message})
+        await ran(client, "look")
+    assert [each.headers["mcp-session-id"] for each in player.calls()] == ["session-0", "session-1"]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import errno
 import logging
 import math
 import os
+import re
 import shutil
 import signal
 import sys
@@ -22,7 +23,7 @@ from anyio.abc import ObjectReceiveStream, ObjectStream
 from mcp.client.stdio import get_default_environment
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCResponse, jsonrpc_message_adapter
+from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse, jsonrpc_message_adapter
 from mcp_types.methods import validate_server_result
 from pydantic import ValidationError
 from yarl import URL
@@ -45,6 +46,10 @@ EXIT_SECONDS = 2.0
 """Seconds for a process to exit, after the end of its input and after each signal."""
 SESSION_END_TIMEOUT = 1.0
 """Seconds to wait for the server's reply to the DELETE that ends a session."""
+_NO_SESSION = re.compile("(?i)session not found|no valid session id|(invalid or expired|missing) session id")
+_NO_SESSION_CODES = (-32000, -32001, -32600)
+"""How the SDKs say that a session is not known: TypeScript's examples, its transport, and Python's
+(https://github.com/modelcontextprotocol/python-sdk/issues/1821). Some servers say so with the id of the request."""
 
 
 @dataclass(slots=True)
@@ -289,6 +294,22 @@ async def _check_response(response: httpx2.Response) -> None:
     is_packed = response.headers.get("content-encoding", "identity") != "identity"
     limit = 0 if is_packed else math.inf if is_stream else MAX_MESSAGE_BYTES
     response.stream = _BoundedStream(response.stream, limit, exchange)
+    if response.request.method == "POST" and exchange.is_session_lost:
+        exchange.is_session_lost = not await _is_answered(response)
+
+
+async def _is_answered(response: httpx2.Response) -> bool:
+    """Whether a body with a refusing status is the answer to its request, which must not be sent again."""
+    if not response.headers.get("content-type", "").lower().startswith("application/json"):
+        return False
+    try:
+        answer = jsonrpc_message_adapter.validate_json(await response.aread(), by_name=False)
+        asked = jsonrpc_message_adapter.validate_json(response.request.content, by_name=False)
+    except (httpx2.StreamError, ValidationError):
+        return False
+    if not (isinstance(answer, JSONRPCError) and isinstance(asked, JSONRPCRequest) and answer.id == asked.id):
+        return False
+    return not (answer.error.code in _NO_SESSION_CODES and _NO_SESSION.search(answer.error.message))
 
 
 def _origin(address: httpx2.URL | str) -> str:

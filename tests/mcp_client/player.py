@@ -29,6 +29,8 @@ class McpPlayer:
     """The status of every response, unless it is 200."""
     is_endless: bool = False
     """Whether each page of its list leads to another one, with ten tools each."""
+    is_circular: bool = False
+    """Whether each page of its list leads to the second one."""
     refusal: Response = field(default_factory=lambda: Response(status_code=404))
     """The response to a request of a session that is not known."""
     forgets: bool = False
@@ -103,4 +105,5 @@ class McpPlayer:
         page = int(params.get("cursor", 0))
         names = [f"look{page}-{number}" for number in range(10)] if self.is_endless else ["look"]
         tools = [{"name": name, "inputSchema": {"type": "object"}, **self.more} for name in names]
-        return {"tools": tools, **({"nextCursor": str(page + 1)} if self.is_endless else {})}
+        following = page + 1 if self.is_endless else 1 if self.is_circular else None
+        return {"tools": tools, **({"nextCursor": str(following)} if following else {})}

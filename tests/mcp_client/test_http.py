@@ -17,6 +17,7 @@ from tests.mcp_client.player import McpPlayer
 from tests.mcp_client.playing import hostile, ran, reaches, run, state, tools_of, written
 from tests.observability.reading import figures_of
 from tests.serving import service, serving
+from tests.waiting import until
 from toolchat.service.settings.service_settings import Tuning
 
 Opened = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
@@ -191,6 +192,22 @@ async def test_an_endless_list_of_tools_is_cut(player: McpPlayer, opened: Opened
     player.is_endless = True
     async with opened() as client:
         assert len(await tools_of(client, "far")) == 256
+
+
+async def test_a_list_whose_cursor_repeats_ends_there_with_one_warning(
+    player: McpPlayer, opened: Opened, caplog: pytest.LogCaptureFixture
+) -> None:
+    player.is_circular = True
+
+    async def is_listed_again() -> bool:
+        return player.methods().count("tools/list") >= 6
+
+    async with opened(tuning=QUICK) as client:
+        await until(is_listed_again)
+        assert [*await tools_of(client, "far")] == ["look"]
+    assert [each.getMessage() for each in caplog.records if "cursor" in each.getMessage()] == [
+        "the list of tools of the MCP server far repeats a cursor: it ends there"
+    ]
 
 
 async def test_the_tools_of_another_toolchat_are_offered_in_the_newest_revision(

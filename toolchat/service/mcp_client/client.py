@@ -22,6 +22,7 @@ from toolchat.service.observability.semantic_conventions import mcp_attributes
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
 
+_log = logging.getLogger(__name__)
 logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it logs what servers send, and session ids
 
 REQUEST_TIMEOUT = 30.0
@@ -74,6 +75,7 @@ class Connection:
         self._client = client
         self._on_change = on_change
         self._diagnostics = diagnostics
+        self._has_warned = False
 
     @property
     def end_reason(self) -> str:
@@ -100,14 +102,22 @@ class Connection:
     async def tools(self) -> list[types.Tool]:
         """List the server's tools, up to ``MAX_TOOLS``; after any exception the connection is unusable."""
         tools: list[types.Tool] = []
-        cursor: str | None = None
-        for _ in range(MAX_PAGES):
-            page = await self._client.list_tools(cursor=cursor)
+        cursors: list[str | None] = [None]
+        while len(cursors) <= MAX_PAGES and len(tools) < MAX_TOOLS:
+            page = await self._client.list_tools(cursor=cursors[-1])
             tools += page.tools
-            cursor = page.next_cursor
-            if not cursor or len(tools) >= MAX_TOOLS:
+            if not page.next_cursor:
                 break
+            if page.next_cursor in cursors:
+                self._warn_of_circle()
+                break
+            cursors.append(page.next_cursor)
         return tools[:MAX_TOOLS]
+
+    def _warn_of_circle(self) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            _log.warning("the list of tools of the MCP server %s repeats a cursor: it ends there", self._server)
 
     async def watch_changes(self) -> None:
         """Subscribe to changes of the tools until the server ends it; servers of older revisions notify unasked."""

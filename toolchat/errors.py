@@ -62,6 +62,8 @@ class ToolchatError(Exception):
         """What operators need beside the detail, for logs and traces: never shown to clients, and without secrets."""
         self.provider_message = ""
         """The chat provider's own words, which may quote the conversation and, until a model cleaned them, a key."""
+        self.provider_param = ""
+        """The part of the request that the chat provider refuses, such as ``tools[2].function.parameters``."""
 
     @property
     def for_operators(self) -> str:

@@ -1,6 +1,7 @@
 """Refusals that name a tool: the question goes on without it, and so does every later one."""
 
 import hashlib
+import json
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -83,6 +84,22 @@ RECORDED = [
 @pytest.mark.parametrize(("refusal", "named"), RECORDED)
 def test_a_recorded_refusal_names_its_tool_or_none(refusal: str, named: str) -> None:
     found = refused_tool(refusal, MANY)
+    assert (found.name if found else "") == named
+
+
+@pytest.mark.parametrize(
+    ("message", "param", "named"),
+    [
+        ("Invalid parameter", "tools[2].function.parameters", "tool_2"),
+        ("Invalid parameter", "tools.3.parameters", "tool_3"),
+        ("Invalid schema for function 'view'", "tools[2].function.parameters", "view"),
+        ("Invalid parameter", "messages[0].tools[2]", ""),
+        ("Invalid parameter", "room", ""),
+        ("Invalid parameter", "tools", ""),
+    ],
+)
+def test_a_refusal_may_name_the_place_of_its_tool_apart_from_its_words(message: str, param: str, named: str) -> None:
+    found = refused_tool(message, MANY, param)
     assert (found.name if found else "") == named
 
 
@@ -223,6 +240,34 @@ async def test_the_other_api_of_openai_and_that_of_dashscope_are_asked_without_t
         assert [[each["function"]["name"] for each in one.parameters["tools"]] for one in server.requests] == [
             ["good", "search"], ["good"],
         ]  # fmt: skip
+
+
+async def test_a_place_that_only_the_param_of_either_api_names_is_understood() -> None:
+    def refuses_second(done: object) -> Callable[[PlayedRequest], Answer]:
+        error = {"message": "Invalid parameter", "type": "invalid_request_error", "param": "tools[1].parameters"}
+        wrapped = {"error": {"message": "Provider returned error", "metadata": {"raw": json.dumps({"error": error})}}}
+        refusals = iter([{"error": error}, wrapped])
+        return lambda request: whole(next(refusals), 400) if len(names_in(request)) > 1 else whole(done)
+
+    prompt = Prompt((QUESTION,), tools("good", "bad", "worse"))
+    async with responses.played(refuses_second(responses.response(responses.text_item("晴")))) as (model, player):
+        await response_of(resilient_of(model), prompt)
+        assert [names_in(each) for each in player.requests][1:] == [["good", "worse"], ["good"]]
+    async with resilient(refuses_second(message(content="晴"))) as (chat, server):
+        await response_of(chat, prompt)
+        assert [names_in(each) for each in server.requests][1:] == [["good", "worse"], ["good"]]
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_the_reason_is_logged_as_far_as_the_words_of_providers_may_be(
+    allowed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with resilient(strict(("bad",)), log_provider_messages=allowed) as (model, _):
+        await response_of(model, Prompt((QUESTION,), tools("bad")))
+    fields = vars(caplog.records[-1])
+    assert (fields["upstream_status"], fields["provider_code"]) == (400, "invalid_request_error")
+    words = f"Invalid schema for function 'bad': {NO_ITEMS}" if allowed else None
+    assert fields.get("provider_message") == words
 
 
 async def test_nothing_is_asked_again_once_text_has_come() -> None:

@@ -2,11 +2,11 @@
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import toolchat.instruments as instruments
-from toolchat.errors import UpstreamInvalid
+from toolchat.errors import ToolchatError, UpstreamInvalid
 from toolchat.models.base import Prompt
 from toolchat.models.provider_errors import unquoted
 from toolchat.tool_calling.definition import ToolDefinition
@@ -17,8 +17,8 @@ _PLACE = re.compile(r"\btools(?:\[(\d+)]|\.(\d+)\b(?!\.member))(?:\.function_dec
 _log = logging.getLogger(__name__)
 
 
-def refused_tool(refusal: str, tools: Sequence[ToolDefinition]) -> ToolDefinition | None:
-    """The tool that a refusal names first, or the one at the place that it names.
+def refused_tool(refusal: str, tools: Sequence[ToolDefinition], param: str = "") -> ToolDefinition | None:
+    """The tool that a refusal names first, or the one at the place that it, or its ``param``, names.
 
     Only its words count, up to the first quotation of more than a word: what follows may be a user's.
     """
@@ -27,7 +27,7 @@ def refused_tool(refusal: str, tools: Sequence[ToolDefinition]) -> ToolDefinitio
     named = [(found.start(), tool) for tool in tools if (found := places[tool.name])]
     if named:
         return min(named, key=lambda each: each[0])[1]
-    if place := _PLACE.search(said):
+    if place := _PLACE.search(said) or _PLACE.match(param):
         index = int([each for each in place.groups() if each][-1])
         return tools[index] if index < len(tools) else None
     return None
@@ -39,6 +39,8 @@ class RefusedTools:
 
     provider: str
     name: str
+    quote: Callable[[ToolchatError], None]
+    """Adds the provider's words to what is logged of an error, if they may be."""
     by_model: dict[str, dict[str, ToolDefinition]] = field(default_factory=dict)
     """The definitions by their names, by the model that refuses them."""
 
@@ -61,6 +63,8 @@ class Offer:
     refused: int = 0
     first: UpstreamInvalid | None = None
     """The first refusal, which counts if leaving out tools does not help."""
+    reason: UpstreamInvalid | None = None
+    """The first refusal in the words that name a tool."""
 
     @property
     def prompt(self) -> Prompt:
@@ -75,10 +79,11 @@ class Offer:
             return False
         refusals = [each for each in (error, error.__cause__) if isinstance(each, UpstreamInvalid)]
         offered = self.prompt.tools
-        tool = next((it for each in refusals if (it := refused_tool(each.provider_message, offered))), None)
+        named = [(each, refused_tool(each.provider_message, offered, each.provider_param)) for each in refusals]
+        refusal, tool = next(((each, tool) for each, tool in named if tool), (error, None))
         if tool is None or not self._can_do_without(tool):
             return False
-        self.first = self.first or error
+        self.first, self.reason = self.first or error, self.reason or refusal
         self.refused += 1
         self.out.append(tool)
         return True
@@ -90,10 +95,11 @@ class Offer:
 
     def answered(self) -> None:
         """Leave the tools out from now on: without them the provider has answered."""
-        if self.refused:
+        if self.reason:
             new = {tool.name: tool for tool in self.out[-self.refused :]}
             self.of.by_model.setdefault(self.model, {}).update(new)
-            said = {"model": self.model, "tools": ", ".join(new)}
+            self.of.quote(self.reason)
+            said = {"model": self.model, "tools": ", ".join(new), **self.reason.log_fields}
             _log.error("the provider refuses tools, which are left out from now on", extra=said)
         for tool in self.out:
             if tool in self.asked.tools:

@@ -147,7 +147,7 @@ class ResilientChatModel(ChatModel):
         self._idle_timeout = idle_timeout
         self._retry = retry or RetryPolicy()
         self._log_provider_messages = log_provider_messages
-        self._refused = RefusedTools(self.provider, self.name)
+        self._refused = RefusedTools(self.provider, self.name, self._quote)
         self.breaker = breaker or CircuitBreaker(model.provider, failures=0)
         instruments.observer.register_model(self.provider, self.name)
 
@@ -174,9 +174,7 @@ class ResilientChatModel(ChatModel):
                 except _ListenerFailed as failed:
                     raise failed.error from None
                 except ToolchatError as error:
-                    error.provider_message = quotable(error.provider_message, self._model.secrets)
-                    if error.provider_message and self._log_provider_messages:
-                        error.log_fields["provider_message"] = error.provider_message
+                    self._quote(error)
                     # The client has the text already, and a second attempt would write another one behind it; a model
                     # that was silent for so long would be so again.
                     is_final = listener.has_text or self.breaker.is_open or timeouts.expired
@@ -185,6 +183,11 @@ class ResilientChatModel(ChatModel):
                         error.log_fields |= {**named, "retries": attempt - 1}
                         raise
                     call.record_retry(error)
+
+    def _quote(self, error: ToolchatError) -> None:
+        error.provider_message = quotable(error.provider_message, self._model.secrets)
+        if error.provider_message and self._log_provider_messages:
+            error.log_fields["provider_message"] = error.provider_message
 
     async def _ask(self, prompt: Prompt, listener: "_Listener") -> ChatResponse:
         """Ask without the tools that the provider refuses."""

@@ -372,6 +372,7 @@ def _as_error(response: Response, fault: Fault, provider: Profile) -> ToolchatEr
         variables="OPENAI",
         profile=profile_named(fault.profile) if fault.profile else provider,
     )
+    error.provider_param = fault.param
     if response.proxy:
         error.log_fields["cause"] = f"status {response.status} came {response.proxy}, which may have sent it itself"
     return error

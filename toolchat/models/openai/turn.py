@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from pydantic_core import from_json
@@ -200,6 +201,8 @@ class Fault:
     """Seconds to wait, as Gemini says it in the error object."""
     profile: str = ""
     """The name of the provider, if only one has this format."""
+    param: str = ""
+    """What in the request is refused."""
 
 
 def fault_in(body: object, *, refused: bool = False) -> Fault | None:
@@ -238,8 +241,8 @@ def _fault(error: Mapping[str, Any], profile: str = "") -> Fault:
         text = raw
         with suppress(ValueError):
             if inner := fault_in(from_json(raw), refused=True):
-                return Fault(inner.code, inner.message, status or inner.status, inner.retry_after)
-    return Fault(code, text, status, _delay(error.get("details")), profile)
+                return replace(inner, status=status or inner.status, profile="")
+    return Fault(code, text, status, _delay(error.get("details")), profile, _text(error.get("param")))
 
 
 def _text(said: object) -> str:

@@ -121,7 +121,7 @@ def test_anything_else_stops_the_start_with_one_line(parts: str, line: str, pack
         (
             "@asynccontextmanager\nasync def away(container):\n    raise OSError('secret address')\n    yield []\n"
             "module = ToolModule(tool_source=away)",
-            "dice/__init__.py: tool_source: OSError; the log has more",
+            "dice/__init__.py: tool_source: OSError (line ",
         ),
         (
             "module = ToolModule(functions=(roll, FunctionToolCallback.from_function(roll)))",

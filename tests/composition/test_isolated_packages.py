@@ -209,7 +209,7 @@ async def test_what_is_missing_or_there_twice_stops_the_start_with_one_line(
 
 
 REPLACED = {
-    "ValueError: broken": 'def manager() -> ToolCallingManager:\n    raise ValueError("broken")\n',
+    "ValueError (line ": 'def manager() -> ToolCallingManager:\n    raise ValueError("broken")\n',
     "ToolCallingAdvisor is created later": "def manager(loop: ToolCallingAdvisor) -> ToolCallingManager: ...\n",
     "ChatClient is created later": "def manager(client: ChatClient) -> ToolCallingManager: ...\n",
 }

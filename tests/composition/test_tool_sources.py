@@ -54,7 +54,7 @@ def test_what_tools_need_and_cannot_be_created_is_named_with_its_error(tmp_path:
     source += "module = replace(module, methods=(Tools,))\n"
     folder = write(tmp_path / "own", {"dice.py": source})
     lines = lines_of_start(tmp_path, str(folder))
-    assert lines[-1] == "toolchat: own/dice.py: cannot be created: OSError: no database"
+    assert lines[-1] == "toolchat: own/dice.py: cannot be created: OSError (line 11)"
 
 
 def test_two_folders_cannot_both_have_shared_code_of_one_name(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_a_failed_start_is_reported_once_with_the_exit_code_of_one_process(tmp_p
     lines = [[json.loads(line) for line in each.stderr.splitlines()] for each in (alone, several)]
     # gunicorn adds that a worker failed to boot.
     told = [[line["message"] for line in each if line["logger"] != "gunicorn.error"] for each in lines]
-    assert "tools cannot be opened" in told[0]
+    assert "tools/faulty/__init__.py: tool_source: ConnectionError (line 9)" in told[0]
     assert told[0] == told[1]
 
 

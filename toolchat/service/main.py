@@ -36,6 +36,7 @@ from toolchat.service.pages.openapi import DESCRIPTION, document_api, operation_
 from toolchat.service.protocols.ai_sdk.routes import AI_SDK
 from toolchat.service.protocols.mcp_server.routes import MCP
 from toolchat.service.protocols.openai.routes import OPENAI
+from toolchat.service.tool_modules.definition_checks import shown_path, source_file
 from toolchat.service.tool_modules.discovery import ConfiguredModule
 from toolchat.state.base import StateStore
 
@@ -155,9 +156,11 @@ def _add_guards(app: FastAPI, read: Configuration, access: Access) -> None:
 def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
     of_service = list(app.routes)
     of_modules = [
-        route
-        for configured in modules
-        for route in add_module_routes(app.router, configured.module, documented=configured.settings.enabled)
+        (
+            shown_path(source_file(each.module.folder)),
+            add_module_routes(app.router, each.module, documented=each.settings.enabled),
+        )
+        for each in modules
     ]
     after = len(app.routes)
     for protocol in PROTOCOLS:

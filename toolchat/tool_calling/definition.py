@@ -224,6 +224,8 @@ def tool(function: _F | None = None, /, **options: Unpack[ToolOptions]) -> _F | 
     marker = ToolMarker().updated(options)
 
     def mark(marked: _F) -> _F:
+        if not (callable(marked) or isinstance(marked, classmethod)):
+            raise ToolDefinitionError(f"@tool marks functions, no {type(marked).__name__}; a name is written name=...")
         target = marked.__func__ if isinstance(marked, staticmethod | classmethod) else marked
         setattr(target, _MARKER, marker)
         return marked

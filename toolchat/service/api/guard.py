@@ -37,7 +37,15 @@ from toolchat.service.api.body_limits import (
 from toolchat.service.api.headers import with_security_headers
 from toolchat.service.api.parameters import decoded_query
 from toolchat.service.api.paths import Paths, is_missing_discovery, path_below_root
-from toolchat.service.api.problems import BASE, ERROR_RESPONSE, FAILURE, as_toolchat_error, record_failure, refusal
+from toolchat.service.api.problems import (
+    BASE,
+    ERROR_RESPONSE,
+    FAILURE,
+    as_toolchat_error,
+    record_failure,
+    refusal,
+    without_traceback,
+)
 from toolchat.service.api.responses.active_request import BACKGROUND
 from toolchat.service.observability import tracing
 from toolchat.service.observability.logs import hashed, log_event, request_id as current_request_id
@@ -106,7 +114,7 @@ class RequestMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a connection; only HTTP requests are guarded."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, without_traceback(send))
             return
         request_id = _request_id(scope)
         scope.setdefault("state", {})["request_id"] = request_id

@@ -1,6 +1,6 @@
 """The routes of tool modules: three chat routes each, and the module's own routes."""
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
 from dishka import Scope
@@ -56,21 +56,24 @@ def add_module_routes(router: APIRouter, module: ToolModule, *, documented: bool
     return routes
 
 
-def refuse_shadowed_routes(of_modules: Sequence[BaseRoute], of_service: Sequence[BaseRoute]) -> None:
-    """Check that no module takes a path of the service, whose meaning and protection it would change.
+def refuse_shadowed_routes(
+    of_modules: Iterable[tuple[str, Sequence[BaseRoute]]], of_service: Sequence[BaseRoute]
+) -> None:
+    """Check that no module, by its file, takes a path of the service, whose meaning and protection it would change.
 
     Raises:
-        ConfigurationError: a module's path begins as one of the service, or two of its routes are the same.
+        ConfigurationError: a module's path begins as one of the service, or two routes are the same; names the file.
     """
     operations = [operation for route in iter_route_contexts(of_service) for operation in _operations(route)]
     taken = {_first_segment(path) for path, _ in operations} - _SHARED
     seen: set[tuple[str, str]] = set(operations)
-    for path, method in (operation for route in iter_route_contexts(of_modules) for operation in _operations(route)):
+    contexts = ((file, route) for file, routes in of_modules for route in iter_route_contexts(routes))
+    for file, (path, method) in ((file, operation) for file, route in contexts for operation in _operations(route)):
         if _first_segment(path) in taken:
-            fault = f"a tool module has the path {path}: /{_first_segment(path)} is the service's"
+            fault = f"{file}: the path {path} begins with /{_first_segment(path)}, which is the service's"
             raise ConfigurationError(f"{fault}; rename the module, or set its path")
         if (path, method) in seen:
-            raise ConfigurationError(f"a tool module has the path {path}, which exists already: rename the package")
+            raise ConfigurationError(f"{file}: the path {path} exists already; rename the module, or set its path")
         seen.add((path, method))
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from http import HTTPStatus
 from typing import Any
@@ -12,8 +13,10 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
+from starlette.types import Message, Send
 
 from toolchat.errors import (
+    ConfigurationError,
     Draining,
     InvalidRequest,
     NotFound,
@@ -81,6 +84,19 @@ class Problem(BaseModel):
     code: str = Field(description="The kind of problem as a stable word", examples=["validation"])
     retryable: bool = Field(description="Whether the same request may succeed later")
     request_id: str = Field(description="The id of the request, as in the header X-Request-ID")
+
+
+def without_traceback(send: Send) -> Send:
+    """Tell the server in one line why the application cannot start: its traceback has texts that may hold a secret."""
+
+    async def send_line(message: Message) -> None:
+        error = sys.exc_info()[1]
+        if error is not None and message["type"].startswith("lifespan.") and "message" in message:
+            is_known = isinstance(error, ConfigurationError)
+            message["message"] = str(error) if is_known else as_toolchat_error(error).for_operators
+        await send(message)
+
+    return send_line
 
 
 def problem(error: ToolchatError, request_id: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from toolchat.http.client import OutboundHttp
 from toolchat.models.base import ChatModel
 from toolchat.service.composition.models import exception_processor, manager, tool_loop
 from toolchat.service.settings.service_settings import Settings
-from toolchat.service.tool_modules.definition_checks import shown_path, source_file
+from toolchat.service.tool_modules.definition_checks import raised_by, shown_path, source_file
 from toolchat.service.tool_modules.discovery import ConfiguredModule
 from toolchat.state.base import StateStore
 from toolchat.tool_calling.exception_processor import ToolExecutionExceptionProcessor
@@ -60,10 +60,14 @@ class Wiring:
 
     async def _replaced(self, kind: Any, module: ToolModule) -> object:
         try:
-            return await self.containers[module.name].get(kind)
-        except Exception as error:
-            fault = str(error) if isinstance(error, ConfigurationError) else f"{type(error).__name__}: {error}"
-            raise ConfigurationError(f"{_file_of(module)}: replaces: {fault.splitlines()[0][:200]}") from error
+            part: object = await self.containers[module.name].get(kind)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{_file_of(module)}: replaces: {error}") from None
+        except Exception as error:  # noqa: BLE001 - of any code
+            raise raised_by(module, "replaces", error) from None
+        if part is None:
+            raise ConfigurationError(f"{_file_of(module)}: replaces: None came in place of {_full_name(kind)}")
+        return part
 
     async def close(self) -> None:
         """Close what the tool modules have created."""

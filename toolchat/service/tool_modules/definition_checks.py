@@ -1,12 +1,14 @@
 """Checks of tool definitions at start: errors stop the start, warnings are logged."""
 
 import inspect
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolchat.chat.tool_module import DeclaredTool
+from toolchat.chat.tool_module import DeclaredTool, ToolModule
+from toolchat.errors import ConfigurationError
 from toolchat.tool_calling.definition import ToolMarker, declared_name, validate_metadata
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.json_schema import resolve
@@ -43,6 +45,24 @@ def shown_path(file: Path) -> str:
     """Show a path relative to the working directory, if it is below."""
     here = Path.cwd()
     return str(file.relative_to(here) if file.is_relative_to(here) else file)
+
+
+def last_place(error: BaseException, folder: Path) -> tuple[Path, int | None]:
+    """The file and line beside or in a folder where an exception was raised, or that it passed last."""
+    places = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError) and error.filename:
+        places.append((Path(error.filename), error.lineno))
+    inside = [(file, line) for file, line in places if file.is_relative_to(folder.parent)]
+    return inside[-1] if inside else (source_file(folder), None)
+
+
+def raised_by(module: ToolModule, doing: str, error: BaseException) -> ConfigurationError:
+    """An exception of a module's code as a fault: its type and place, as its text may hold a secret."""
+    if isinstance(error, ConfigurationError):
+        return error
+    file, line = last_place(error, module.folder)
+    place = f" (line {line})" if line else ""
+    return ConfigurationError(f"{shown_path(file)}: {doing}: {type(error).__name__}{place}")
 
 
 def definition_faults(declared: DeclaredTool) -> DefinitionFaults:

@@ -2,7 +2,6 @@
 
 import inspect
 import sys
-import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -21,6 +20,7 @@ from toolchat.service.settings.base import environment_class, environment_name, 
 from toolchat.service.tool_modules.definition_checks import (
     definition_faults,
     duplicate_names,
+    last_place,
     shown_path,
     source_file,
 )
@@ -125,12 +125,26 @@ def _load(parent: str, folder: Path) -> ToolModule:
         raise ConfigurationError(
             f"{file}: there is no 'module = ToolModule(...)'; begin the name of shared code with _"
         )
-    for name in ("functions", "methods", "advisors", "provides", "replaces"):
-        if not isinstance(getattr(module, name), tuple | list):
-            raise ConfigurationError(f"{file}: {name} must be a tuple: write (one,) for a single one")
+    for fault in _declaration_faults(module):
+        raise ConfigurationError(f"{file}: {fault}")
     if routes is not None:
         module = replace(module, router=_router(routes, folder))
     return module.in_folder(folder.stem, folder)
+
+
+def _declaration_faults(module: ToolModule) -> Iterator[str]:
+    for name in ("functions", "methods", "advisors", "provides", "replaces"):
+        if not isinstance(getattr(module, name), tuple | list):
+            yield f"{name} must be a tuple: write (one,) for a single one"
+    if not (isinstance(module.settings, type) and issubclass(module.settings, ToolSettings)):
+        yield f"settings must be a class derived from ToolSettings, not {_describe(module.settings)}"
+        return
+    if not isinstance(module.settings.required, tuple | list):
+        yield "required must be a tuple: write (one,) for a single one"
+    if unknown := [each for each in module.settings.required if each not in module.settings.model_fields]:
+        yield f"required: class {module.settings.__name__} has no field {unknown[0]}"
+    if not isinstance(module.examples, Mapping):
+        yield "examples must be a dict of questions by their labels"
 
 
 def _router(routes: object, folder: Path) -> APIRouter:
@@ -146,6 +160,12 @@ def _tool_faults(module: ToolModule) -> list[str]:
     return [
         *(f"{file}: {_describe(each)} has no method that @tool marks" for each in methods if not _has_tools(each)),
         *(f"{file}: functions: {_describe(each)} is no tool" for each in module.function_tools if not callable(each)),
+        *(
+            f"{file}: class {each.__name__} has no method {missing}"
+            for each in (*module.methods, *module.functions)
+            if isinstance(each, type)
+            for missing in sorted(getattr(each, "__abstractmethods__", ()))
+        ),
     ]
 
 
@@ -214,12 +234,7 @@ def _import_folder(folder: Path) -> ModuleType:
 
 def _import_fault(error: BaseException, folder: Path) -> str:
     """Describe a failed import in one line, with the last place within the folder of the modules."""
-    places = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
-    message = str(error)
-    if isinstance(error, SyntaxError) and error.filename:
-        places.append((Path(error.filename), error.lineno))
-        message = error.msg
-    inside = [(file, line) for file, line in places if file.is_relative_to(folder.parent)]
-    file, line = inside[-1] if inside else (source_file(folder), None)
+    file, line = last_place(error, folder)
+    message = error.msg if isinstance(error, SyntaxError) and error.filename else str(error)
     fault = f"{type(error).__name__}: {(message.splitlines() or [''])[0][:200]}".rstrip(": ")
     return f"{shown_path(file)}: cannot be imported: {fault}" + (f" (line {line})" if line else "")

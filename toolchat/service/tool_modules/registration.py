@@ -1,8 +1,9 @@
 """Creates the tools of every configured module and puts them into the registry."""
 
+import inspect
 import logging
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
 from dishka import AsyncContainer
 
@@ -10,7 +11,7 @@ from toolchat.chat.tool_module import ToolModule
 from toolchat.errors import ConfigurationError
 from toolchat.service.api.dynamic_tools import DynamicTools
 from toolchat.service.api.tool_registry import Entry, ToolRegistry
-from toolchat.service.tool_modules.definition_checks import shown_path, source_file
+from toolchat.service.tool_modules.definition_checks import raised_by, shown_path, source_file
 from toolchat.service.tool_modules.discovery import ConfiguredModule
 from toolchat.tool_calling.callback import ToolCallback, ToolSet
 from toolchat.tool_calling.errors import ToolDefinitionError
@@ -68,16 +69,12 @@ async def _entry(
         functions += [configured.settings.applied_to(callback) for callback in to_callbacks(more)]
         objects: list[object] = [await container.get(needed) for needed in module.methods]
         methods = MethodToolCallbackProvider(*objects).tool_callbacks() if objects else ()
+        advisors = tuple([await container.get(each) for each in module.advisors])
     except ToolDefinitionError as error:
         raise ConfigurationError(f"{shown_path(module.folder)}: {error}") from error
-    except ConfigurationError:
-        raise
-    except Exception as error:
-        _log.error("tools cannot be created", extra={"folder": module.name}, exc_info=error)
-        fault = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-        raise ConfigurationError(f"{shown_path(source_file(module.folder))}: cannot be created: {fault}") from error
+    except Exception as error:  # noqa: BLE001 - of any code
+        raise raised_by(module, "cannot be created", error) from None
     methods = tuple(configured.settings.applied_to(each) for each in _with_converter(converter, methods))
-    advisors = tuple([await container.get(each) for each in module.advisors])
     shown = _with_examples(module, functions), _with_examples(module, methods)
     return Entry(module, shown[0], shown[1], advisors=advisors, sources=sources)
 
@@ -99,8 +96,15 @@ async def _opened(container: AsyncContainer, module: ToolModule, stack: AsyncExi
     if module.tool_source is None:
         return ()
     try:
-        return await stack.enter_async_context(module.tool_source(container))
-    except Exception as error:
-        _log.error("tools cannot be opened", extra={"folder": module.name}, exc_info=error)
-        file = shown_path(source_file(module.folder))
-        raise ConfigurationError(f"{file}: tool_source: {type(error).__name__}; the log has more") from error
+        source: object = module.tool_source(container)
+        opened: object = None
+        if isinstance(source, AbstractAsyncContextManager):
+            opened = await stack.enter_async_context(source)
+    except Exception as error:  # noqa: BLE001 - of any code
+        raise raised_by(module, "tool_source", error) from None
+    if isinstance(opened, list | tuple):
+        return opened
+    if inspect.iscoroutine(source):
+        source.close()  # Python would warn that nothing awaits it
+    wanted = "be an asynccontextmanager that yields a list of tools"
+    raise ConfigurationError(f"{shown_path(source_file(module.folder))}: tool_source must {wanted}")

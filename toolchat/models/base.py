@@ -118,6 +118,8 @@ class ChatResponse:
     """The provider of the model that answered, if there are fallbacks; empty: the client's model."""
     last_usage: Usage | None = None
     """The tokens of the last model call, and so of the conversation; ``None``: there was one call."""
+    left_out: frozenset[str] = frozenset()
+    """The names of the tools that were not offered, since the provider refuses them; calls of them do not run."""
 
     @property
     def has_tool_calls(self) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import toolchat.instruments as instruments
 from toolchat.errors import ToolchatError, UpstreamInvalid
-from toolchat.models.base import Prompt
+from toolchat.models.base import ChatResponse, Prompt
 from toolchat.models.provider_errors import unquoted
 from toolchat.tool_calling.definition import ToolDefinition
 
@@ -93,7 +93,7 @@ class Offer:
         metadata = self.asked.metadata.get(tool.name)
         return tool.name != self.asked.options.tool_choice and not (metadata and metadata.run_by_caller)
 
-    def answered(self) -> None:
+    def answered(self, response: ChatResponse) -> ChatResponse:
         """Leave the tools out from now on: without them the provider has answered."""
         if self.reason:
             new = {tool.name: tool for tool in self.out[-self.refused :]}
@@ -101,6 +101,7 @@ class Offer:
             self.of.quote(self.reason)
             said = {"model": self.model, "tools": ", ".join(new), **self.reason.log_fields}
             _log.error("the provider refuses tools, which are left out from now on", extra=said)
-        for tool in self.out:
-            if tool in self.asked.tools:
-                instruments.observer.record_tool_left_out(self.of.provider, self.of.name, tool.name)
+        left_out = frozenset([tool.name for tool in self.out if tool in self.asked.tools])
+        for name in left_out:
+            instruments.observer.record_tool_left_out(self.of.provider, self.of.name, name)
+        return replace(response, left_out=left_out) if left_out else response

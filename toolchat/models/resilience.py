@@ -199,8 +199,7 @@ class ResilientChatModel(ChatModel):
                 if listener.has_text or not offer.leave_out(error):
                     raise error if error.retryable else offer.first or error from None
             else:
-                offer.answered()
-                return response
+                return offer.answered(response)
 
     @property
     def adapted(self) -> Mapping[str, Any]:

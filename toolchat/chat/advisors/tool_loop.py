@@ -18,7 +18,7 @@ from toolchat.messages import (
     split_answered,
 )
 from toolchat.models.base import CUT, ChatModel, ChatResponse, EmitModelEvent, Prompt, TextDelta
-from toolchat.tool_calling.callback import ToolSet, needs_approval
+from toolchat.tool_calling.callback import ToolCallback, ToolSet, needs_approval
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.events import ToolCallFinished, discard_event
@@ -121,7 +121,7 @@ class ToolCallingAdvisor(Advisor):
         try:
             return await self._manager.execute(
                 run.calls,
-                state.offered.by_name,
+                state.callable_tools,
                 state.context_of(message),
                 emit,
                 counter=state.counter,
@@ -156,6 +156,8 @@ class LoopState:
     """The service runs no more calls: this round must be the last."""
     calls_of_tools: int = 0
     """How often its tools have called the model."""
+    left_out: Collection[str] = ()
+    """The names of the offered tools that the model's provider has refused in this round."""
     answered: Mapping[str, ToolResponse] = field(default_factory=dict)
     """The results of the calls that ran before the turn paused, by the calls' ids."""
 
@@ -169,6 +171,12 @@ class LoopState:
     def context_of(self, message: AssistantMessage) -> ToolContext:
         """The context of the calls of a message."""
         return self.request.context.with_history((*self.request.messages, message))
+
+    @property
+    def callable_tools(self) -> Mapping[str, ToolCallback]:
+        """The tools that the model has seen, by name."""
+        tools = self.offered.by_name
+        return {name: tools[name] for name in tools if name not in self.left_out} if self.left_out else tools
 
     def record_offer(self, request: ChatRequest) -> None:
         self.offered = request.tool_set
@@ -185,6 +193,7 @@ class LoopState:
     def accept_response(self, response: ChatResponse) -> None:
         self.add_usage(response.usage)
         self.rounds += response.rounds
+        self.left_out = response.left_out
 
     def add_usage(self, usage: Usage) -> None:
         self.usage += usage
@@ -297,7 +306,9 @@ async def _guarded_calls(message: AssistantMessage, state: LoopState) -> Collect
     return {
         call.id
         for call in message.tool_calls
-        if call.name in guarded_tools and await needs_approval(guarded_tools[call.name], call.arguments, context)
+        if call.name in guarded_tools
+        and call.name not in state.left_out
+        and await needs_approval(guarded_tools[call.name], call.arguments, context)
     }
 
 

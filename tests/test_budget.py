@@ -11,7 +11,7 @@ BUDGET = {
     "toolchat": 929,
     "toolchat/chat": 2161,
     "toolchat/http": 1044,
-    "toolchat/models": 3295,
+    "toolchat/models": 3292,
     "toolchat/service": 219,
     "toolchat/service/access": 1711,
     "toolchat/service/api": 5877,

@@ -10,7 +10,7 @@ import pytest
 from tests.access.principals import as_, principals
 from tests.players.openai_player import OpenAIPlayer, sensible_model
 from tests.protocols.mcp_server.folders.workshop import Seen
-from tests.protocols.mcp_server.host import FOLDERS, Host
+from tests.protocols.mcp_server.host import FOLDERS, Host, asked
 from tests.serving import service
 
 SWITCH: dict[str, Any] = {"name": "switchLight", "arguments": {"on": True}}
@@ -144,3 +144,12 @@ async def test_a_call_counts_under_the_quotas_and_a_listing_does_not(token: dict
     error = answers[1].json()["error"]
     assert (error["code"], error["data"]["code"]) == (-32603, "quota-exceeded")
     assert int(answers[1].headers["retry-after"]) > 0
+
+
+async def test_a_decision_of_another_key_is_not_taken(client: httpx.AsyncClient) -> None:
+    before = Seen.switched
+    async with asked(client, **SWITCH, headers=as_("alice")) as call:
+        identifier = (await call.message())["id"]
+        assert [await call.respond(identifier, **as_(name)) for name in ("bob", "alice")] == [400, 202]
+        assert (await call.message())["result"]["content"][0]["text"] == "on"
+    assert Seen.switched == before + 1

@@ -1,6 +1,5 @@
 """Tools that need the user's consent, over HTTP."""
 
-import re
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -118,15 +117,13 @@ async def test_a_turn_is_decided_once(client: httpx.AsyncClient) -> None:
         assert again.json()["detail"].startswith("it was decided before: approved at 20")
 
 
-async def test_a_plain_text_answer_names_the_approval_route(client: httpx.AsyncClient) -> None:
+async def test_a_plain_text_answer_has_the_link_for_people_and_its_id_in_a_header(client: httpx.AsyncClient) -> None:
     _, call = await paused(client)
-    text = (await client.get(ASK)).text
-    assert re.match(
-        rf"To approve or reject switchLight within 10 minutes, open {client.base_url}/playground/\?approval=([\w-]+)\n"
-        r"Waiting for approval of switchLight: POST /approvals/\1$",
-        text,
-    )
-    await assert_waits(client, text.split("POST ")[1], call)
+    answer = await client.get(ASK)
+    identifier = answer.headers["x-approval-id"]
+    link = f"{client.base_url}/playground/?approval={identifier}"
+    assert answer.text == f"To approve or reject switchLight within 10 minutes, open {link}"
+    await assert_waits(client, f"/approvals/{identifier}", call)
 
 
 async def test_a_paused_stream_resumes_as_a_stream(client: httpx.AsyncClient) -> None:

@@ -1,12 +1,13 @@
 """Requests of an MCP host on any HTTP client."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
 from pydantic_core import from_json
 
-__all__ = ["ACCEPT", "FOLDERS", "LEGACY", "MODERN", "Host", "messages_of", "meta"]
+__all__ = ["ACCEPT", "FOLDERS", "LEGACY", "MODERN", "Asked", "Host", "asked", "messages_of", "meta", "session_of"]
 
 FOLDERS = "tests.protocols.mcp_server.folders"
 ACCEPT = {"Accept": "application/json, text/event-stream"}
@@ -66,3 +67,43 @@ def messages_of(body: str) -> list[Any]:
     blocks = [block.split("\n") for block in body.split("\n\n") if block and not block.startswith(":")]
     assert all(name == "event: message" for name, _ in blocks)
     return [from_json(data.removeprefix("data: ")) for _, data in blocks]
+
+
+class Asked:
+    """A call of a host that began with `initialize`, while the service asks about it in its stream."""
+
+    def __init__(self, client: httpx.AsyncClient, session: Mapping[str, str], stream: httpx.Response) -> None:
+        self._session, self._lines = session, stream.aiter_lines()
+        self._client = client
+
+    async def message(self) -> dict[str, Any]:
+        """The next message of the stream."""
+        async for line in self._lines:
+            if line.startswith("data: "):
+                message: dict[str, Any] = from_json(line.removeprefix("data: "))
+                return message
+        raise AssertionError("the stream has ended")
+
+    async def respond(self, identifier: str, action: str = "accept", **headers: str) -> int:
+        """Send the user's decision; returns the HTTP status."""
+        body = {"jsonrpc": "2.0", "id": identifier, "result": {"action": action, "content": {}}}
+        return (await self._client.post("/mcp", json=body, headers={**self._session, **headers})).status_code
+
+
+async def session_of(client: httpx.AsyncClient, version: str = LEGACY[0], **capabilities: Any) -> dict[str, str]:
+    """The headers of a host that has begun with `initialize`."""
+    said = {"capabilities": capabilities, "clientInfo": {"name": "test", "version": "1"}}
+    body, headers = Host(client, version).request("initialize", protocolVersion=version, **said)
+    answer = await client.post("/mcp", json=body, headers=headers)
+    return headers | {name: value for name, value in answer.headers.items() if name == "mcp-session-id"}
+
+
+@asynccontextmanager
+async def asked(
+    client: httpx.AsyncClient, name: str, arguments: Mapping[str, Any], headers: Mapping[str, str] | None = None
+) -> AsyncGenerator[Asked, None]:
+    """Call a tool by a host that can ask its user."""
+    session = {**await session_of(client, elicitation={}), **(headers or {})}
+    body, _ = Host(client, LEGACY[0]).request("tools/call", name=name, arguments=arguments)
+    async with client.stream("POST", "/mcp", json=body, headers=session) as stream:
+        yield Asked(client, session, stream)

@@ -110,10 +110,19 @@ async def test_a_forged_state_is_rejected(change: Callable[[str], object], host:
 
 
 @pytest.mark.parametrize("version", [MODERN, *LEGACY])
-async def test_a_host_without_elicitation_learns_how_to_consent(version: str, client: httpx.AsyncClient) -> None:
-    result = await Host(client, version).result("tools/call", **ASK)
-    approval = result["structuredContent"]["approval"]
-    assert f"POST /approvals/{approval['id']}" in result["content"][0]["text"]
-    decisions = {"decisions": {"call_0": {"approved": True}}}
-    answer = await client.post(f"/approvals/{approval['id']}", json=decisions)
-    assert answer.text == "done refused"
+async def test_the_model_of_a_host_without_elicitation_learns_only_that_a_person_must_decide(
+    version: str, client: httpx.AsyncClient
+) -> None:
+    before = Seen.switched
+    answer = await Host(client, version).ask("tools/call", **ASK)
+    result = answer.json()["result"]
+    assert result["content"][0]["text"] == "A person must decide about switchLight, switchLight"
+    assert result["structuredContent"]["finish_reason"] == "approval_required"
+    assert answer.headers["x-approval-id"] not in answer.text
+    assert Seen.switched == before
+
+
+@pytest.mark.parametrize("version", [MODERN, *LEGACY])
+async def test_nothing_listed_says_how_to_consent(version: str, client: httpx.AsyncClient) -> None:
+    listed = (await Host(client, version).ask("tools/list")).text
+    assert [each for each in ("POST ", "/approvals", "Idempotency-Key", "/tools/") if each in listed] == []

@@ -7,6 +7,7 @@ import httpx
 import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolRequestParams
+from pydantic_core import from_json
 
 from tests.players.redis_server import RedisServer
 from tests.protocols.mcp_server.folders.workshop import Seen
@@ -117,17 +118,18 @@ async def test_a_host_without_elicitation_learns_which_capability_is_missing(
     error = answer.json()["error"]
     assert (answer.status_code, error["code"]) == (400, -32021)
     assert error["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
-    assert "POST /tools/switchLight" in error["message"]
+    assert error["message"] == "a person must decide about switchLight"
 
 
 @pytest.mark.parametrize("version", LEGACY)
-async def test_in_the_legacy_lane_the_hosts_model_learns_how_to_consent(
+async def test_in_the_legacy_lane_the_hosts_model_learns_only_that_a_person_must_decide(
     version: str, client: httpx.AsyncClient
 ) -> None:
     before = Seen.switched
     result = await Host(client, version).call("switchLight", on=True)
     assert (result["isError"], Seen.switched) == (True, before)
-    assert "POST /tools/switchLight with an Idempotency-Key" in result["content"][0]["text"]
+    error = {"kind": "approval-required", "message": "a person must decide about switchLight"}
+    assert from_json(result["content"][0]["text"]) == {"error": error}
 
 
 async def test_invalid_arguments_are_reported_before_the_user_is_asked(host: Host) -> None:

@@ -102,7 +102,7 @@ _ANSWERED: dict[str, Any] = {
 }
 
 
-class ChatAnswer(BaseModel):
+class AnswerForModels(BaseModel):
     """An answer with its tool calls, usage and duration."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_ANSWERED]})
@@ -116,6 +116,11 @@ class ChatAnswer(BaseModel):
     duration_ms: float = Field(description="Milliseconds from the request to its end")
     request_id: str
     session_id: str = Field("", description="The session, if the question belongs to one")
+
+
+class ChatAnswer(AnswerForModels):
+    """An answer with its tool calls, usage and duration."""
+
     approval: PendingApproval | None = Field(None, description="Present if the answer waits for approval")
 
 

@@ -31,6 +31,8 @@ BACKGROUND = "background"
 """The key of a request's state for the id of its background question and the journal of its turn."""
 IN_CHAT_PAGE = "in_chat_page"
 """The key of a request's state: whether people see its answer in the page of another program."""
+FOR_MODEL = "for_model"
+"""The key of a request's state: whether another program's model reads its answer."""
 
 _READING_SECONDS = 1
 """Seconds after the deadline in which a client can still read the error."""
@@ -108,15 +110,14 @@ class ActiveRequest:
         return response.with_text("\n\n".join(filter(None, (response.message.text, self.notice))))
 
     async def _ask_for_approval(self, pending: dict[str, Any]) -> str:
-        """The text that asks for an approval: first for people, then for programs.
+        """The text that asks people for an approval; a model learns only that it cannot decide.
 
         The link has a token if people see the answer in the page of another program, whose key they do not have. A
         person who has decided with a token gets the next one in the answer.
         """
         identifier, names = pending["id"], ", ".join(call["name"] for call in pending["calls"])
-        for_programs = f"Waiting for approval of {names}: POST /approvals/{identifier}"
-        if "headers" not in self._scope:  # it came over standard input, so there is no page
-            return for_programs
+        if self._scope["state"].get(FOR_MODEL):
+            return f"A person must decide about {names}"
         token, is_by_token = "", APPROVAL_HEADER in Headers(scope=self._scope)
         if is_by_token or self._scope["state"].get(IN_CHAT_PAGE):
             token = await self.service.approvals.tokens.issue(identifier)
@@ -124,9 +125,7 @@ class ActiveRequest:
             pending["token"] = token
         address = self._scope["app"].state.access.own_address(self._scope)
         link = f"{address}/playground/?approval={identifier}{token and LINK_FRAGMENT + token}"
-        return (
-            f"To approve or reject {names} within {pending['expires_in'] / 60:g} minutes, open {link}\n{for_programs}"
-        )
+        return f"To approve or reject {names} within {pending['expires_in'] / 60:g} minutes, open {link}"
 
     def _record(self, response: ChatResponse) -> None:
         """Record the answer for the request's log line."""

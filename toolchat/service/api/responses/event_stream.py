@@ -205,11 +205,10 @@ class EventStream(Response):
             await self._answer(scope["state"])
         finally:
             keep_alive.cancel()
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _answer(self, state: dict[str, Any]) -> None:
         try:
-            await self.write(await self.produce())
+            await self.write(await self.produce(), is_last=True)
         except (Exception, asyncio.CancelledError) as error:
             # Before the first byte the handlers answer with a status; without a client there is nobody to write to.
             client_is_gone = isinstance(error, asyncio.CancelledError) and state.get("outcome") == CLIENT_GONE
@@ -217,17 +216,19 @@ class EventStream(Response):
                 raise
             last = as_toolchat_error(error)
             record_failure(state, last)
-            await self.write(self.on_error(last))
+            await self.write(self.on_error(last), is_last=True)
 
-    async def write(self, piece: bytes) -> None:
+    async def write(self, piece: bytes, *, is_last: bool = False) -> None:
         """Send a piece."""
         if not self.started:
             self.started = True
+            if is_last:
+                self.headers["content-length"] = str(len(piece))
             self.headers.update(self.answer_headers())
             await self._send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         self._writing = True
         try:
-            await self._send({"type": "http.response.body", "body": piece, "more_body": True})
+            await self._send({"type": "http.response.body", "body": piece, "more_body": not is_last})
         finally:
             self._writing = False
             self._last_sent = time.monotonic()

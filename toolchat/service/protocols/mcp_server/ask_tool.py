@@ -16,7 +16,7 @@ from toolchat.service.api.approvals import PendingTurn
 from toolchat.service.api.dependencies import scoped_key
 from toolchat.service.api.fast_router import MAX_QUERY_CHARS
 from toolchat.service.api.responses.active_request import ActiveRequest
-from toolchat.service.api.schemas import ChatAnswer
+from toolchat.service.api.schemas import AnswerForModels
 from toolchat.service.api.service import ServiceState
 from toolchat.service.api.sessions import conversation_or_new, conversation_prompt
 from toolchat.service.protocols.mcp_server.calls import Call, Context, Result, text_block
@@ -53,7 +53,7 @@ def ask_tool() -> Result:
         "name": ASK,
         "description": ask.__doc__,
         "inputSchema": _INPUT.schema,
-        "outputSchema": ChatAnswer.model_json_schema(),
+        "outputSchema": AnswerForModels.model_json_schema(),
     }
 
 
@@ -107,7 +107,9 @@ async def _pending_turn(service: ServiceState, state: str, digest: str) -> Pendi
 
 
 def _answer(active: ActiveRequest, response: ChatResponse) -> Result:
-    return {"content": [text_block(response.message.text)], "structuredContent": active.document(response)}
+    structure = active.document(response)
+    structure.pop("approval", None)  # a model could decide by its id
+    return {"content": [text_block(response.message.text)], "structuredContent": structure}
 
 
 def _consent_request(identifier: str, calls: list[dict[str, Any]], digest: str) -> Result:

@@ -1,15 +1,23 @@
-"""User consent to tool calls, requested through the MCP host by ``input_required`` results."""
+"""User consent to tool calls, requested through the MCP host: by ``input_required`` results, or while calls wait."""
 
+import asyncio
 import re
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any
 
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY, CallToolRequestParams
+from mcp_types import (
+    INVALID_PARAMS,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    CallToolRequestParams,
+    ClientCapabilities,
+    ElicitResult,
+)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic_core import to_json
+from pydantic_core import ValidationError, to_json
 
 from toolchat.service.api.idempotency import IdempotentRequest
 from toolchat.service.protocols.mcp_server.calls import Context, Result
@@ -18,6 +26,8 @@ from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.results import truncate
 
 CONSENT_TTL = 600
+DECISION_SECONDS = 590.0
+"""How long a call waits for its user: less than the state of the call is stored."""
 MAX_SHOWN_ARGUMENTS = 1000
 _STATE = re.compile("[0-9a-f]{32}")
 
@@ -47,7 +57,7 @@ async def require_consent(
     if not _STATE.fullmatch(state) or await store.get(_key(state)) != digest.encode():
         raise invalid_state()
     if decided != [True]:
-        raise ToolExecutionError("the user rejected this call", kind="rejected")
+        raise ToolExecutionError("nobody has agreed to this call", kind="rejected")
     return IdempotentRequest(owner, f"mcp\n{state}", digest)
 
 
@@ -62,26 +72,47 @@ def invalid_state() -> MCPError:
     return MCPError(INVALID_PARAMS, text)
 
 
-def can_ask(ctx: Context) -> bool:
-    """Whether the client can show a form to its user; older versions could only do so within a session."""
-    capabilities = ctx.session.client_capabilities
+def shows_forms(capabilities: ClientCapabilities | None) -> bool:
+    """Whether a client can show a form to its user."""
     elicitation = capabilities.elicitation if capabilities else None
-    if elicitation is None or ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-        return False
-    return elicitation.form is not None or elicitation.url is None
+    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+
+
+def can_ask(ctx: Context) -> bool:
+    """Whether the host's user can be asked about a call: by its result, or in older versions while it is made."""
+    has_way = ctx.session.can_send_request or ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+    return has_way and shows_forms(ctx.session.client_capabilities)
 
 
 def check_can_ask(ctx: Context, name: str) -> None:
-    """Explain how to consent to a call if the client cannot ask."""
+    """Refuse a call if the host cannot ask; its model reads the error, so it does not say how a person consents."""
     if can_ask(ctx):
         return
-    how = f"{name} requires the user's consent: give it by POST /tools/{name} with an Idempotency-Key"
+    text = f"a person must decide about {name}"
     if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
         required: Result = {"requiredCapabilities": {"elicitation": {"form": {}}}}
-        text = f"{how}, or use a client that supports elicitation"
         raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, text, required)
-    hint = f"{how}, or use a host that supports elicitation in MCP {MODERN_PROTOCOL_VERSIONS[-1]}"
-    raise ToolExecutionError("this call requires the user's consent", kind="approval-required", hint=hint)
+    raise ToolExecutionError(text, kind="approval-required")
+
+
+async def with_decisions(ctx: Context, params: CallToolRequestParams, asked: Result) -> CallToolRequestParams:
+    """Ask the host's user while the call waits; without a decision in time, the call is rejected.
+
+    Args:
+        ctx: the call, from a host of a version before ``input_required`` results.
+        params: the call.
+        asked: the result that would ask a newer host.
+
+    Returns:
+        The call as a newer host would repeat it.
+    """
+    responses: dict[str, Any] = dict.fromkeys(asked["inputRequests"], ElicitResult(action="cancel"))
+    with suppress(TimeoutError, MCPError, ValidationError):
+        async with asyncio.timeout(DECISION_SECONDS):
+            for key, request in asked["inputRequests"].items():
+                form = request["params"]
+                responses[key] = await ctx.session.elicit_form(form["message"], form["requestedSchema"], ctx.request_id)
+    return params.model_copy(update={"input_responses": responses, "request_state": asked["requestState"]})
 
 
 def decisions(params: CallToolRequestParams, number: int) -> list[bool] | None:

@@ -8,6 +8,7 @@ from mcp.server import CacheHint, Server
 from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolRequestParams, PaginatedRequestParams
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic_core import ValidationError, from_json, to_json
 
 from toolchat import __version__
@@ -33,7 +34,7 @@ from toolchat.service.protocols.mcp_server.calls import (
     takes_any_structure,
     text_block,
 )
-from toolchat.service.protocols.mcp_server.consent import check_can_ask, require_consent
+from toolchat.service.protocols.mcp_server.consent import check_can_ask, require_consent, with_decisions
 from toolchat.tool_calling.callback import ToolCallback, needs_approval
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import CONVERSATION_ID
@@ -162,6 +163,14 @@ async def _list_tools(ctx: Context, params: PaginatedRequestParams) -> Result:
 
 
 async def _call_tool(ctx: Context, params: CallToolRequestParams) -> Result:
+    """Run a call, after its user was asked if need be; newer hosts ask by themselves and repeat the call."""
+    result = await _call_or_ask(ctx, params)
+    while result.get("resultType") == "input_required" and ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        result = await _call_or_ask(ctx, await with_decisions(ctx, params, result))
+    return {"resultType": "complete", **result}
+
+
+async def _call_or_ask(ctx: Context, params: CallToolRequestParams) -> Result:
     """Run a call; invalid arguments become a result, so that the host's model can correct them."""
     if ctx.request is None:
         raise TypeError("a transport must say where a request comes from")
@@ -171,8 +180,7 @@ async def _call_tool(ctx: Context, params: CallToolRequestParams) -> Result:
         prepared = error_result(error)
     except ValidationFailed as error:
         prepared = error_result(ToolArgumentsError(error.detail))
-    result = await run_call(ctx, ctx.request, prepared) if isinstance(prepared, Call) else prepared
-    return {"resultType": "complete", **result}
+    return await run_call(ctx, ctx.request, prepared) if isinstance(prepared, Call) else prepared
 
 
 async def _prepare(ctx: Context, origin: Origin, params: CallToolRequestParams) -> Call | Result:

@@ -1,6 +1,7 @@
-"""MCP over HTTP: one JSON-RPC message per POST, without sessions, so that any replica can answer it."""
+"""MCP over HTTP: one JSON-RPC message per POST, without state in the process, so that any replica can answer it."""
 
 import re
+import secrets
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, TypeVar
@@ -15,7 +16,15 @@ from mcp.shared.exceptions import MCPError, NoBackChannelError
 from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
-from mcp_types import ErrorData, JSONRPCNotification, JSONRPCRequest, RequestId, methods
+from mcp_types import (
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+    methods,
+)
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
@@ -23,27 +32,41 @@ from starlette.datastructures import Headers
 
 from toolchat.errors import ToolchatError
 from toolchat.service.api import problems
-from toolchat.service.api.body_limits import body_of
+from toolchat.service.api.body_limits import body_of, connection_of
 from toolchat.service.api.dependencies import tenant_of
 from toolchat.service.api.problems import ERROR_RESPONSE
 from toolchat.service.api.responses.event_stream import EventStream
 from toolchat.service.api.service import ServiceState, service_state
 from toolchat.service.api.sessions import conversation_of
+from toolchat.service.protocols.mcp_server.back_channel import (
+    REQUEST_TTL,
+    accept_response,
+    open_request,
+    response_to,
+)
 from toolchat.service.protocols.mcp_server.calls import ANSWER_HEADERS, Origin
+from toolchat.service.protocols.mcp_server.consent import shows_forms
 from toolchat.service.protocols.mcp_server.server import SERVER
 from toolchat.tool_calling.context import CONVERSATION_ID
 
 _JSON_TYPE = re.compile(r"application/([\w.-]+\+)?json\s*(;|$)", re.IGNORECASE)
 _JSON, _EVENTS = "application/json", "text/event-stream"
+_SESSION_ID = "mcp-session-id"
+_SHOWS_FORMS = "shows-forms-"
+"""Begins the session ids of clients that can ask their users: so every replica knows it, and none stores it."""
 _NO_STORE: Mapping[str, str] = {"Cache-Control": "no-store"}
+_Message = JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError
 _T = TypeVar("_T")
 
 
 async def answer(request: Request) -> Response:
     """Answer one JSON-RPC message."""
-    message: JSONRPCRequest | JSONRPCNotification | None = None
+    service, message = service_state(request), None
     try:
         message = _read(request.headers, await body_of(request))
+        if isinstance(message, JSONRPCResponse | JSONRPCError):
+            await accept_response(service.store, message)
+            return Response(status_code=202)
         connection = _connection(message, request.headers)
     except MCPError as error:
         identifier = message.id if isinstance(message, JSONRPCRequest) else None
@@ -51,27 +74,33 @@ async def answer(request: Request) -> Response:
         return _json_response(to_json(_error(identifier, error.error)), inbound.ERROR_CODE_HTTP_STATUS[error.code])
     if isinstance(message, JSONRPCNotification):
         return Response(status_code=202)
-    service = service_state(request)
     exchange = _Exchange(request, service, message, connection)
     # From here on the client waits for a response with its id, so every error must become one.
     request.scope["state"][ERROR_RESPONSE] = partial(_failure_response, message.id, exchange.is_modern)
-    if exchange.progress_token is not None:
+    if exchange.can_send_request:
         return exchange
     return _json_response(await exchange.produce(), exchange.status_code, exchange.answer_headers())
 
 
-def _read(headers: Headers, body: bytes) -> JSONRPCRequest | JSONRPCNotification:
+def _read(headers: Headers, body: bytes) -> _Message:
     """Parse one message; of a repeated key the last value counts."""
     if not _JSON_TYPE.match(headers.get("content-type", "")):
         raise MCPError(types.INVALID_REQUEST, "the message must be sent as application/json")
     try:
         value = from_json(body, allow_inf_nan=False)
-        kind = JSONRPCRequest if isinstance(value, dict) and "id" in value else JSONRPCNotification
-        return kind.model_validate(value)
+        return _kind(value).model_validate(value)
     except ValidationError:
-        raise MCPError(types.INVALID_REQUEST, "the body must be one JSON-RPC request or notification") from None
+        raise MCPError(types.INVALID_REQUEST, "the body must be one JSON-RPC message") from None
     except ValueError as error:
         raise MCPError(types.PARSE_ERROR, f"the body is not valid JSON: {error}") from None
+
+
+def _kind(value: object) -> type[_Message]:
+    if not isinstance(value, dict) or "id" not in value:
+        return JSONRPCNotification
+    if "method" in value:
+        return JSONRPCRequest
+    return JSONRPCError if "error" in value else JSONRPCResponse
 
 
 def _connection(message: JSONRPCRequest | JSONRPCNotification, headers: Headers) -> Connection:
@@ -85,7 +114,8 @@ def _connection(message: JSONRPCRequest | JSONRPCNotification, headers: Headers)
     if version not in HANDSHAKE_PROTOCOL_VERSIONS and not has_envelope:
         _accepted(inbound.unsupported_protocol_version_rejection(version))
     if isinstance(message, JSONRPCNotification) or not (has_envelope or version in MODERN_PROTOCOL_VERSIONS):
-        return Connection.from_envelope(version, None, None)
+        can_ask = routing.get(_SESSION_ID, "").startswith(_SHOWS_FORMS)
+        return Connection.from_envelope(version, None, {"elicitation": {}} if can_ask else {})
     if version in MODERN_PROTOCOL_VERSIONS:
         _check_method(message.method, version)
     body = {"method": message.method, "params": message.params}
@@ -120,9 +150,8 @@ def _context(request: Request) -> dict[str, Any]:
 
 
 class _Exchange(EventStream):
-    """A request in the SDK's terms, and its response: JSON, or events if progress is reported before the result."""
+    """A request in the SDK's terms, and its response: JSON, or events if anything is sent before the result."""
 
-    can_send_request = False
     cancel_requested = Event()
     """Never set: the guard cancels the task of a request."""
 
@@ -130,15 +159,17 @@ class _Exchange(EventStream):
         self, request: Request, service: ServiceState, message: JSONRPCRequest, connection: Connection
     ) -> None:
         super().__init__(_EVENTS, service.tuning.stream_keep_alive)
-        accepts_events = _EVENTS in request.headers.get("accept", "")
-        self.progress_token = progress_token_from_params(message.params) if accepts_events else None
+        self.can_send_request = _EVENTS in request.headers.get("accept", "")
+        self.progress_token = progress_token_from_params(message.params) if self.can_send_request else None
         self.request_id = message.id
-        self.transport = TransportContext(kind="streamable-http", can_send_request=False, headers=request.headers)
+        self.transport = TransportContext(
+            kind="streamable-http", can_send_request=self.can_send_request, headers=request.headers
+        )
         self.message_metadata = ServerMessageMetadata(request_context=Origin(request, _context(request)))
         self.is_modern = connection.protocol_version in MODERN_PROTOCOL_VERSIONS
         """Older clients treat every HTTP status but 200 as the end of the connection."""
         self._message, self._connection, self._service = message, connection, service
-        self._state = request.scope["state"]
+        self._scope, self._state = request.scope, request.scope["state"]
 
     async def produce(self) -> bytes:
         """The response; raises the errors of the service."""
@@ -157,9 +188,15 @@ class _Exchange(EventStream):
         self.headers["content-type"] = _JSON
         return to_json(response, inf_nan_mode="strings")
 
-    async def send_raw_request(self, method: str, *_: object) -> dict[str, Any]:
-        """Refuse: without a session, the client's answer has no way back."""
-        raise NoBackChannelError(method)
+    async def send_raw_request(self, method: str, params: Mapping[str, Any] | None, *_: object) -> dict[str, Any]:
+        """Send a request to the client, and wait for its response."""
+        if not self.can_send_request:
+            raise NoBackChannelError(method)
+        if (connection := connection_of(self._scope)) is not None:
+            connection.abort_after(REQUEST_TTL)  # instead of the deadline of an answer: a person takes longer
+        identifier = await open_request(self._service.store)
+        await self.write(_event({"jsonrpc": "2.0", "id": identifier, "method": method, "params": params}))
+        return await response_to(self._service.store, identifier)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None, *_: object) -> None:
         """Send a notification before the result."""
@@ -173,7 +210,10 @@ class _Exchange(EventStream):
             await self.notify("notifications/progress", known)
 
     def answer_headers(self) -> Mapping[str, str]:
-        return {"Cache-Control": "no-store", "X-Accel-Buffering": "no", **self._state.pop(ANSWER_HEADERS, dict)()}
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", **self._state.pop(ANSWER_HEADERS, dict)()}
+        if self._message.method == "initialize" and shows_forms(self._connection.client_capabilities):
+            headers[_SESSION_ID] = _SHOWS_FORMS + secrets.token_hex(16)
+        return headers
 
     def on_error(self, error: ToolchatError) -> bytes:
         return _event(_failure(self.request_id, error, self._state["request_id"]))

@@ -4,12 +4,27 @@ import asyncio
 
 import httpx
 import pytest
+from pydantic_core import from_json
 
 from tests.protocols.mcp_server.folders.workshop import Seen
-from tests.protocols.mcp_server.host import LEGACY, MODERN, Host, messages_of
+from tests.protocols.mcp_server.host import FOLDERS, LEGACY, MODERN, Host, messages_of
+from tests.serving import service
 from tests.waiting import until
+from toolchat.service.settings.service_settings import Tuning
 
 VERSIONS = [MODERN, *LEGACY]
+SILENCE = Tuning(stream_keep_alive=0.05)
+
+
+async def first(stream: httpx.Response, start: str, number: int) -> list[str]:
+    """The first lines that start so."""
+    lines: list[str] = []
+    async for line in stream.aiter_lines():
+        if line.startswith(start):
+            lines.append(line)
+        if len(lines) == number:
+            return lines
+    raise AssertionError("the stream has ended")
 
 
 async def told(client: httpx.AsyncClient, version: str, name: str, **arguments: object) -> httpx.Response:
@@ -49,6 +64,23 @@ async def test_progress_is_reported_only_on_request(asked: dict[str, int], clien
     answer = await Host(client).ask("tools/call", accept, name="count", arguments={"to": 3}, _meta=asked)
     assert answer.headers["content-type"] == "application/json"
     assert answer.json()["result"]["content"][0]["text"] == "counted to 3"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_comments_keep_the_stream_of_a_silent_call_open(version: str) -> None:
+    async with service(FOLDERS, SILENCE, CHAT_PROVIDER="offline") as client:
+        body, headers = Host(client, version).request("tools/call", name="wait", arguments={})
+        async with client.stream("POST", "/mcp", json=body, headers=headers) as stream:
+            assert await first(stream, ":", 3) == [": keep-alive"] * 3
+
+
+async def test_progress_keeps_it_open_if_the_client_requests_progress() -> None:
+    async with service(FOLDERS, SILENCE, CHAT_PROVIDER="offline") as client:
+        body, headers = Host(client).request("tools/call", name="wait", arguments={}, _meta={"progressToken": "t"})
+        async with client.stream("POST", "/mcp", json=body, headers=headers) as stream:
+            told = [from_json(line.removeprefix("data: "))["params"] for line in await first(stream, "data: ", 4)]
+    assert [each["progressToken"] for each in told] == ["t"] * 4
+    assert 1 == told[0]["progress"] < told[1]["progress"] < told[2]["progress"] < told[3]["progress"] < 2
 
 
 async def test_a_question_reports_the_running_tools(client: httpx.AsyncClient) -> None:

@@ -163,6 +163,20 @@ async def test_consent_is_requested_over_standard_input_as_well() -> None:
         assert (await host.read())["result"]["content"][0]["text"] == "on"
 
 
+async def test_a_host_with_a_handshake_is_asked_over_standard_input_while_the_call_waits() -> None:
+    params = {"protocolVersion": "2025-11-25", **CLIENT, "capabilities": {"elicitation": {}}}
+    async with desktop(TOOLS_PATH=WORKSHOP) as host:
+        host.send({**HELLO, "params": params})
+        await host.read()
+        host.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        host.send(call(2, "switchLight", modern=False, on=True))
+        request = await host.read()
+        assert request["method"] == "elicitation/create"
+        host.send({"jsonrpc": "2.0", "id": request["id"], "result": {"action": "accept", "content": {}}})
+        answer = await host.read()
+        assert (answer["id"], answer["result"]["content"][0]["text"]) == (2, "on")
+
+
 async def test_a_failure_of_the_service_has_its_problem_document() -> None:
     async with desktop(TOOLS_PATH=WORKSHOP, TOOL_THROW_EXCEPTION_ON_ERROR="true") as host:
         host.call(1, "fail")

@@ -54,6 +54,8 @@ _JSON, _EVENTS = "application/json", "text/event-stream"
 _SESSION_ID = "mcp-session-id"
 _SHOWS_FORMS = "shows-forms-"
 """Begins the session ids of clients that can ask their users: so every replica knows it, and none stores it."""
+_LEAST_PROGRESS = 1e-6
+"""Progress must grow with every notification, and must not overtake that of the tool."""
 _NO_STORE: Mapping[str, str] = {"Cache-Control": "no-store"}
 _Message = JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError
 _T = TypeVar("_T")
@@ -161,6 +163,7 @@ class _Exchange(EventStream):
         super().__init__(_EVENTS, service.tuning.stream_keep_alive)
         self.can_send_request = _EVENTS in request.headers.get("accept", "")
         self.progress_token = progress_token_from_params(message.params) if self.can_send_request else None
+        self._progress: dict[str, Any] = {"progressToken": self.progress_token, "progress": 0}
         self.request_id = message.id
         self.transport = TransportContext(
             kind="streamable-http", can_send_request=self.can_send_request, headers=request.headers
@@ -206,8 +209,15 @@ class _Exchange(EventStream):
         """Send a progress notification if the client requests them."""
         if self.progress_token is not None:
             given = {"progressToken": self.progress_token, "progress": progress, "total": total, "message": message}
-            known = {name: value for name, value in given.items() if value is not None}
-            await self.notify("notifications/progress", known)
+            self._progress = {name: value for name, value in given.items() if value is not None}
+            await self.notify("notifications/progress", self._progress)
+
+    def keep_alive(self) -> bytes:
+        """The least progress if the client requests any, because clients extend their own time limit by it."""
+        if self.progress_token is None:
+            return super().keep_alive()
+        self._progress["progress"] += _LEAST_PROGRESS
+        return _event({"jsonrpc": "2.0", "method": "notifications/progress", "params": self._progress})
 
     def answer_headers(self) -> Mapping[str, str]:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", **self._state.pop(ANSWER_HEADERS, dict)()}

@@ -111,22 +111,24 @@ async def test_the_sdk_asks_a_question_and_receives_progress(mode: str, server: 
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("action", ["accept", "decline"])
-async def test_the_sdk_asks_its_user_before_a_guarded_call(action: Any, server: Any) -> None:
+async def test_the_sdk_asks_its_user_before_a_guarded_call(action: Any, mode: str, server: Any) -> None:
     asked: list[str] = []
 
     async def decide(context: Any, params: Any) -> ElicitResult:  # noqa: ARG001
         asked.append(params.message)
         return ElicitResult(action=action, content={} if action == "accept" else None)
 
-    async with Client(server, mode="auto", elicitation_callback=decide, read_timeout_seconds=PATIENCE) as client:
+    async with Client(server, mode=mode, elicitation_callback=decide, read_timeout_seconds=PATIENCE) as client:
         result: Any = await client.call_tool("switchLight", {"on": True})
     assert asked == ['Run switchLight with {"on":true}?']
     assert (text_of(result), result.is_error) == ("on", False) if action == "accept" else result.is_error
 
 
 @pytest.mark.anyio
-async def test_the_sdk_asks_its_user_about_calls_of_the_services_model(server: Any) -> None:
+@pytest.mark.parametrize("mode", MODES)
+async def test_the_sdk_asks_its_user_about_calls_of_the_services_model(mode: str, server: Any) -> None:
     asked: list[str] = []
 
     async def decide(context: Any, params: Any) -> ElicitResult:  # noqa: ARG001
@@ -134,15 +136,15 @@ async def test_the_sdk_asks_its_user_about_calls_of_the_services_model(server: A
         return ElicitResult(action="accept", content={})
 
     question = {"question": "Switch the light on", "tools": ["switchLight"]}
-    async with Client(server, mode="auto", elicitation_callback=decide, read_timeout_seconds=PATIENCE) as client:
+    async with Client(server, mode=mode, elicitation_callback=decide, read_timeout_seconds=PATIENCE) as client:
         result: Any = await client.call_tool("ask", question)
     assert asked == ['Run switchLight with {"on":true}?']
     assert result.structured_content["tool_calls"][0]["result"] == "on"
 
 
 @pytest.mark.anyio
-async def test_the_sdk_learns_how_to_consent_if_its_version_cannot_ask(server: Any) -> None:
+async def test_without_a_callback_the_model_learns_only_that_a_person_must_decide(server: Any) -> None:
     async with Client(server, mode="legacy", read_timeout_seconds=PATIENCE) as client:
         result: Any = await client.call_tool("switchLight", {"on": True})
     assert result.is_error is True
-    assert "POST /tools/switchLight" in text_of(result)
+    assert "a person must decide about switchLight" in text_of(result)

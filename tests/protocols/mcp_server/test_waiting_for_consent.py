@@ -1,11 +1,13 @@
 """Calls that wait for their user in the versions with a handshake: what ends the wait, and what does not."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any
 
 import httpx
 import pytest
 
+from tests.observability.reading import figures_of, grown
 from tests.players.openai_player import OpenAIPlayer
 from tests.players.redis_server import RedisServer
 from tests.protocols.mcp_server.folders.workshop import Seen
@@ -125,3 +127,24 @@ async def test_a_person_has_longer_than_an_answer_may_take(monkeypatch: pytest.M
     ):
         await call.message()
     assert limits[-1] >= consent.DECISION_SECONDS > limits[0]
+
+
+async def test_the_time_of_a_person_is_not_that_of_the_service(client: httpx.AsyncClient) -> None:
+    before = await figures_of(client)
+    async with asked(client, **CALL) as call:
+        identifier = (await call.message())["id"]
+        await asyncio.sleep(0.3)
+        await call.respond(identifier)
+        await call.message()
+
+    async def took() -> list[float]:
+        after = await figures_of(client)
+        names = [f"toolchat_question_{each}_seconds_sum" for each in ("duration", "overhead")]
+        return [sum(grown(before, after, name).values()) for name in names]
+
+    async def is_counted() -> bool:
+        return (await took())[0] > 0
+
+    await until(is_counted)
+    whole, overhead = await took()
+    assert whole - overhead >= 0.3

@@ -58,14 +58,7 @@ def ask_tool() -> Result:
 
 
 async def prepare_question(ctx: Context, params: CallToolRequestParams, context: Mapping[str, Any]) -> Call | Result:
-    """Prepare a call of ``ask``: a new question, or a paused answer that the user has decided about.
-
-    The ``requestState`` of a paused answer is its id and the digest of the call. It is not signed: the id is random
-    and belongs to the principal, who could only deceive itself with another digest.
-
-    Returns:
-        The call, or the result that asks the host again because a decision is missing.
-    """
+    """A call of ``ask``, or the result that asks the host again because a decision about a paused answer is missing."""
     service = ctx.lifespan_context
     prompt = _prompt(service, params.arguments or {}, context)
     if not can_ask(ctx):
@@ -97,6 +90,7 @@ def _prompt(service: ServiceState, arguments: Mapping[str, Any], context: Mappin
 
 
 async def _pending_turn(service: ServiceState, state: str, digest: str) -> PendingTurn:
+    # Not signed: the id is random and belongs to the principal, who could only deceive itself with another digest.
     identifier, _, own = state.partition(".")
     if own != digest:
         raise invalid_state()

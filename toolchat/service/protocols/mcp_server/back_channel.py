@@ -3,6 +3,7 @@
 import asyncio
 import re
 import secrets
+from time import perf_counter
 from typing import Any
 
 from mcp.shared.exceptions import MCPError
@@ -10,6 +11,7 @@ from mcp_types import INVALID_REQUEST, JSONRPCError, JSONRPCResponse
 from pydantic_core import from_json, to_json
 
 from toolchat.service.api.dependencies import scoped_key
+from toolchat.service.observability.request import current_request
 from toolchat.state.base import StateStore
 
 REQUEST_TTL = 600
@@ -26,8 +28,13 @@ async def open_request(store: StateStore) -> str:
 
 async def response_to(store: StateStore, identifier: str) -> dict[str, Any]:
     """Wait for the host's result; raises ``MCPError`` if the host responds with an error."""
-    while (response := await store.get(_response_key(identifier))) is None:  # noqa: ASYNC110 - it is in another process
-        await asyncio.sleep(_POLL_SECONDS)
+    request = current_request.get()
+    request.wait(perf_counter())
+    try:
+        while (response := await store.get(_response_key(identifier))) is None:  # noqa: ASYNC110 - of another process
+            await asyncio.sleep(_POLL_SECONDS)
+    finally:
+        request.go_on(perf_counter())
     result: dict[str, Any] | None = from_json(response)
     if result is None:
         raise MCPError(INVALID_REQUEST, "the host could not answer")

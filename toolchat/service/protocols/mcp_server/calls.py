@@ -62,11 +62,8 @@ async def run_call(ctx: Context, origin: Origin, call: Call) -> Result:
 
 
 def _progress(ctx: Context, active: ActiveRequest) -> Emit:
-    """Report a tool's own progress; for ``ask``, the tools that run.
-
-    The protocol requires that progress grows with every notification, so events that do not advance it are dropped.
-    """
-    reached = -1.0
+    """Report a tool's own progress; for ``ask``, the tools that run."""
+    reached = -1.0  # the protocol requires that progress grows with every notification
 
     async def emit(event: ChatEvent) -> None:
         nonlocal reached
@@ -96,8 +93,8 @@ def _of_question(event: ChatEvent, reached: float) -> tuple[float, None, str] | 
     return max(reached, 0) + 1, None, message
 
 
-def takes_any_structure(ctx: Context) -> bool:
-    """Whether the host takes structured results that are no objects, as newer versions allow."""
+def is_modern(ctx: Context) -> bool:
+    """Whether the version is without a handshake: it has ``input_required``, and structured results of any type."""
     return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 

@@ -1,7 +1,6 @@
 """User consent to tool calls, requested through the MCP host: by ``input_required`` results, or while calls wait."""
 
 import asyncio
-import re
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,11 +15,10 @@ from mcp_types import (
     ClientCapabilities,
     ElicitResult,
 )
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic_core import ValidationError, to_json
 
 from toolchat.service.api.idempotency import IdempotentRequest
-from toolchat.service.protocols.mcp_server.calls import Context, Result
+from toolchat.service.protocols.mcp_server.calls import Context, Result, is_modern
 from toolchat.state.base import StateStore
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.results import truncate
@@ -29,32 +27,19 @@ CONSENT_TTL = 600
 DECISION_SECONDS = 590.0
 """How long a call waits for its user: less than the state of the call is stored."""
 MAX_SHOWN_ARGUMENTS = 1000
-_STATE = re.compile("[0-9a-f]{32}")
 
 
 async def require_consent(
     params: CallToolRequestParams, store: StateStore, owner: str, *, ttl: int = CONSENT_TTL
 ) -> IdempotentRequest | Result:
-    """Check that the user has agreed to a call, or let the host ask.
-
-    The host's ``requestState`` is a random id, under which the store holds the digest of the call. So consent to one
-    call of one caller cannot be used for another, and any replica can check it.
-
-    Args:
-        params: the call.
-        store: remembers which calls the host was asked about.
-        owner: the principal and tenant that make the call.
-        ttl: seconds in which the user must decide.
-
-    Returns:
-        The idempotent request under which the call runs, so that consent counts once; or the result that asks the host.
-    """
+    """The request under which an allowed call runs, so that consent counts once; or the result that asks the host."""
+    # The state is a random id, under which the store holds the digest of the call: so any replica can check it.
     digest, state, decided = call_digest(owner, params), params.request_state, decisions(params, 1)
     if state is None or decided is None:
         state = secrets.token_hex(16)
         await store.put(_key(state), digest.encode(), ttl=ttl)
         return consent_request([(params.name, params.arguments or {})], state)
-    if not _STATE.fullmatch(state) or await store.get(_key(state)) != digest.encode():
+    if await store.get(_key(state)) != digest.encode():
         raise invalid_state()
     if decided != [True]:
         raise ToolExecutionError("nobody has agreed to this call", kind="rejected")
@@ -80,8 +65,7 @@ def shows_forms(capabilities: ClientCapabilities | None) -> bool:
 
 def can_ask(ctx: Context) -> bool:
     """Whether the host's user can be asked about a call: by its result, or in older versions while it is made."""
-    has_way = ctx.session.can_send_request or ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-    return has_way and shows_forms(ctx.session.client_capabilities)
+    return (is_modern(ctx) or ctx.session.can_send_request) and shows_forms(ctx.session.client_capabilities)
 
 
 def check_can_ask(ctx: Context, name: str) -> None:
@@ -89,23 +73,14 @@ def check_can_ask(ctx: Context, name: str) -> None:
     if can_ask(ctx):
         return
     text = f"a person must decide about {name}"
-    if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+    if is_modern(ctx):
         required: Result = {"requiredCapabilities": {"elicitation": {"form": {}}}}
         raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, text, required)
     raise ToolExecutionError(text, kind="approval-required")
 
 
 async def with_decisions(ctx: Context, params: CallToolRequestParams, asked: Result) -> CallToolRequestParams:
-    """Ask the host's user while the call waits; without a decision in time, the call is rejected.
-
-    Args:
-        ctx: the call, from a host of a version before ``input_required`` results.
-        params: the call.
-        asked: the result that would ask a newer host.
-
-    Returns:
-        The call as a newer host would repeat it.
-    """
+    """Ask the host's user while the call waits, and return the call as a newer host would repeat it."""
     responses: dict[str, Any] = dict.fromkeys(asked["inputRequests"], ElicitResult(action="cancel"))
     with suppress(TimeoutError, MCPError, ValidationError):
         async with asyncio.timeout(DECISION_SECONDS):

@@ -1,6 +1,7 @@
 """The route of MCP, ``POST /mcp``, and its metadata for OAuth clients (RFC 9728)."""
 
 import asyncio
+from importlib import import_module
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -16,18 +17,18 @@ from toolchat.service.api.responses.event_stream import EVENT_SCHEMA
 METADATA = "/.well-known/oauth-protected-resource/mcp"
 
 _DESCRIPTION = """\
-The Model Context Protocol, as Streamable HTTP without sessions: 2026-07-28, and the versions that begin with
-`initialize`. Errors are JSON-RPC errors; if the service itself failed, their `data` is its problem document.
+The Model Context Protocol, as Streamable HTTP: 2026-07-28, and the versions that begin with `initialize`.
+Errors are JSON-RPC errors; if the service itself failed, their `data` is its problem document.
 """
 _OBJECT: dict[str, Any] = {"schema": {"type": "object"}}
 _MESSAGE = {**_OBJECT, "example": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}}
 _PROBLEM = {PROBLEM_MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 _RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "The response; as events if the client requested progress notifications",
+        "description": "The response; as events if anything comes before it, such as a question to the user",
         "content": {"application/json": _OBJECT, "text/event-stream": {"schema": EVENT_SCHEMA}},
     },
-    202: {"description": "A notification was accepted"},
+    202: {"description": "A notification or a response was accepted"},
     "default": {
         "description": "A JSON-RPC error; a problem document if the request was rejected before its message was read",
         "content": {"application/json": _OBJECT, **_PROBLEM},
@@ -79,19 +80,13 @@ async def resource_metadata(request: Request) -> dict[str, Any]:
 
 
 async def answer_message(request: Request) -> Response:
-    """Answer one JSON-RPC message; raises as :func:`toolchat.service.protocols.mcp_server.transport.answer`."""
+    """Answer one JSON-RPC message."""
     global _answer
     refuse_cross_site(request)
     if _answer is None:
         # In a thread: the import takes most of a second, in which other requests must be answered.
-        _answer = await asyncio.to_thread(_import_transport)
+        _answer = (await asyncio.to_thread(import_module, f"{__package__}.transport")).answer
     return await _answer(request)
-
-
-def _import_transport() -> Ask:
-    from toolchat.service.protocols.mcp_server.transport import answer
-
-    return answer
 
 
 MCP = ProtocolAdapter("/mcp", add_mcp, resource_metadata=METADATA)

@@ -8,7 +8,6 @@ from mcp.server import CacheHint, Server
 from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolRequestParams, PaginatedRequestParams
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic_core import ValidationError, from_json, to_json
 
 from toolchat import __version__
@@ -30,8 +29,8 @@ from toolchat.service.protocols.mcp_server.calls import (
     Origin,
     Result,
     error_result,
+    is_modern,
     run_call,
-    takes_any_structure,
     text_block,
 )
 from toolchat.service.protocols.mcp_server.consent import check_can_ask, require_consent, with_decisions
@@ -44,13 +43,7 @@ from toolchat.tool_calling.input_validation import Validate
 
 
 def list_tools(service: ServiceState, ask: Result, *, takes_any: bool) -> list[Result]:
-    """The tools that the caller may use, then the tool ``ask``, unless a tool module has one of that name.
-
-    Args:
-        service: the running service.
-        ask: the listing of the tool ``ask``; its annotations depend on the other tools.
-        takes_any: whether the host takes structured results that are no objects.
-    """
+    """The tools that the caller may use, then the tool ``ask``, unless a tool module has one of that name."""
     offered = (tool for entry in service.tools.entries.values() for tool in entry.in_conversation())
     may_use = current_caller.get().may_use
     listed = [_listing(each, takes_any=takes_any) for each in offered if may_use(each.definition.name)]
@@ -106,7 +99,7 @@ async def prepare_tool_call(
             return consent
         found = await service.idempotency.find(consent)
         prompt = prompt.advisors(IdempotencyAdvisor(service.idempotency, consent, found))
-    return Call(prompt, partial(_result, tool, takes_any_structure(ctx)))
+    return Call(prompt, partial(_result, tool, is_modern(ctx)))
 
 
 def _result(tool: ToolCallback, takes_any: bool, _active: ActiveRequest, response: ChatResponse) -> Result:
@@ -153,19 +146,15 @@ LIST_TTL_MS = 300_000
 """How long a host may cache the list of tools, which hardly ever changes while the service runs."""
 
 
-async def _list_tools(ctx: Context, params: PaginatedRequestParams) -> Result:
-    if params.cursor is not None:
-        raise MCPError(INVALID_PARAMS, "unknown cursor: the list has a single page")
-    return {
-        "resultType": "complete",
-        "tools": list_tools(ctx.lifespan_context, ask_tool(), takes_any=takes_any_structure(ctx)),
-    }
+async def _list_tools(ctx: Context, _: PaginatedRequestParams) -> Result:
+    tools = list_tools(ctx.lifespan_context, ask_tool(), takes_any=is_modern(ctx))
+    return {"resultType": "complete", "tools": tools}
 
 
 async def _call_tool(ctx: Context, params: CallToolRequestParams) -> Result:
     """Run a call, after its user was asked if need be; newer hosts ask by themselves and repeat the call."""
     result = await _call_or_ask(ctx, params)
-    while result.get("resultType") == "input_required" and ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+    while result.get("resultType") == "input_required" and not is_modern(ctx):
         result = await _call_or_ask(ctx, await with_decisions(ctx, params, result))
     return {"resultType": "complete", **result}
 
@@ -184,21 +173,16 @@ async def _call_or_ask(ctx: Context, params: CallToolRequestParams) -> Result:
 
 
 async def _prepare(ctx: Context, origin: Origin, params: CallToolRequestParams) -> Call | Result:
-    tool = _find_tool(ctx.lifespan_context, params.name)
-    if tool is not None:
-        return await prepare_tool_call(ctx, tool, params, origin.context)
-    if params.name == ASK:
-        return await prepare_question(ctx, params, origin.context)
-    raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name[:64]}")
-
-
-def _find_tool(service: ServiceState, name: str) -> ToolCallback | None:
+    fault = f"Unknown tool: {params.name[:64]}"
     try:
-        return service.tools.tool(name)
-    except NotFound:
-        return None
+        tool = ctx.lifespan_context.tools.tool(params.name)
     except NotConfigured as error:
-        raise MCPError(INVALID_PARAMS, f"Unknown tool: {name[:64]}: {error.detail}") from None
+        raise MCPError(INVALID_PARAMS, f"{fault}: {error.detail}") from None
+    except NotFound:
+        if params.name == ASK:
+            return await prepare_question(ctx, params, origin.context)
+        raise MCPError(INVALID_PARAMS, fault) from None
+    return await prepare_tool_call(ctx, tool, params, origin.context)
 
 
 async def _traced(ctx: Context, call_next: CallNext) -> HandlerResult:

@@ -16,15 +16,7 @@ from mcp.shared.exceptions import MCPError, NoBackChannelError
 from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
-from mcp_types import (
-    ErrorData,
-    JSONRPCError,
-    JSONRPCNotification,
-    JSONRPCRequest,
-    JSONRPCResponse,
-    RequestId,
-    methods,
-)
+from mcp_types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse, RequestId
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
@@ -38,12 +30,7 @@ from toolchat.service.api.problems import ERROR_RESPONSE
 from toolchat.service.api.responses.event_stream import EventStream
 from toolchat.service.api.service import ServiceState, service_state
 from toolchat.service.api.sessions import conversation_of
-from toolchat.service.protocols.mcp_server.back_channel import (
-    REQUEST_TTL,
-    accept_response,
-    open_request,
-    response_to,
-)
+from toolchat.service.protocols.mcp_server import back_channel
 from toolchat.service.protocols.mcp_server.calls import ANSWER_HEADERS, Origin
 from toolchat.service.protocols.mcp_server.consent import shows_forms
 from toolchat.service.protocols.mcp_server.server import SERVER
@@ -67,7 +54,7 @@ async def answer(request: Request) -> Response:
     try:
         message = _read(request.headers, await body_of(request))
         if isinstance(message, JSONRPCResponse | JSONRPCError):
-            await accept_response(service.store, message)
+            await back_channel.accept_response(service.store, message)
             return Response(status_code=202)
         connection = _connection(message, request.headers)
     except MCPError as error:
@@ -118,18 +105,9 @@ def _connection(message: JSONRPCRequest | JSONRPCNotification, headers: Headers)
     if isinstance(message, JSONRPCNotification) or not (has_envelope or version in MODERN_PROTOCOL_VERSIONS):
         can_ask = routing.get(_SESSION_ID, "").startswith(_SHOWS_FORMS)
         return Connection.from_envelope(version, None, {"elicitation": {}} if can_ask else {})
-    if version in MODERN_PROTOCOL_VERSIONS:
-        _check_method(message.method, version)
     body = {"method": message.method, "params": message.params}
     route = _accepted(inbound.classify_inbound_request(body, headers=routing))
     return Connection.from_envelope(route.protocol_version, None, route.client_capabilities)
-
-
-def _check_method(method: str, version: str) -> None:
-    """Name a method that newer versions lack, before its envelope is checked: clients send the old ping without one."""
-    if method in methods.SPEC_CLIENT_METHODS and (method, version) not in methods.CLIENT_REQUESTS:
-        hint = ": any other request, such as server/discover, shows that the server answers" if method == "ping" else ""
-        raise MCPError(types.METHOD_NOT_FOUND, f"Method not found: MCP {version} has no {method}{hint}", method)
 
 
 def _accepted(route: _T | inbound.InboundLadderRejection) -> _T:
@@ -154,6 +132,7 @@ def _context(request: Request) -> dict[str, Any]:
 class _Exchange(EventStream):
     """A request in the SDK's terms, and its response: JSON, or events if anything is sent before the result."""
 
+    transport = TransportContext(kind="streamable-http", can_send_request=True)
     cancel_requested = Event()
     """Never set: the guard cancels the task of a request."""
 
@@ -165,9 +144,6 @@ class _Exchange(EventStream):
         self.progress_token = progress_token_from_params(message.params) if self.can_send_request else None
         self._progress: dict[str, Any] = {"progressToken": self.progress_token, "progress": 0}
         self.request_id = message.id
-        self.transport = TransportContext(
-            kind="streamable-http", can_send_request=self.can_send_request, headers=request.headers
-        )
         self.message_metadata = ServerMessageMetadata(request_context=Origin(request, _context(request)))
         self.is_modern = connection.protocol_version in MODERN_PROTOCOL_VERSIONS
         """Older clients treat every HTTP status but 200 as the end of the connection."""
@@ -195,11 +171,12 @@ class _Exchange(EventStream):
         """Send a request to the client, and wait for its response."""
         if not self.can_send_request:
             raise NoBackChannelError(method)
+        # Instead of the deadline of an answer: a person takes longer.
         if (connection := connection_of(self._scope)) is not None:
-            connection.abort_after(REQUEST_TTL)  # instead of the deadline of an answer: a person takes longer
-        identifier = await open_request(self._service.store)
+            connection.abort_after(back_channel.REQUEST_TTL)
+        identifier = await back_channel.open_request(self._service.store)
         await self.write(_event({"jsonrpc": "2.0", "id": identifier, "method": method, "params": params}))
-        return await response_to(self._service.store, identifier)
+        return await back_channel.response_to(self._service.store, identifier)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None, *_: object) -> None:
         """Send a notification before the result."""

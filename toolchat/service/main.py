@@ -34,6 +34,7 @@ from toolchat.service.observability.tracing import traced
 from toolchat.service.pages.documentation import add_documentation
 from toolchat.service.pages.openapi import DESCRIPTION, document_api, operation_id
 from toolchat.service.protocols.ai_sdk.routes import AI_SDK
+from toolchat.service.protocols.anthropic.routes import ANTHROPIC
 from toolchat.service.protocols.mcp_server.routes import MCP
 from toolchat.service.protocols.openai.routes import OPENAI
 from toolchat.service.tool_modules.definition_checks import shown_path, source_file
@@ -65,8 +66,11 @@ _log = logging.getLogger(__name__)
 
 _Run = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
-PROTOCOLS: tuple[ProtocolAdapter, ...] = (OPENAI, MCP, AI_SDK)
-"""Foreign wire protocols that the service speaks, one package in ``toolchat/service/protocols`` each."""
+PROTOCOLS: tuple[ProtocolAdapter, ...] = (ANTHROPIC, OPENAI, MCP, AI_SDK)
+"""Foreign wire protocols that the service speaks, one package in ``toolchat/service/protocols`` each.
+
+The first whose prefix a path has owns it, so Anthropic's ``/v1/messages/`` comes before OpenAI's ``/v1/``.
+"""
 
 
 def create_app(

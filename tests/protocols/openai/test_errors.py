@@ -154,8 +154,6 @@ async def test_fields_that_say_nothing_or_change_no_answer_are_accepted(offline:
         ("GET", "/v1/responses/resp_1", 404, "no response is stored"),
         ("POST", "/v1/completions", 404, "set the client to chat completions"),
         ("POST", "/v1/embeddings", 404, "another server"),
-        ("POST", "/v1/messages", 404, "LiteLLM"),
-        ("POST", "/v1/messages/count_tokens", 404, "LiteLLM"),
         ("POST", "/v1/conversations", 404, "an id of your own"),
         ("GET", "/v1/conversations/conv_1/items", 404, "an id of your own"),
         ("POST", "/v1/responses/input_tokens", 404, "count the tokens"),

@@ -109,7 +109,8 @@ class RequestMiddleware:
         self._protocols = protocols
         self._prefixes = tuple([each.prefix for each in protocols])
         self._unread = UnreadAnswers()
-        self._paths = next((Paths(each.short, each.base) for each in protocols if each.short), Paths((), ""))
+        short = [path for each in protocols for path in each.short]
+        self._paths = Paths(tuple(short), next((each.base for each in protocols if each.base), ""))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a connection; only HTTP requests are guarded."""

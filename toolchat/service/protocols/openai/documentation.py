@@ -1,6 +1,6 @@
 """What the routes of OpenAI's APIs share: their answers in OpenAPI, and how they are added."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Response
 from pydantic_core import to_json
@@ -27,16 +27,29 @@ _DOCUMENT_RESPONSES: dict[int | str, dict[str, Any]] = {
     },
     "default": _ERROR_RESPONSE,
 }
-_ANSWER_RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "A document, or with `stream` its events",
-        "content": {
-            "application/json": {"schema": {"type": "object"}},
-            "text/event-stream": {"schema": EVENT_SCHEMA},
-        },
-    },
-    "default": _ERROR_RESPONSE,
-}
+
+
+class Documentation(NamedTuple):
+    """The tag of an API's operations, and the schema of its errors."""
+
+    tag: str
+    error: dict[str, Any]
+
+    @property
+    def responses(self) -> dict[int | str, dict[str, Any]]:
+        """The responses to a question."""
+        error = {"application/json": {"schema": self.error}}
+        document = {"application/json": {"schema": {"type": "object"}}}
+        return {
+            200: {
+                "description": "A document, or with `stream` its events",
+                "content": document | {"text/event-stream": {"schema": EVENT_SCHEMA}},
+            },
+            "default": {"description": f"An error in {self.tag}'s format", "content": error},
+        }
+
+
+_DOCUMENTATION = Documentation(_TAG, _ERROR)
 
 
 def documents_router() -> APIRouter:
@@ -44,17 +57,25 @@ def documents_router() -> APIRouter:
     return APIRouter(tags=[_TAG], route_class=ReadRoute, default_response_class=Response, responses=_DOCUMENT_RESPONSES)
 
 
-def add_question(added: APIRouter, path: str, endpoint: Ask, summary: str, request: dict[str, Any], *more: Any) -> None:
+def add_question(
+    added: APIRouter,
+    path: str,
+    endpoint: Ask,
+    summary: str,
+    request: dict[str, Any],
+    *more: Any,
+    documentation: Documentation = _DOCUMENTATION,
+) -> None:
     """Add the route of a question: ``request`` is the schema of its body, and ``more`` are its parameters."""
     body = {"required": True, "content": {"application/json": {"schema": request}}}
     added.add_api_route(
         path,
         endpoint,
         methods=["POST"],
-        tags=[_TAG],
+        tags=[documentation.tag],
         summary=summary,
         response_class=Response,
-        responses=_ANSWER_RESPONSES,
+        responses=documentation.responses,
         route_class_override=QuestionRoute,
         openapi_extra={"requestBody": body} | ({"parameters": [*more]} if more else {}),
     )

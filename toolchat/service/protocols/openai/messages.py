@@ -4,7 +4,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from toolchat.messages import (
     MAX_IMAGES,
@@ -36,8 +36,13 @@ class FieldNames(NamedTuple):
 class Sent(Protocol):
     """A message of a request."""
 
-    role: Any
-    content: str | list[Part] | None
+    @property
+    def role(self) -> str | None:
+        """Who has written it."""
+
+    @property
+    def content(self) -> str | Sequence[Part] | None:
+        """Its text, or its parts."""
 
 
 def conversation(sent: Iterable[tuple[int, Message]], instructions: str, names: FieldNames) -> tuple[Message, ...]:
@@ -101,7 +106,11 @@ def check_question(sent: Sequence[Sent], messages: str) -> None:
         return
     content, param = sent[index].content, f"{messages}[{index}].content"
     # Agents put a tool's screenshot into a message behind its result, and repeat the message for ever: never an error.
-    if isinstance(content, list) and (index == 0 or sent[index - 1].role not in ("tool", None)):
+    if (
+        isinstance(content, Sequence)
+        and not isinstance(content, str)
+        and (index == 0 or sent[index - 1].role not in ("tool", None))
+    ):
         _require_readable(content, param)
     text = text_of(content)
     if "\x00" in text:
@@ -121,14 +130,14 @@ def _require_readable(parts: Sequence[Part], content: str) -> None:
             raise BadRequest(f"{param}: {fault}", param)
 
 
-def text_of(content: str | list[Part] | None) -> str:
+def text_of(content: str | Sequence[Part] | None) -> str:
     """The text of a message; a note replaces what is neither text nor an image, because histories come again."""
     if content is None or isinstance(content, str):
         return content or ""
     return "\n".join([_text_or_note(part) for part in content if part.type not in _THOUGHTS and part.image() is None])
 
 
-def images_of(content: str | list[Part] | None) -> tuple[str, ...]:
+def images_of(content: str | Sequence[Part] | None) -> tuple[str, ...]:
     """The images of a message."""
     if content is None or isinstance(content, str):
         return ()

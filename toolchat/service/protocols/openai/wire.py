@@ -33,7 +33,7 @@ _RECORD_LEVELS = 32
 """Levels of a record above a part of a request; most are fewer than ten."""
 _LINK = LINK_FRAGMENT.encode()
 TEXT_TYPES = ("text", "input_text", "output_text")
-IMAGE_TYPES = ("image_url", "input_image")
+IMAGE_TYPES = ("image_url", "input_image", "image")
 
 ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 _T = TypeVar("_T", bound=BaseModel)
@@ -79,6 +79,7 @@ _REMEDIES = {
     "web_search_options": "add a tool that searches the web to the service",
     "prediction": "the models get no predicted text",
     "prompt": "send instructions and input",
+    "mcp_servers": "add the servers to the service",
 }
 
 

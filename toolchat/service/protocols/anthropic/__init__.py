@@ -1,0 +1,1 @@
+"""Anthropic's Messages: the service as a model that runs its tools itself."""

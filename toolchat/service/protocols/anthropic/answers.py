@@ -1,0 +1,214 @@
+"""Answers in Anthropic's formats: a message, or a stream of the events that build it."""
+
+from typing import Any
+
+from pydantic_core import to_json
+
+from toolchat.chat.request import ChatEvent
+from toolchat.errors import ToolchatError
+from toolchat.messages import ToolCall, Usage
+from toolchat.models.base import ChatResponse, TextDelta
+from toolchat.service.api.responses.active_request import ActiveRequest
+from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter
+from toolchat.service.api.responses.formats import AnswerFormat, BufferedFormat
+from toolchat.service.protocols.anthropic.errors import REQUEST_ID, error_document
+from toolchat.service.protocols.anthropic.requests import MessagesRequest
+from toolchat.service.protocols.openai.answers import Outcome, ResponseContext
+from toolchat.service.protocols.openai.partial_turns import save_turn
+from toolchat.service.protocols.openai.responses.tools import SERVER_LABEL
+from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted, parse_arguments
+
+_Fields = dict[str, Any]
+
+
+class Answer(AnswerFormat):
+    """What both formats share: the turn is saved if the client does not see all of it."""
+
+    negotiated = False
+
+    def __init__(self, sent: MessagesRequest, *, in_session: bool) -> None:
+        self.names = sent.client_tools
+        self.context = ResponseContext(sent.model, frozenset(self.names), in_session=in_session)
+
+    async def finish(self, active: ActiveRequest, response: ChatResponse) -> ChatResponse:
+        names = self.context.client_tools
+        return await save_turn(active.service.store, response, names) if names else response
+
+    def headers(self, active: ActiveRequest, response: ChatResponse | None = None) -> dict[str, str]:
+        """See :meth:`AnswerFormat.headers`; the session id is hidden if the client did not name the conversation."""
+        headers = super().headers(active, response) | {REQUEST_ID: active.request_id}
+        if not self.context.in_session:
+            headers.pop("X-Session-ID", None)
+        return headers
+
+    def client_call(self, call: ToolCall) -> _Fields:
+        """A call that the client must run."""
+        return {"type": "tool_use", "id": call.id, "name": self.names[call.name], "input": _input(call)}
+
+    def message(self, **fields: Any) -> _Fields:
+        """A message, by default at its begin."""
+        return {
+            "id": f"msg_{self.context.identifier}",
+            "type": "message",
+            "role": "assistant",
+            "model": self.context.model,
+            "content": [],
+            "stop_reason": None,
+            "stop_sequence": None,
+            "usage": _usage(Usage()),
+        } | fields
+
+
+class MessageDocument(Answer, BufferedFormat):
+    """A message: the calls of the service's tools with their results, the text, and the calls of the client's tools."""
+
+    media_type = "application/json"
+
+    def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:
+        outcome = self.context.outcome(active, response)
+        content = [block for each in response.executions for block in (_call(each.call), _result(each))]
+        content += [_text(outcome.text)] if outcome.text else []
+        content += map(self.client_call, outcome.calls)
+        ended = {"content": content, "stop_reason": _stop_reason(outcome), "usage": _usage(outcome.usage)}
+        return _json(self.message(**ended, **outcome.approval))
+
+
+class MessageEvents(Answer, StreamFormat):
+    """Server-sent events, each with a change of the message."""
+
+    def writer(self, active: ActiveRequest) -> StreamWriter:
+        """See :attr:`StreamFormat.writer`."""
+        return EventWriter(self, active)
+
+
+class EventWriter(StreamWriter):
+    """Writes the text as it arrives, the calls of the service's tools with their results, and the client's calls."""
+
+    def __init__(self, answer: Answer, active: ActiveRequest) -> None:
+        super().__init__(active)
+        self._answer = answer
+        self._blocks = 0
+        self._has_started = self._has_text = self._in_text = False
+        self._running: set[str] = set()
+        """Ids of the calls whose result is to come."""
+
+    def keep_alive(self) -> bytes:
+        """See :meth:`StreamWriter.keep_alive`; clients that measure the silence know this event."""
+        return self._start() + _event("ping")
+
+    def event(self, event: ChatEvent) -> bytes:
+        if isinstance(event, TextDelta):
+            return self._text(event.text)
+        if isinstance(event, ToolCallStarted):
+            self._running.add(event.call.id)
+            return self._block(_call(event.call))
+        if not isinstance(event, ToolCallFinished):
+            return b""
+        called = b"" if event.call.id in self._running else self._block(_call(event.call))
+        self._running.discard(event.call.id)
+        return called + self._block(_result(event))
+
+    def done(self, response: ChatResponse) -> bytes:
+        outcome = self._answer.context.outcome(self.active, response, has_text=self._has_text)
+        pieces = [self._text(outcome.text), *map(self._client_call, outcome.calls)]
+        delta = {"stop_reason": _stop_reason(outcome), "stop_sequence": None}
+        usage = _usage(outcome.usage)
+        pieces += [self._start(), self._close_text()]
+        pieces += [_event("message_delta", delta=delta, usage=usage, **outcome.approval), _event("message_stop")]
+        return b"".join(pieces)
+
+    def on_error(self, error: ToolchatError) -> bytes:
+        """See :meth:`StreamWriter.on_error`; without ``message_stop``, because the message is incomplete."""
+        return _event(**error_document(error, self.active.request_id))
+
+    def _start(self) -> bytes:
+        has_started, self._has_started = self._has_started, True
+        return b"" if has_started else _event("message_start", message=self._answer.message())
+
+    def _text(self, text: str) -> bytes:
+        if not text:
+            return b""
+        opened = b"" if self._in_text else self._open(_text(""))
+        self._in_text = self._has_text = True
+        before, _, after = self._delta(type="text_delta", text=_TEXT).partition(to_json(_TEXT))
+        self.text_frame = before, after
+        return opened + before + to_json(text) + after
+
+    def _client_call(self, call: ToolCall) -> bytes:
+        block = self._answer.client_call(call)
+        opened = self._open({**block, "input": {}})
+        return opened + self._delta(type="input_json_delta", partial_json=_json(block["input"]).decode()) + self._stop()
+
+    def _block(self, block: _Fields) -> bytes:
+        """A block in one piece: clients collect the pieces of an input for tools of their own only."""
+        return self._open(block) + self._stop()
+
+    def _open(self, block: _Fields) -> bytes:
+        before = self._start() + self._close_text()
+        self._blocks += 1
+        return before + _event("content_block_start", index=self._blocks - 1, content_block=block)
+
+    def _delta(self, **delta: Any) -> bytes:
+        return _event("content_block_delta", index=self._blocks - 1, delta=delta)
+
+    def _close_text(self) -> bytes:
+        was_open, self._in_text, self.text_frame = self._in_text, False, None
+        return self._stop() if was_open else b""
+
+    def _stop(self) -> bytes:
+        return _event("content_block_stop", index=self._blocks - 1)
+
+
+_TEXT = "a text, which takes the place of this one"
+
+
+def _event(type: str, **fields: Any) -> bytes:  # noqa: A002 - the name of the field
+    return b"event: %b\ndata: %b\n\n" % (type.encode(), _json({"type": type, **fields}))
+
+
+def _json(document: object) -> bytes:
+    return to_json(document, inf_nan_mode="strings")
+
+
+def _text(text: str) -> _Fields:
+    return {"type": "text", "text": text}
+
+
+def _call(call: ToolCall) -> _Fields:
+    """A call of one of the service's tools, which clients show and do not run."""
+    return {
+        "type": "mcp_tool_use",
+        "id": call.id,
+        "name": call.name,
+        "server_name": SERVER_LABEL,
+        "input": _input(call),
+    }
+
+
+def _result(execution: ToolCallFinished) -> _Fields:
+    """The result of such a call, which the model has seen as well."""
+    content, is_error = [_text(execution.result)], execution.outcome != "ok"
+    return {"type": "mcp_tool_result", "tool_use_id": execution.call.id, "is_error": is_error, "content": content}
+
+
+def _input(call: ToolCall) -> Any:
+    arguments = parse_arguments(call)
+    # Clients take nothing but an object.
+    return arguments if isinstance(arguments, dict) else {}
+
+
+def _stop_reason(outcome: Outcome) -> str:
+    """The reason as one of Anthropic's; an approval ends the turn, since clients repeat a paused one at once."""
+    return _CUT.get(outcome.cut) or ("tool_use" if outcome.calls else "end_turn")
+
+
+_CUT = {"length": "max_tokens", "content_filter": "refusal", "incomplete": "max_tokens"}
+
+
+def _usage(usage: Usage) -> _Fields:
+    return {
+        "input_tokens": max(usage.input_tokens - usage.cached_tokens, 0),
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": usage.cached_tokens,
+        "output_tokens": usage.output_tokens,
+    }

@@ -1,0 +1,112 @@
+"""The routes of Anthropic's API: ``POST /v1/messages``, and the count of its tokens."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from pydantic_core import to_json
+
+from toolchat.chat.client import PromptSpec
+from toolchat.errors import NotFound
+from toolchat.messages import estimate_size, estimate_tokens
+from toolchat.service.api.body_limits import body_of
+from toolchat.service.api.dependencies import reject_prefetch
+from toolchat.service.api.guard import ProtocolAdapter
+from toolchat.service.api.parameters import require_json
+from toolchat.service.api.responses.active_request import IN_CHAT_PAGE
+from toolchat.service.api.responses.answers import answer_prompt
+from toolchat.service.api.service import ServiceState, service_state
+from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header
+from toolchat.service.protocols.anthropic.answers import MessageDocument, MessageEvents
+from toolchat.service.protocols.anthropic.errors import error_response
+from toolchat.service.protocols.anthropic.requests import MessagesRequest
+from toolchat.service.protocols.openai.documentation import Documentation, add_question, json_response
+from toolchat.service.protocols.openai.models import ALL_TOOLS, model_prompt
+from toolchat.service.protocols.openai.partial_turns import restore_turns
+from toolchat.service.protocols.openai.routes import MAX_BODY_BYTES
+from toolchat.service.protocols.openai.wire import read_request
+
+_BLOCKS = {"type": ["string", "array"], "items": {"type": "object"}}
+_MESSAGE = {
+    "type": "object",
+    "required": ["role", "content"],
+    "properties": {"role": {"type": "string", "enum": ["user", "assistant", "system"]}, "content": _BLOCKS},
+}
+_REQUEST = {
+    "type": "object",
+    "required": ["model", "messages"],
+    "properties": {
+        "model": {"type": "string"},
+        "max_tokens": {"type": ["integer", "null"]},
+        "system": _BLOCKS,
+        "messages": {"type": "array", "minItems": 1, "items": _MESSAGE},
+        "stream": {"type": ["boolean", "null"]},
+        "tools": {"type": ["array", "null"], "items": {"type": "object"}},
+    },
+    "example": {
+        "model": "toolchat",
+        "max_tokens": 1024,
+        "messages": [{"role": "user", "content": "What time is it in London?"}],
+    },
+}
+_ERROR: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "type": {"type": "string"},
+        "error": {"type": "object", "properties": {name: {"type": "string"} for name in ("type", "message")}},
+        "request_id": {"type": "string"},
+    },
+}
+_DOCUMENTATION = Documentation("Anthropic", _ERROR)
+
+
+async def messages(request: Request) -> Response:
+    """Continue a conversation as Anthropic's Messages do; the service runs its own tools.
+
+    Their calls appear as `mcp_tool_use` and `mcp_tool_result` blocks of the server `toolchat`, which clients show and
+    do not run. The model can also call the tools of the request; those calls are returned with the stop reason
+    `tool_use`. Names of models that begin with `claude` stand for `toolchat`. With the header `X-Session-ID` the
+    service remembers the conversation, as for chat completions.
+    """
+    service, sent = await _read(request)
+    prompt = await _prompt(request, service, sent)
+    request.scope["state"][IN_CHAT_PAGE] = True
+    form = MessageEvents if sent.stream else MessageDocument
+    return await answer_prompt(request, prompt, form(sent, in_session=bool(conversation_by_header(request))))
+
+
+async def count_tokens(request: Request) -> Response:
+    """Estimate the input tokens of a request, those of the service's instructions and tools included."""
+    given = (await _prompt(request, *await _read(request))).request
+    tools = to_json([[each.name, each.description, each.input_schema] for each in given.tool_set.definitions])
+    return json_response({"input_tokens": estimate_size(given.messages) + estimate_tokens(tools.decode())})
+
+
+async def batches() -> Response:
+    """Name what to use instead of batches."""
+    raise NotFound("/v1/messages/batches is not supported: send each request to POST /v1/messages")
+
+
+async def _read(request: Request) -> tuple[ServiceState, MessagesRequest]:
+    reject_prefetch(request)
+    require_json(request)
+    return service_state(request), read_request(MessagesRequest, await body_of(request))
+
+
+async def _prompt(request: Request, service: ServiceState, sent: MessagesRequest) -> PromptSpec:
+    # Agents name models of Anthropic's, some of them in places that no setting reaches.
+    named = sent.model_copy(update={"model": ALL_TOOLS}) if sent.model.startswith("claude") else sent
+    conversation = await restore_turns(service.store, sent.conversation(service.chat.system_text))
+    return model_prompt(service, named, conversation, conversation_by_header(request))
+
+
+def add_routes(added: APIRouter) -> None:
+    """Add every route of the protocol."""
+    for path in ("/v1/messages/batches", "/v1/messages/batches/{rest:path}"):
+        added.add_api_route(path, batches, methods=["GET", "POST", "DELETE"], include_in_schema=False)
+    path, summary = "/v1/messages", "Messages, in Anthropic's format"
+    add_question(added, path, messages, summary, _REQUEST, SESSION_HEADER, documentation=_DOCUMENTATION)
+    path, summary = "/v1/messages/count_tokens", "Estimate the tokens of messages"
+    add_question(added, path, count_tokens, summary, _REQUEST, documentation=_DOCUMENTATION)
+
+
+ANTHROPIC = ProtocolAdapter("/v1/messages/", add_routes, error_response, MAX_BODY_BYTES, short=("/messages",))

@@ -19,7 +19,6 @@ _TYPES = {
     409: "conflict_error",
     413: "request_too_large",
     429: "rate_limit_error",
-    503: "overloaded_error",
     504: "timeout_error",
 }
 

@@ -39,6 +39,7 @@ async def offline() -> AsyncGenerator[httpx.AsyncClient, None]:
         ({"tools": [{"name": "a b", "input_schema": {}}]}, "tools[0].name: "),
         ({"tool_choice": {"type": "tool", "name": "none_such"}}, "tool_choice: no tool has the name none_such"),
         ({"tool_choice": {"type": "tool"}}, "tool_choice: type must be auto, any, none, or tool with a name"),
+        ({"tool_choice": {"type": ["any"]}}, "tool_choice: type must be auto, any, none, or tool with a name"),
         ({"max_tokens": 0}, "max_tokens: "),
         ({"mcp_servers": [{"type": "url", "url": "https://a.example"}]}, "mcp_servers: not supported; add the servers"),
     ],

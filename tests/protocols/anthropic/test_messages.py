@@ -159,6 +159,8 @@ async def test_a_pending_approval_ends_the_turn_with_its_link() -> None:
         document = await message(client, user("Ship"), model="toolchat-ship")
     assert document["stop_reason"] == "end_turn"
     assert document["content"][-1]["text"].startswith("To approve or reject ship within 10 minutes, open http")
+    assert "/playground/?approval=" in document["content"][-1]["text"]
+    assert "#token=" in document["content"][-1]["text"]
     assert document["approval"]["calls"][0]["name"] == "ship"
 
 

@@ -26,20 +26,17 @@ class Answer(AnswerFormat):
 
     negotiated = False
 
-    def __init__(self, sent: MessagesRequest, *, in_session: bool) -> None:
+    def __init__(self, sent: MessagesRequest) -> None:
         self.names = sent.client_tools
-        self.context = ResponseContext(sent.model, frozenset(self.names), in_session=in_session)
+        self.context = ResponseContext(sent.model, frozenset(self.names))
 
     async def finish(self, active: ActiveRequest, response: ChatResponse) -> ChatResponse:
         names = self.context.client_tools
         return await save_turn(active.service.store, response, names) if names else response
 
     def headers(self, active: ActiveRequest, response: ChatResponse | None = None) -> dict[str, str]:
-        """See :meth:`AnswerFormat.headers`; the session id is hidden if the client did not name the conversation."""
-        headers = super().headers(active, response) | {REQUEST_ID: active.request_id}
-        if not self.context.in_session:
-            headers.pop("X-Session-ID", None)
-        return headers
+        """See :meth:`AnswerFormat.headers`; with the request's id where clients look for it."""
+        return super().headers(active, response) | {REQUEST_ID: active.request_id}
 
     def client_call(self, call: ToolCall) -> _Fields:
         """A call that the client must run."""

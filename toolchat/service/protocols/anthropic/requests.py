@@ -25,7 +25,6 @@ from toolchat.service.protocols.openai.wire import (
     Refused,
     ToolDescription,
     Wire,
-    require_shallow,
 )
 
 _NAMES = FieldNames("messages", "tool_use_id")
@@ -77,7 +76,6 @@ class Block(Part):
         for name in _REQUIRED.get(self.type, ()):
             if getattr(self, name) is None:
                 raise ValueError(f"{name} is missing")
-        require_shallow(to_json(self.input))
         return self
 
     def plain(self) -> str | None:
@@ -182,7 +180,7 @@ def _read_choice(value: object) -> object:
     kind, name = (value.get("type"), value.get("name")) if isinstance(value, dict) else (None, None)
     if kind == "tool" and isinstance(name, str):
         return model_name(name, None)
-    if kind not in _CHOICES:
+    if not isinstance(kind, str) or kind not in _CHOICES:
         raise ValueError("type must be auto, any, none, or tool with a name")
     return _CHOICES[kind]
 

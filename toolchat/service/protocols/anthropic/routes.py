@@ -76,8 +76,7 @@ async def messages(request: Request) -> Response:
     service, sent = await _read(request)
     prompt = await _prompt(request, service, sent)
     request.scope["state"][IN_CHAT_PAGE] = True
-    form = MessageEvents if sent.stream else MessageDocument
-    return await answer_prompt(request, prompt, form(sent, in_session=bool(conversation_by_header(request))))
+    return await answer_prompt(request, prompt, MessageEvents(sent) if sent.stream else MessageDocument(sent))
 
 
 async def count_tokens(request: Request) -> Response:

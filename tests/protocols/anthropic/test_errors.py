@@ -89,7 +89,7 @@ async def test_every_error_below_the_prefix_has_the_format(
 
 async def test_a_base_url_that_ends_in_v1_is_named(offline: httpx.AsyncClient) -> None:
     answer = await offline.post("/v1/v1/messages")
-    assert answer.status_code == 404
+    assert answer.status_code == 400
     assert "the base URL without /v1" in answer.json()["error"]["message"]
 
 

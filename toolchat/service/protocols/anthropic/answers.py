@@ -86,8 +86,6 @@ class EventWriter(StreamWriter):
         self._answer = answer
         self._blocks = 0
         self._has_started = self._has_text = self._in_text = False
-        self._running: set[str] = set()
-        """Ids of the calls whose result is to come."""
 
     def keep_alive(self) -> bytes:
         """See :meth:`StreamWriter.keep_alive`; clients that measure the silence know this event."""
@@ -97,13 +95,8 @@ class EventWriter(StreamWriter):
         if isinstance(event, TextDelta):
             return self._text(event.text)
         if isinstance(event, ToolCallStarted):
-            self._running.add(event.call.id)
             return self._block(_call(event.call))
-        if not isinstance(event, ToolCallFinished):
-            return b""
-        called = b"" if event.call.id in self._running else self._block(_call(event.call))
-        self._running.discard(event.call.id)
-        return called + self._block(_result(event))
+        return self._block(_result(event)) if isinstance(event, ToolCallFinished) else b""
 
     def done(self, response: ChatResponse) -> bytes:
         outcome = self._answer.context.outcome(self.active, response, has_text=self._has_text)

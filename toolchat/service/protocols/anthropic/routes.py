@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic_core import to_json
 
 from toolchat.chat.client import PromptSpec
-from toolchat.errors import NotFound
+from toolchat.errors import InvalidRequest, NotFound
 from toolchat.messages import estimate_size, estimate_tokens
 from toolchat.service.api.body_limits import body_of
 from toolchat.service.api.dependencies import reject_prefetch
@@ -24,12 +24,6 @@ from toolchat.service.protocols.openai.models import ALL_TOOLS, model_prompt
 from toolchat.service.protocols.openai.partial_turns import restore_turns
 from toolchat.service.protocols.openai.routes import MAX_BODY_BYTES
 from toolchat.service.protocols.openai.wire import read_request
-
-_UNSUPPORTED = {
-    "/v1/messages/batches": "send each request to POST /v1/messages",
-    "/v1/v1/messages": "set the client to the base URL without /v1, which it adds itself",
-}
-"""Other paths that clients try, and what to do instead."""
 
 _BLOCKS = {"type": ["string", "array"], "items": {"type": "object"}}
 _MESSAGE = {
@@ -86,10 +80,14 @@ async def count_tokens(request: Request) -> Response:
     return json_response({"input_tokens": estimate_size(given.messages) + estimate_tokens(tools.decode())})
 
 
-async def unsupported(request: Request) -> Response:
-    """Name what to use instead of another path."""
-    begin = next(each for each in _UNSUPPORTED if f"{each}/" in f"{request.url.path}/")
-    raise NotFound(f"{begin} is not supported: {_UNSUPPORTED[begin]}")
+async def batches() -> Response:
+    """Name what to use instead of batches."""
+    raise NotFound("/v1/messages/batches is not supported: send each request to POST /v1/messages")
+
+
+async def doubled_base() -> Response:
+    """Name the right base URL; at a 404 Claude Code would blame the model."""
+    raise InvalidRequest("set the client to the base URL without /v1, which it adds itself")
 
 
 async def _read(request: Request) -> tuple[ServiceState, MessagesRequest]:
@@ -107,9 +105,9 @@ async def _prompt(request: Request, service: ServiceState, sent: MessagesRequest
 
 def add_routes(added: APIRouter) -> None:
     """Add every route of the protocol."""
-    for begin in _UNSUPPORTED:
-        for path in (begin, f"{begin}/{{rest:path}}"):
-            added.add_api_route(path, unsupported, methods=["GET", "POST", "DELETE"], include_in_schema=False)
+    for path in ("/v1/messages/batches", "/v1/messages/batches/{rest:path}"):
+        added.add_api_route(path, batches, methods=["GET", "POST", "DELETE"], include_in_schema=False)
+    added.add_api_route("/v1/v1/messages", doubled_base, methods=["POST"], include_in_schema=False)
     path, summary = "/v1/messages", "Messages, in Anthropic's format"
     add_question(added, path, messages, summary, _REQUEST, SESSION_HEADER, documentation=_DOCUMENTATION)
     path, summary = "/v1/messages/count_tokens", "Estimate the tokens of messages"

@@ -57,6 +57,7 @@ DOORS: dict[str, dict[str, Any]] = {
     "/ai-sdk/chat": {
         "json": {"id": "c", "messages": [{"id": "m", "role": "user", "parts": [{"type": "text", "text": "tell"}]}]}
     },
+    "/ag-ui": {"json": {"threadId": "t", "runId": "r", "messages": [{"role": "user", "content": "tell"}]}},
 }
 
 

@@ -219,6 +219,7 @@ async def test_pages_of_the_origins_that_are_named_may_ask_and_others_not(beside
         ("/v1/chat/completions", "authorization,content-type,X-Stainless-OS,x-stainless-retry-count,openai-beta"),
         ("/v1/responses", "x-title, http-referer, traceparent, tracestate, baggage, sentry-trace, x-of-tomorrow"),
         ("/ai-sdk/chat", "x-session-id, x-api-key"),
+        ("/ag-ui", "content-type, x-session-id, x-api-key"),
     ],
 )
 async def test_pages_of_those_origins_may_send_any_header_and_read_every_one(

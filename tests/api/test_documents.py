@@ -22,7 +22,7 @@ OF_NOBODY = (
     *("/v1/responses/{identifier}", "/v1/responses/{identifier}/input_items", "/questions/{identifier}"),
 )
 """Where what nobody has begun is not found, and how to authenticate where nobody needs to."""
-FOREIGN = re.compile("/v1/|/mcp|/ai-sdk/")
+FOREIGN = re.compile("/v1/|/mcp|/ai-sdk/|/ag-ui")
 """Where the protocols of others have their paths, and errors in their own words."""
 KEYS = {"WEATHER_API_KEY": "w", "BAIDU_TRANSLATE_APP_ID": "a", "BAIDU_TRANSLATE_SECRET_KEY": "s"}
 
@@ -161,6 +161,7 @@ async def test_errors_of_another_protocol_are_documented_in_its_own_form(offline
         "/v1/responses/{identifier}/cancel": ["application/json"],
         "/v1/responses/{identifier}/input_items": ["application/json"],
         "/ai-sdk/chat": ["text/plain"],
+        "/ag-ui": ["application/problem+json"],
         "/v1/chat/completions": ["application/json"],
         "/mcp": ["application/json", "application/problem+json"],
     }

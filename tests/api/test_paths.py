@@ -20,6 +20,7 @@ ASKED: list[tuple[str, str, Any]] = [
     ("GET", "/v1/models", None),
     ("GET", "/v1/models/toolchat", None),
     ("POST", "/ai-sdk/chat", {"messages": [{"role": "user", "parts": [{"type": "text", "text": "hi"}]}]}),
+    ("POST", "/ag-ui", {"threadId": "t", "runId": "r", "messages": [{"role": "user", "content": "hi"}]}),
     ("GET", "/time/chat", None),
     ("POST", "/chat", {"userInput": "hi"}),
     ("GET", "/chat/stream?userInput=hi", None),

@@ -33,6 +33,7 @@ from toolchat.service.composition.models import ChosenModel
 from toolchat.service.observability.tracing import traced
 from toolchat.service.pages.documentation import add_documentation
 from toolchat.service.pages.openapi import DESCRIPTION, document_api, operation_id
+from toolchat.service.protocols.ag_ui.routes import AG_UI
 from toolchat.service.protocols.ai_sdk.routes import AI_SDK
 from toolchat.service.protocols.anthropic.routes import ANTHROPIC
 from toolchat.service.protocols.mcp_server.routes import MCP
@@ -66,7 +67,7 @@ _log = logging.getLogger(__name__)
 
 _Run = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
-PROTOCOLS: tuple[ProtocolAdapter, ...] = (ANTHROPIC, OPENAI, MCP, AI_SDK)
+PROTOCOLS: tuple[ProtocolAdapter, ...] = (ANTHROPIC, OPENAI, MCP, AI_SDK, AG_UI)
 """Foreign wire protocols that the service speaks, one package in ``toolchat/service/protocols`` each.
 
 The first whose prefix a path has owns it, so Anthropic's ``/v1/messages/`` comes before OpenAI's ``/v1/``.

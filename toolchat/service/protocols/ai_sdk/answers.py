@@ -1,6 +1,6 @@
 """Answers as the AI SDK's UI message stream, and errors as plain text."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -12,9 +12,10 @@ from toolchat.errors import ToolchatError
 from toolchat.models.base import ChatResponse, Progress, TextDelta
 from toolchat.service.api.problems import error_headers
 from toolchat.service.api.responses.active_request import ActiveRequest
-from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter
+from toolchat.service.api.responses.event_stream import StreamWriter
 from toolchat.service.protocols.ai_sdk.requests import approval_requests
-from toolchat.service.protocols.openai.partial_turns import save_turn
+from toolchat.service.protocols.openai.wire import ToolDescription
+from toolchat.service.protocols.pages import PageStream
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted, parse_arguments
 from toolchat.tool_calling.results import json_or_text
 
@@ -128,33 +129,23 @@ class PartWriter(StreamWriter):
         return self._close_part() + (_part({"type": "finish-step"}) if was_in_step else b"")
 
 
-class MessageStream(StreamFormat):
+class MessageStream(PageStream):
     """Server-sent events with one part each, ended by ``[DONE]``."""
 
     documentation: ClassVar = {"schema": {"type": "string"}}
-    negotiated = False
 
     def __init__(
         self,
         resumed: frozenset[str] = frozenset(),
-        client_tools: frozenset[str] = frozenset(),
+        client_tools: Sequence[ToolDescription] = (),
         *,
         in_session: bool = False,
     ) -> None:
-        self.writer = partial(PartWriter, resumed, client_tools)
-        self._client_tools, self._in_session = client_tools, in_session
-
-    async def finish(self, active: ActiveRequest, response: ChatResponse) -> ChatResponse:
-        """See :meth:`AnswerFormat.finish`; the turn is saved if the page does not see all of it."""
-        names = self._client_tools
-        return await save_turn(active.service.store, response, names) if names else response
+        super().__init__(client_tools, in_session=in_session)
+        self.writer = partial(PartWriter, resumed, self.context.client_tools)
 
     def headers(self, active: ActiveRequest, response: ChatResponse | None = None) -> dict[str, str]:
-        """See :meth:`AnswerFormat.headers`; the session id is hidden if the page did not name the conversation."""
-        headers = super().headers(active, response) | {"x-vercel-ai-ui-message-stream": "v1"}
-        if not self._in_session:
-            headers.pop("X-Session-ID", None)
-        return headers
+        return super().headers(active, response) | {"x-vercel-ai-ui-message-stream": "v1"}
 
 
 def error_response(error: ToolchatError, request_id: str) -> Response:  # noqa: ARG001

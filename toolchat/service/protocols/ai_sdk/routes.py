@@ -13,11 +13,10 @@ from toolchat.service.api.parameters import require_json
 from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.responses.event_stream import EVENT_SCHEMA
 from toolchat.service.api.service import ServiceState, service_state
-from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header, conversation_prompt
+from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header
 from toolchat.service.protocols.ai_sdk.answers import MessageStream, error_response
 from toolchat.service.protocols.ai_sdk.requests import ChatRequest, conversation, decisions, read_request
-from toolchat.service.protocols.openai.partial_turns import restore_turns
-from toolchat.service.protocols.openai.wire import client_tools, with_client_tools
+from toolchat.service.protocols.pages import MAX_BODY_BYTES, page_prompt
 
 _EXAMPLE = {
     "id": "c-1",
@@ -75,7 +74,7 @@ async def chat(request: Request) -> Response:
     conversation_id = conversation_by_header(request)
     decided = decisions(sent.continued_message())
     if decided is None:
-        stream = MessageStream(client_tools=frozenset(sent.tools or ()), in_session=bool(conversation_id))
+        stream = MessageStream(client_tools=sent.functions_of_page(), in_session=bool(conversation_id))
         return await answer_prompt(request, await _prompt(service, sent, conversation_id), stream)
     identifier, approvals = decided
     pending = await service.approvals.find(identifier, approvals)
@@ -108,13 +107,8 @@ def add_routes(added: APIRouter) -> None:
 
 async def _prompt(service: ServiceState, sent: ChatRequest, conversation_id: str) -> PromptSpec:
     instructions = "\n\n".join(filter(None, (service.chat.system_text, sent.system)))
-    messages = await restore_turns(service.store, conversation(sent.messages, instructions))
-    tools, advisors = service.tools.for_conversation(None)
-    tools = with_client_tools(tools, client_tools(sent.functions_of_page()))
-    return conversation_prompt(service, messages, conversation_id, tools=tools, advisors=advisors)
+    messages = conversation(sent.messages, instructions)
+    return await page_prompt(service, messages, sent.functions_of_page(), conversation_id)
 
-
-MAX_BODY_BYTES = 8 * 1024 * 1024
-"""A page sends the whole conversation with every request, including tool results."""
 
 AI_SDK = ProtocolAdapter("/ai-sdk/", add_routes, error_response, MAX_BODY_BYTES)

@@ -114,11 +114,12 @@ class ChatCompletionRequest(ModelRequest):
     def conversation(self, instructions: str) -> tuple[Message, ...]:
         """The conversation below the service's instructions."""
         check_question(self.messages, "messages")
-        sent = [(index, _message(each, text_of(each.content))) for index, each in enumerate(self.messages)]
+        sent = [(index, to_message(each, text_of(each.content))) for index, each in enumerate(self.messages)]
         return conversation(sent, instructions, _NAMES)
 
 
-def _message(sent: WireMessage, text: str) -> Message:
+def to_message(sent: WireMessage, text: str) -> Message:
+    """A message of a request as the engine's, with its text."""
     if (role := sent.role) == "user":
         return UserMessage(text, images_of(sent.content))
     if role == "tool":

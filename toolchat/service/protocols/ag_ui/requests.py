@@ -1,0 +1,137 @@
+"""Requests of AG-UI: their schema, their messages, and the user's decisions about tool calls."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from pydantic import ConfigDict, Field, StrictBool, model_validator
+from pydantic.alias_generators import to_camel
+from pydantic_core import to_json
+
+from toolchat.chat.request import Approval
+from toolchat.errors import InvalidRequest
+from toolchat.messages import AssistantMessage, Message
+from toolchat.service.protocols.openai.messages import FieldNames, check_question, conversation, text_of
+from toolchat.service.protocols.openai.requests import Function, WireMessage, to_message
+from toolchat.service.protocols.openai.wire import ToolDescription, Wire
+
+_NAMES = FieldNames("messages", "toolCallId")
+_UNIQUE = re.compile("^[0-9a-f]{24}:")
+"""What the page's id of a call has before the model's: it knows calls by their ids alone, and models repeat theirs."""
+
+
+class PageMessage(WireMessage):
+    """One message of the conversation, which has OpenAI's form but for its names and its images."""
+
+    model_config = ConfigDict(alias_generator=to_camel)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_openai(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        if value.get("role") in ("activity", "reasoning"):  # only pages show them
+            return {"role": "assistant"}
+        content = value.get("content")
+        return {**value, "content": [*map(_part, content)] if isinstance(content, list) else content}
+
+
+def _part(part: Any) -> Any:
+    """An image in OpenAI's form; any other part is left as it is."""
+    if not isinstance(part, dict) or part.get("type") != "image" or not isinstance(part.get("source"), dict):
+        return part
+    source = part["source"]
+    urls = {"url": source.get("value"), "data": f"data:{source.get('mimeType')};base64,{source.get('value')}"}
+    return {"type": "image_url", "image_url": urls.get(str(source.get("type")))}
+
+
+class Context(Wire):
+    """Something that the page shows, such as a selected row."""
+
+    description: str
+    value: str
+
+
+class Decision(Wire):
+    """The user's decision about one call."""
+
+    approved: StrictBool
+    reason: str | None = Field(None, max_length=1000)
+    edited_args: dict[str, Any] | None = Field(None, alias="editedArgs")
+
+
+class ResumeEntry(Wire):
+    """The response to one interrupt."""
+
+    interrupt_id: str = Field(alias="interruptId", max_length=512)
+    status: Literal["resolved", "cancelled"]
+    payload: Decision | None = None
+
+
+class Resumed(NamedTuple):
+    """What a request says about the calls of a paused turn."""
+
+    turn_id: str
+    approvals: Mapping[str, Approval]
+    shown: Mapping[str, str]
+    """The ids under which the page knows the calls."""
+
+
+class RunInput(Wire):
+    """The body of ``POST /ag-ui`` (``RunAgentInput``)."""
+
+    thread_id: str = Field(alias="threadId", max_length=256)
+    run_id: str = Field(alias="runId", max_length=256)
+    messages: list[PageMessage] = Field(max_length=4096)
+    tools: list[Function] | None = Field(None, max_length=128)
+    context: list[Context] | None = None
+    resume: list[ResumeEntry] | None = None
+
+    def functions_of_page(self) -> list[ToolDescription]:
+        """The tools that the page runs itself."""
+        return [(each.name, each.description, each.parameters) for each in self.tools or ()]
+
+    def conversation(self, instructions: str) -> tuple[Message, ...]:
+        """The conversation below the service's instructions and the page's context."""
+        check_question(self.messages, _NAMES.messages)
+        context = (f"{each.description}:\n{each.value}" for each in self.context or ())
+        sent = [(index, to_message(each, text_of(each.content))) for index, each in _paired(self.messages)]
+        told = [each for each in sent if each[1] != AssistantMessage()]
+        if not told:
+            raise InvalidRequest("messages: none has a text")
+        return conversation(told, "\n\n".join(filter(None, (instructions, *context))), _NAMES)
+
+    def resumed(self) -> Resumed | None:
+        """The decisions about a paused turn; ``None`` without any, and if the user asks something else instead."""
+        entries = self.resume or ()
+        is_left = self.messages[-1:] and self.messages[-1].role == "user"
+        if not entries or (is_left and all(each.status == "cancelled" for each in entries)):
+            return None
+        found = [each.interrupt_id.partition("/") for each in entries]
+        if len({turn_id for turn_id, _, _ in found}) > 1:
+            raise InvalidRequest("resume: the interrupts are of several runs")
+        shown = {_UNIQUE.sub("", unique): unique for _, _, unique in found}
+        approvals = {_UNIQUE.sub("", each.interrupt_id.partition("/")[2]): _approval(each) for each in entries}
+        return Resumed(found[0][0], approvals, shown)
+
+
+def _paired(messages: Sequence[PageMessage]) -> Iterator[tuple[int, PageMessage]]:
+    """The messages with the model's ids; calls that were never approved, and results without a call, are dropped."""
+    answers = {each.tool_call_id: index for index, each in enumerate(messages) if each.role == "tool"}
+    called = {call.id for each in messages for call in each.tool_calls or ()}
+    for index, each in enumerate(messages):
+        if each.role == "tool" and (each.tool_call_id not in called or answers[each.tool_call_id] != index):
+            continue
+        calls = [call for call in each.tool_calls or () if call.id in answers]
+        renamed = [call.model_copy(update={"id": _UNIQUE.sub("", call.id)}) for call in calls]
+        names = {"tool_calls": renamed, "tool_call_id": _UNIQUE.sub("", each.tool_call_id or "")}
+        yield index, each.model_copy(update=names)
+
+
+def _approval(entry: ResumeEntry) -> Approval:
+    if entry.status == "cancelled":
+        return Approval(approved=False)
+    if entry.payload is None:
+        raise InvalidRequest("resume: a resolved interrupt needs a payload")
+    edited, reason = entry.payload.edited_args, entry.payload.reason or ""
+    return Approval(entry.payload.approved, reason, None if edited is None else to_json(edited).decode())

@@ -1,0 +1,48 @@
+"""What the protocols of pages share: a page sends the whole conversation with every request, and may run tools."""
+
+from collections.abc import Sequence
+
+from toolchat.chat.client import PromptSpec
+from toolchat.messages import Message
+from toolchat.models.base import ChatResponse
+from toolchat.service.api.responses.active_request import ActiveRequest
+from toolchat.service.api.responses.event_stream import StreamFormat
+from toolchat.service.api.service import ServiceState
+from toolchat.service.api.sessions import conversation_prompt
+from toolchat.service.protocols.openai.answers import ResponseContext
+from toolchat.service.protocols.openai.partial_turns import restore_turns, save_turn
+from toolchat.service.protocols.openai.wire import ToolDescription, client_tools, with_client_tools
+
+MAX_BODY_BYTES = 8 * 1024 * 1024
+"""Enough for a conversation with its tool results."""
+
+
+class PageStream(StreamFormat):
+    """A stream for a page; turns that it does not see as a whole are saved."""
+
+    negotiated = False
+
+    def __init__(self, client_tools: Sequence[ToolDescription] = (), *, in_session: bool = False) -> None:
+        self.context = ResponseContext("", frozenset([name for name, _, _ in client_tools]), in_session=in_session)
+
+    async def finish(self, active: ActiveRequest, response: ChatResponse) -> ChatResponse:
+        """See :meth:`AnswerFormat.finish`."""
+        names = self.context.client_tools
+        return await save_turn(active.service.store, response, names) if names else response
+
+    def headers(self, active: ActiveRequest, response: ChatResponse | None = None) -> dict[str, str]:
+        """See :meth:`AnswerFormat.headers`; the session id is hidden if the page did not name the conversation."""
+        headers = super().headers(active, response)
+        if not self.context.in_session:
+            headers.pop("X-Session-ID", None)
+        return headers
+
+
+async def page_prompt(
+    service: ServiceState, messages: tuple[Message, ...], own: Sequence[ToolDescription], conversation_id: str
+) -> PromptSpec:
+    """The prompt for a page's messages, with the tools of every conversation and those that the page runs."""
+    messages = await restore_turns(service.store, messages)
+    tools, advisors = service.tools.for_conversation(None)
+    tools = with_client_tools(tools, client_tools(own))
+    return conversation_prompt(service, messages, conversation_id, tools=tools, advisors=advisors)

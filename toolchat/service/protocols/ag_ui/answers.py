@@ -55,8 +55,8 @@ class RunWriter(StreamWriter):
         # The page asks the user about the interrupts, so the notice for people is left out.
         pieces = [b"" if pending else self._delta("TEXT", outcome.text), self._close()]
         pieces += [self._call(call, response.rounds) for call in calls]
-        shown = [self._shown[call.id] for call in calls]
-        end = self._interrupts(pending, calls) if pending else {"type": "success", "pendingToolCallIds": shown}
+        # Without the ids of the page's calls, which the page has seen: versions before 1.0 fail on fields of 1.0.
+        end = self._interrupts(pending, calls) if pending else {"type": "success"}
         result = {"result": {"finishReason": outcome.cut}} if outcome.cut else {}
         return b"".join((*pieces, self._event("RUN_FINISHED", **self._ids, outcome=end, **result)))
 

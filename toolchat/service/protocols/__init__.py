@@ -1,4 +1,4 @@
-"""Wire protocols of others: OpenAI's, Anthropic's, MCP, and the AI SDK, each a package of its own.
+"""Wire protocols of others: OpenAI's, Anthropic's, MCP, the AI SDK and AG-UI, each a package of its own.
 
 A protocol translates its requests into prompts for the service's chat client, and the answers into its own format. To
 add one, write a package with

@@ -9,6 +9,7 @@ from tests.protocols.ag_ui.asking import ROLL, Page, asks, call, events_of, kind
 
 TIME = call("getCityTimeFunction", '{"timeZoneId":"Asia/Shanghai"}')
 SUCCESS = {"type": "success"}
+DIE = call("roll", '{"sides":6}', "call_2")
 TEXT = ["TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END"]
 CALL = ["TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END"]
 
@@ -70,9 +71,9 @@ async def test_reasoning_is_a_message_of_its_own_and_does_not_come_back() -> Non
     assert [each["content"] for each in told(player)] == ["?", "4", "!"]
 
 
-@pytest.mark.parametrize("script", [[asks(TIME, call("roll", '{"sides":6}', "call_2"))], None], ids=["one", "two"])
+@pytest.mark.parametrize("script", [[asks(TIME, DIE)], None], ids=["one", "two"])
 async def test_the_page_runs_its_tool_and_the_answer_goes_on_with_what_the_service_has_done(script: Any) -> None:
-    script = script or [asks(TIME), asks(call("roll", '{"sides":6}', "call_2"))]
+    script = script or [asks(TIME), asks(DIE)]
     async with played([*script, says("Done.")]) as (client, player):
         page = Page(client, tools=[ROLL])
         ended = await page.run(user("Roll"))
@@ -86,6 +87,16 @@ async def test_the_page_runs_its_tool_and_the_answer_goes_on_with_what_the_servi
     assert "getCityTimeFunction" in offered
     results = [each["content"] for each in told(player) if each["role"] == "tool"]
     assert (results[0].startswith("The current time zone"), results[1:]) == (True, ["4"])
+
+
+async def test_what_only_the_provider_understands_comes_back_with_the_result_of_the_page() -> None:
+    asked = sse(delta(reasoning_content="A die."), delta(tool_calls=[{"index": 0, **DIE}]), finish("tool_calls"))
+    async with played([asked, says("Done.")], OPENAI_MODEL="deepseek-reasoner") as (client, player):
+        page = Page(client, tools=[ROLL])
+        await page.run(user("Roll"))
+        (called,) = [each["toolCallId"] for each in page.events if each["type"] == "TOOL_CALL_START"]
+        await page.run({"id": "m-9", "role": "tool", "toolCallId": called, "content": "4"})
+    assert told(player)[1]["reasoning_content"] == "A die."
 
 
 async def test_instructions_and_context_of_the_page_are_appended_to_those_of_the_service() -> None:
@@ -141,5 +152,7 @@ async def test_a_cut_answer_says_so(reason: str, result: Any) -> None:
 
 async def test_notices_of_advisors_are_custom_events() -> None:
     async with played([says("Calm.")], "tests.protocols.ai_sdk.folders") as (client, _):
-        events = events_of(await sent(client, user("?")))
+        answer = await sent(client, user("?"))
+    assert "x-session-id" not in answer.headers
+    events = events_of(answer)
     assert {"type": "CUSTOM", "name": "harbour", "value": {"ships": 2}} in events

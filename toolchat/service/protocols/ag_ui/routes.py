@@ -30,6 +30,7 @@ _BODY: dict[str, Any] = {
     "properties": {"messages": {"type": "array", "items": {"type": "object"}}},
     "example": {"threadId": "t-1", "runId": "r-1", "messages": [{"id": "m-1", "role": "user", "content": "Hi"}]},
 }
+_REQUEST = {"required": True, "content": {"application/json": {"schema": _BODY}}}
 _EVENTS = {"description": "AG-UI's events", "content": {PageStream.media_type: {"schema": EVENT_SCHEMA}}}
 
 
@@ -80,10 +81,7 @@ def add_routes(added: APIRouter) -> None:
         response_class=Response,
         responses=STREAM_RESPONSES | problems.problems(InvalidRequest, NotFound) | {200: _EVENTS},
         route_class_override=QuestionRoute,
-        openapi_extra={
-            "requestBody": {"required": True, "content": {"application/json": {"schema": _BODY}}},
-            "parameters": [SESSION_HEADER],
-        },
+        openapi_extra={"requestBody": _REQUEST, "parameters": [SESSION_HEADER]},
     )
 
 

@@ -25,7 +25,7 @@ BUDGET = {
     "toolchat/service/protocols": 4819,
     "toolchat/service/server": 922,
     "toolchat/service/settings": 525,
-    "toolchat/service/tool_modules": 602,
+    "toolchat/service/tool_modules": 594,
     "toolchat/state": 1714,
     "toolchat/tool_calling": 3983,
 }

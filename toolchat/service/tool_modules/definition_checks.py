@@ -2,7 +2,7 @@
 
 import inspect
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ from toolchat.chat.tool_module import DeclaredTool, ToolModule
 from toolchat.errors import ConfigurationError
 from toolchat.tool_calling.definition import ToolMarker, declared_name, validate_metadata
 from toolchat.tool_calling.errors import ToolDefinitionError
-from toolchat.tool_calling.json_schema import resolve
 from toolchat.tool_calling.schema import input_of_function
 from toolchat.tool_calling.signature import docstring_summary
 
@@ -83,7 +82,8 @@ def definition_faults(declared: DeclaredTool) -> DefinitionFaults:
     warnings = [] if described else ["has no description but its name"]
     if name != declared.name:
         warnings.append(f"is offered as {declared.name}: providers take up to 64 of A-Z, a-z, 0-9, '_' and '-'")
-    warnings += [f"parameter {name} has no description" for name in _parameters_without_description(tool_input.schema)]
+    parameters = tool_input.schema["properties"].items()
+    warnings += [f"parameter {name} has no description" for name, part in parameters if not part.get("description")]
     return DefinitionFaults(warnings=tuple(f"{place}: {warning}" for warning in warnings))
 
 
@@ -114,11 +114,3 @@ def _called_function(declared: DeclaredTool) -> Callable[..., Any]:
         raise ToolDefinitionError(f"tool {declared.name}: the class has no method __call__")
     bound: Callable[..., Any] = call.__get__(function, function)  # without ``self``
     return bound
-
-
-def _parameters_without_description(schema: Mapping[str, Any]) -> list[str]:
-    def is_described(part: Mapping[str, Any]) -> bool:
-        target = resolve(part["$ref"], schema) if "$ref" in part else {}
-        return bool(part.get("description") or target.get("description"))
-
-    return [name for name, part in schema.get("properties", {}).items() if not is_described(part)]

@@ -84,11 +84,15 @@ def _with_results(
     yield message
     if not isinstance(message, AssistantMessage) or not message.tool_calls:
         return
-    if missing := ", ".join(call.id for call in message.tool_calls if not results.get(call.id)):
-        raise BadRequest(f"tool calls without a result: {missing}", names.messages)
-    yield ToolResponseMessage(
-        tuple(replace(results[call.id].popleft()[1], name=call.name) for call in message.tool_calls)
-    )
+    found, missing = list[ToolResponse](), list[str]()
+    for call in message.tool_calls:
+        if waiting := results.get(call.id):
+            found.append(replace(waiting.popleft()[1], name=call.name))
+        else:
+            missing.append(call.id)
+    if missing:
+        raise BadRequest(f"tool calls without a result: {', '.join(missing)}", names.messages)
+    yield ToolResponseMessage(tuple(found))
 
 
 def turn_starts(messages: Sequence[Message]) -> list[int]:

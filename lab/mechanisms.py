@@ -157,7 +157,7 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
          "if self.num_workers < 2 or not self.WORKERS:", "a-worker-that-is-killed"),
     ],
     "toolchat/service/api/responses/event_stream.py": [
-        ("`error` event of a stream", "await self.write(self.on_error(last))", "pass",
+        ("`error` event of a stream", "await self.write(self.on_error(last), is_last=True)", "pass",
          "upstream-reset-stream streams-longer-than-the-grace"),
         ("comments in a silent stream", "await self.write(self.keep_alive())", "pass", "silence-within-a-stream"),
     ],

@@ -114,14 +114,17 @@ async def test_a_pattern_of_a_part_of_a_segment_stops_the_start(value: str) -> N
 
 @pytest.mark.parametrize("name", ["health", "docs", "metrics", "playground", "v1", "chat", "approvals"])
 async def test_a_folder_with_the_name_of_a_path_of_the_service_stops_the_start(name: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=f"/{name} is the service's"):
+    with pytest.raises(
+        ConfigurationError,
+        match=f"{name}/__init__.py: the path /{name}/chat begins with /{name}, which is the service's",
+    ):
         async with service(**tool_folders(tmp_path, **{name: FOLDER})):
             pass
 
 
 async def test_two_folders_with_one_path_stop_the_start(tmp_path: Path) -> None:
     second = FOLDER.replace("functions", 'path="/time", functions')
-    with pytest.raises(ConfigurationError, match="/time/chat, which exists already"):
+    with pytest.raises(ConfigurationError, match="the path /time/chat exists already"):
         async with service(**tool_folders(tmp_path, second=second)):
             pass
 

@@ -154,6 +154,8 @@ async def test_errors_of_another_protocol_are_documented_in_its_own_form(offline
         if FOREIGN.match(path)
     }
     assert forms == {
+        "/v1/messages": ["application/json"],
+        "/v1/messages/count_tokens": ["application/json"],
         "/v1/models": ["application/json"],
         "/v1/models/{model}": ["application/json"],
         "/v1/responses": ["application/json"],

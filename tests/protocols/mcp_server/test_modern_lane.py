@@ -132,6 +132,17 @@ async def test_an_unknown_version_is_answered_with_the_supported_ones(modern: Ho
     assert error["data"] == {"supported": discovered["supportedVersions"], "requested": "1900-01-01"}
 
 
+@pytest.mark.parametrize("body", [{}, {"params": {"_meta": {}}}, {"params": {"_meta": meta()}}], ids=str)
+async def test_a_ping_of_older_versions_is_told_what_to_send_instead(
+    body: dict[str, Any], client: httpx.AsyncClient
+) -> None:
+    headers = {**ACCEPT, "MCP-Protocol-Version": MODERN, "Mcp-Method": "ping"}
+    answer = await client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping", **body}, headers=headers)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"]) == UNKNOWN_METHOD
+    assert "MCP 2026-07-28 has no ping: any other request, such as server/discover" in error["message"]
+
+
 @pytest.mark.parametrize("method", ["initialize", "ping", "resources/list", "prompts/list", "x" * 1000])
 async def test_an_unsupported_method_is_not_found(method: str, modern: Host) -> None:
     assert await modern.error(method) == UNKNOWN_METHOD

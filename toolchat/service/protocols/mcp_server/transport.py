@@ -16,7 +16,15 @@ from mcp.shared.exceptions import MCPError, NoBackChannelError
 from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
 from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
-from mcp_types import ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse, RequestId
+from mcp_types import (
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+    methods,
+)
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
@@ -105,9 +113,18 @@ def _connection(message: JSONRPCRequest | JSONRPCNotification, headers: Headers)
     if isinstance(message, JSONRPCNotification) or not (has_envelope or version in MODERN_PROTOCOL_VERSIONS):
         can_ask = routing.get(_SESSION_ID, "").startswith(_SHOWS_FORMS)
         return Connection.from_envelope(version, None, {"elicitation": {}} if can_ask else {})
+    if version in MODERN_PROTOCOL_VERSIONS:
+        _check_method(message.method, version)
     body = {"method": message.method, "params": message.params}
     route = _accepted(inbound.classify_inbound_request(body, headers=routing))
     return Connection.from_envelope(route.protocol_version, None, route.client_capabilities)
+
+
+def _check_method(method: str, version: str) -> None:
+    """Name a method that newer versions lack, before its envelope is checked: clients send the old ping without one."""
+    if method in methods.SPEC_CLIENT_METHODS and (method, version) not in methods.CLIENT_REQUESTS:
+        hint = ": any other request, such as server/discover, shows that the server answers" if method == "ping" else ""
+        raise MCPError(types.METHOD_NOT_FOUND, f"Method not found: MCP {version} has no {method}{hint}", method)
 
 
 def _accepted(route: _T | inbound.InboundLadderRejection) -> _T:

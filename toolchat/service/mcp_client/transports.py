@@ -237,12 +237,14 @@ async def _discard(output: Any) -> None:
 
 async def _end_process(process: Process) -> None:
     """End a process whose input is closed, and its children, at last by force."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
+    for number in (signal.SIGTERM, signal.SIGKILL, None):
         with suppress(TimeoutError):
             async with asyncio.timeout(EXIT_SECONDS):
-                await process.wait()
+                await process.wait()  # after the last signal as well, or it would stay in the table of processes
                 return
         with suppress(ProcessLookupError):
+            if number is None:
+                return
             process.kill() if sys.platform == "win32" else os.killpg(process.pid, number)
 
 

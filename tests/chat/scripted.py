@@ -61,7 +61,7 @@ class WatchedModel(ScriptedModel):
     def __init__(self, turns: Sequence[Turn]) -> None:
         super().__init__(chain(turns, repeat(turns[-1])))
         self.told: list[str] = []
-        """The pieces of text, each noted before it is told."""
+        """The pieces of text. Each is added before it is emitted."""
         self.left = asyncio.Event()
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:

@@ -1,4 +1,4 @@
-"""Tools that the provider refuses are not offered, so a model that calls one is told that there is none."""
+"""Tools that the provider refuses are not offered. A call of one is answered as a call of an unknown tool."""
 
 import pytest
 

@@ -242,7 +242,7 @@ _log = logging.getLogger(__name__)
 def arguments_fault(tool: ToolCallback, arguments: str) -> ToolArgumentsError | None:
     """Why the arguments do not fit the tool, if they do not.
 
-    Whatever else a validator of the tool raises is the tool's failure, which the call itself reports.
+    Any other exception of a validator is a failure of the tool. The call itself reports it.
     """
     with suppress(Exception, SystemExit):
         try:

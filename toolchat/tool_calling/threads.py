@@ -23,7 +23,7 @@ _pool = ThreadPoolExecutor(_THREADS, _PREFIX)
 
 
 class NotBegun(asyncio.CancelledError):
-    """The cancelled call never got a thread, so it may be repeated whatever it does."""
+    """The cancelled call had not begun, so that it can be repeated safely."""
 
 
 @dataclass(slots=True)

@@ -9,26 +9,21 @@ from toolchat.service.api.responses.active_request import ActiveRequest
 from toolchat.service.api.responses.event_stream import StreamFormat
 from toolchat.service.api.service import ServiceState
 from toolchat.service.api.sessions import conversation_prompt
-from toolchat.service.protocols.openai.answers import ResponseContext
-from toolchat.service.protocols.openai.partial_turns import restore_turns, save_turn
+from toolchat.service.protocols.openai.answers import ResponseContext, SavedTurns
+from toolchat.service.protocols.openai.partial_turns import restore_turns
 from toolchat.service.protocols.openai.wire import ToolDescription, client_tools, with_client_tools
 
 MAX_BODY_BYTES = 8 * 1024 * 1024
 """Enough for a conversation with its tool results."""
 
 
-class PageStream(StreamFormat):
-    """A stream for a page; turns that it does not see as a whole are saved."""
+class PageStream(SavedTurns, StreamFormat):
+    """A stream for a page."""
 
     negotiated = False
 
     def __init__(self, client_tools: Sequence[ToolDescription] = (), *, in_session: bool = False) -> None:
         self.context = ResponseContext("", frozenset([name for name, _, _ in client_tools]), in_session=in_session)
-
-    async def finish(self, active: ActiveRequest, response: ChatResponse) -> ChatResponse:
-        """See :meth:`AnswerFormat.finish`."""
-        names = self.context.client_tools
-        return await save_turn(active.service.store, response, names) if names else response
 
     def headers(self, active: ActiveRequest, response: ChatResponse | None = None) -> dict[str, str]:
         """See :meth:`AnswerFormat.headers`; the session id is hidden if the page did not name the conversation."""

@@ -10,29 +10,24 @@ from toolchat.messages import ToolCall, Usage
 from toolchat.models.base import ChatResponse, TextDelta
 from toolchat.service.api.responses.active_request import ActiveRequest
 from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter
-from toolchat.service.api.responses.formats import AnswerFormat, BufferedFormat
+from toolchat.service.api.responses.formats import BufferedFormat
 from toolchat.service.protocols.anthropic.errors import REQUEST_ID, error_document
 from toolchat.service.protocols.anthropic.requests import MessagesRequest
-from toolchat.service.protocols.openai.answers import Outcome, ResponseContext
-from toolchat.service.protocols.openai.partial_turns import save_turn
+from toolchat.service.protocols.openai.answers import Outcome, ResponseContext, SavedTurns
 from toolchat.service.protocols.openai.responses.tools import SERVER_LABEL
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted, parse_arguments
 
 _Fields = dict[str, Any]
 
 
-class Answer(AnswerFormat):
-    """What both formats share: the turn is saved if the client does not see all of it."""
+class Answer(SavedTurns):
+    """What both formats share."""
 
     negotiated = False
 
     def __init__(self, sent: MessagesRequest) -> None:
         self.names = sent.client_tools
         self.context = ResponseContext(sent.model, frozenset(self.names))
-
-    async def finish(self, active: ActiveRequest, response: ChatResponse) -> ChatResponse:
-        names = self.context.client_tools
-        return await save_turn(active.service.store, response, names) if names else response
 
     def headers(self, active: ActiveRequest, response: ChatResponse | None = None) -> dict[str, str]:
         """See :meth:`AnswerFormat.headers`; with the request's id where clients look for it."""

@@ -48,7 +48,7 @@ async def accept_response(store: StateStore, response: JSONRPCResponse | JSONRPC
         MCPError: the service waits for no such response of this principal.
     """
     identifier = str(response.id)
-    # Whoever deletes the request has claimed it.
+    # Only one process can delete the request, and that one answers it.
     if not _IDENTIFIER.fullmatch(identifier) or not await store.delete(_request_key(identifier)):
         raise MCPError(INVALID_REQUEST, "no request of the service waits for this response")
     result = response.result if isinstance(response, JSONRPCResponse) else None

@@ -75,6 +75,16 @@ class Outcome(NamedTuple):
     """The pending approval as a field of the answer, which is none of OpenAI's; empty without one."""
 
 
+class SavedTurns(AnswerFormat):
+    """Formats of clients with tools of their own: a turn that the client does not see as a whole is saved."""
+
+    context: ResponseContext
+
+    async def finish(self, active: ActiveRequest, response: ChatResponse) -> ChatResponse:
+        names = self.context.client_tools
+        return await save_turn(active.service.store, response, names) if names else response
+
+
 class OpenAIFormat(AnswerFormat):
     """What the formats of all of OpenAI's APIs share: their headers."""
 
@@ -94,12 +104,8 @@ class OpenAIFormat(AnswerFormat):
         return headers
 
 
-class _ChatFormat(OpenAIFormat):
-    """What both formats of chat completions share: the turn is saved if the client does not see all of it."""
-
-    async def finish(self, active: ActiveRequest, response: ChatResponse) -> ChatResponse:
-        names = self.context.client_tools
-        return await save_turn(active.service.store, response, names) if names else response
+class _ChatFormat(SavedTurns, OpenAIFormat):
+    """What both formats of chat completions share."""
 
 
 class Completion(_ChatFormat, BufferedFormat):

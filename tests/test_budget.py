@@ -18,7 +18,7 @@ BUDGET = {
     "toolchat/service/cli": 2020,
     "toolchat/service/composition": 808,
     "toolchat/service/gazetteer": 878,
-    "toolchat/service/mcp_client": 1382,
+    "toolchat/service/mcp_client": 1381,
     "toolchat/service/observability": 1986,
     "toolchat/service/offline": 1456,
     "toolchat/service/pages": 304,

@@ -95,7 +95,7 @@ async def test_a_question_route_with_dependencies_does_not_use_the_fast_router()
 
 
 def _without_times(document: dict[str, Any]) -> dict[str, Any]:
-    calls = [{**call, "duration_ms": 0, "result": ""} for call in document["tool_calls"]]
+    calls = [{**call, "duration_ms": 0, "result": "", "data": ""} for call in document["tool_calls"]]
     kept = {name: value for name, value in document.items() if name not in MEASURED}
     return kept | {"tool_calls": calls, "answer": ""}
 

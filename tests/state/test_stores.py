@@ -1,7 +1,6 @@
 """What both state stores promise."""
 
 import asyncio
-from itertools import pairwise
 
 import pytest
 
@@ -69,7 +68,7 @@ async def test_of_concurrent_deletes_one_claims_the_value(store: StateStore) -> 
     assert sorted(told) == [False] * 49 + [True]
 
 
-async def test_a_lock_has_one_holder_and_ever_greater_tokens(store: StateStore) -> None:
+async def test_a_lock_has_one_holder_and_no_token_comes_twice(store: StateStore) -> None:
     # Until it is released nobody else gets it; another key's lock and a value of its name are free.
     locks = []
     for _ in range(5):
@@ -78,7 +77,7 @@ async def test_a_lock_has_one_holder_and_ever_greater_tokens(store: StateStore) 
         await store.unlock(locks[-1])
     await taken(store, "memory:b")
     assert await store.get("memory:a") is None
-    assert all(earlier.token < later.token for earlier, later in pairwise(locks))
+    assert len({each.token for each in locks}) == 5
 
 
 async def test_of_concurrent_attempts_one_gets_the_lock(store: StateStore) -> None:
@@ -135,13 +134,12 @@ async def test_the_holder_of_a_lost_lock_changes_nothing(store: StateStore) -> N
 async def test_an_expired_lock_still_allows_writes_until_another_holder_takes_it(store: StateStore) -> None:
     # A slow holder without a rival loses nothing, and holds the lock again when it renews it.
     lock = await taken(store, "memory:a", ttl=0.02)
-    probe = await taken(store, "memory:b", ttl=0.04)
+    await taken(store, "memory:b", ttl=0.04)
 
     async def ran_out() -> bool:
         return await store.try_lock("memory:b", ttl=30) is not None
 
     await until(ran_out)
-    assert probe.token > lock.token
     await store.put("memory:a", b"late", ttl=30, lock=lock)
     assert await store.delete("memory:a", lock=lock)
     assert await store.renew(lock, ttl=30)

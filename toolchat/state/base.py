@@ -1,15 +1,63 @@
-"""The state store interface: values with expiry, locks with fencing tokens, in memory or shared by all replicas."""
+"""The state store interface: a commit that checks and writes in one step, and what is built on it once for all stores.
 
+A store has values with expiry. A value can have a log of lines beside it, and can be in lists; both go with it. Locks
+with fences are values too: who holds one has written its token there, and every write under the lock checks it.
+"""
+
+import asyncio
+import secrets
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import field
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
+from weakref import WeakValueDictionary
 
 from pydantic import AfterValidator
 
 from toolchat.errors import StoreUnavailable
 from toolchat.messages import immutable
+
+_FREE: Final = b""
+"""The value of a lock that was released: another holder has had it since, if a late writer still has its token."""
+_FENCE_SECONDS: Final = 3600.0
+"""Seconds for which it is remembered that a lock was released; no process stalls for longer and then writes."""
+_LONGEST_LEASE: Final = 60.0
+"""Seconds: a lock with more left was taken before the clock was set back, and counts as expired."""
+_RETRY_PAUSE: Final = 0.1
+
+
+@immutable
+class Write:
+    """What a commit does to one key."""
+
+    key: str
+    value: bytes | None = None
+    """``None`` deletes the key, with its log and from its lists."""
+    ttl: float = 0
+    """Seconds for which the value and its log are stored."""
+    is_kept: bool = False
+    """Never evicted: somebody waits for it, it is running, or it is a record that has to be kept."""
+    lists: tuple[str, ...] = ()
+    """The lists that it goes to the top of."""
+    line: bytes | None = None
+    """Added to the key's log."""
+    place: int = 0
+    """The line's place in the log; what stood there and behind it goes."""
+
+
+@immutable
+class Committed:
+    """The outcome of a commit."""
+
+    is_done: bool
+    """Whether every check held; otherwise nothing was written."""
+    found: Mapping[str, bytes | None]
+    """The values of the checked and the read keys, before it."""
+    deleted: int = 0
+    """The number of deleted keys that had a value."""
+    now: float = 0
+    """The time of the store's clock, in seconds since 1970."""
 
 
 @immutable
@@ -17,10 +65,25 @@ class Lock:
     """A lease on a key, held until it is released or expires."""
 
     key: str
-    token: int
-    """The fencing token: every later lock of the key has a greater one, so that late writes can be refused."""
+    token: bytes
+    """The fencing token, which no other lock ever has: late writes can be refused."""
     value: bytes | None = field(default=None, repr=False, compare=False)
     """The value of the key when the lock was taken."""
+
+    @property
+    def name(self) -> str:
+        """The key of the lock itself."""
+        return f"lock:{self.key}"
+
+    @property
+    def fence(self) -> Mapping[str, Sequence[bytes | None]]:
+        """The check of a write under the lock; one that has expired still holds if nobody else took it."""
+        return {self.name: (self.token, None)}
+
+    @property
+    def release(self) -> Write:
+        """The write that releases the lock."""
+        return Write(self.name, _FREE, _FENCE_SECONDS, is_kept=True)
 
 
 @immutable
@@ -33,6 +96,8 @@ class StoredRecord:
     """Seconds since 1970."""
     client_key: str = ""
     """The client for whom it is counted, if the store counts."""
+    lists: tuple[str, ...] = ()
+    log: tuple[bytes, ...] = ()
 
 
 class LockLost(Exception):
@@ -61,7 +126,7 @@ class StateStore(ABC):
     """
 
     kind: str
-    """``memory``, ``sqlite`` or ``redis``."""
+    """``memory``, ``sqlite``, ``redis`` or ``postgresql``."""
     available: bool
     """Whether the last operation, or the last probe after a failed one, succeeded."""
     cause: str = ""
@@ -69,11 +134,48 @@ class StateStore(ABC):
     failures: int
     """The number of operations that raised ``StoreUnavailable`` since the start."""
 
+    def __init__(self) -> None:
+        self._releases: set[asyncio.Task[None]] = set()
+        self._changing = WeakValueDictionary[tuple[str, ...], asyncio.Lock]()
+
+    @abstractmethod
+    async def commit(
+        self,
+        writes: Sequence[Write],
+        *,
+        checks: Mapping[str, Sequence[bytes | None]] | None = None,
+        reads: Sequence[str] = (),
+        longest: float | None = None,
+        name: str = "commit",
+    ) -> Committed:
+        """Check, read and write in one step, which happens whole or not at all.
+
+        Args:
+            writes: what is written if every check holds.
+            checks: the values that a key may have; ``None``: no value.
+            reads: further keys whose values are returned.
+            longest: seconds; a checked value that is stored for longer from now counts as none.
+            name: appears in metrics and traces.
+
+        Raises:
+            StoreUnavailable: the store cannot be reached; whether it was done is unknown if it stalled.
+        """
+
     @abstractmethod
     async def get(self, key: str) -> bytes | None:
         """Get the value of a key; ``None`` if there is none or it has expired."""
 
     @abstractmethod
+    async def read_log(self, key: str, start: int = 0) -> list[bytes]:
+        """The lines of a key's log from a place on; raises ``StoreUnavailable``."""
+
+    @abstractmethod
+    async def listed(self, name: str, *, limit: int, before: float | None = None) -> "list[tuple[str, bytes, float]]":
+        """The newest keys of a list with their values and the time of their last write, in seconds since 1970.
+
+        ``before`` continues behind an earlier answer: the time of its last entry. Raises ``StoreUnavailable``.
+        """
+
     async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None, unlock: bool = False) -> None:
         """Store a value for ``ttl`` seconds; ``unlock`` releases the lock in the same step.
 
@@ -81,51 +183,107 @@ class StateStore(ABC):
             LockLost: another holder has taken the lock in the meantime; nothing was written.
             StoreUnavailable: the store cannot be reached.
         """
+        release = (lock.release,) if lock and unlock else ()
+        await self.commit_under(lock, (Write(key, value, ttl), *release), "put and unlock" if unlock else "put")
 
-    async def put_all(self, values: Mapping[str, bytes], *, ttl: float) -> None:
-        """Store several values, in a file in one transaction; elsewhere an error may leave the first ones."""
-        for key, value in values.items():
-            await self.put(key, value, ttl=ttl)
-
-    @abstractmethod
     async def delete(self, *keys: str, lock: Lock | None = None) -> bool:
         """Delete keys; returns whether any of them had a value. Raises the errors of :meth:`put`.
 
         If several callers delete one key at the same time, on any replica, only one gets ``True``: it has claimed the
         value.
         """
+        if not keys:
+            return False
+        return (await self.commit_under(lock, list(map(Write, keys)), "delete")).deleted > 0
 
-    @abstractmethod
+    async def commit_under(self, lock: Lock | None, writes: Sequence[Write], name: str = "commit") -> Committed:
+        """Write under a lock, if one is given; raises as :meth:`put`."""
+        outcome = await self.commit(writes, checks=lock.fence if lock else None, name=name)
+        if not outcome.is_done:
+            raise LockLost
+        return outcome
+
+    async def update(
+        self,
+        keys: Sequence[str],
+        change: Callable[[Sequence[bytes | None], float], Sequence[bytes] | None],
+        *,
+        ttl: float,
+    ) -> None:
+        """Replace the values of keys by what a function makes of them, in one step.
+
+        The function gets the values and the time of the store's clock. It may be called several times; what it returns
+        last is stored. ``None`` changes nothing.
+        """
+        # One change at a time in this process: its changes of one key would only make each other start again.
+        async with self._changing.setdefault(tuple(keys), asyncio.Lock()):
+            outcome = await self.commit((), reads=keys, name="read")
+            while (values := change([outcome.found[key] for key in keys], outcome.now)) is not None:
+                writes = [Write(key, value, ttl, is_kept=True) for key, value in zip(keys, values, strict=True)]
+                checks = {key: (outcome.found[key],) for key in keys}
+                outcome = await self.commit(writes, checks=checks, name="update")
+                if outcome.is_done:
+                    return
+
     async def try_lock(self, key: str, *, ttl: float) -> Lock | None:
         """Take the lock of a key for ``ttl`` seconds; ``None`` if it is held.
 
         A caller that is cancelled meanwhile does not hold the lock: one that is granted too late is released again.
         """
+        lock = Lock(key, secrets.token_bytes(16))
+        write = Write(lock.name, lock.token, ttl, is_kept=True)
+        may_arrive = self.available
+        try:
+            outcome = await self.commit(
+                (write,), checks={lock.name: (None, _FREE)}, reads=(key,), longest=_LONGEST_LEASE, name="lock"
+            )
+        except (StoreUnavailable, asyncio.CancelledError):
+            if may_arrive:  # it may have been granted although no answer came
+                self._release_later(lock, ttl)
+            raise
+        return Lock(key, lock.token, outcome.found[key]) if outcome.is_done else None
 
-    @abstractmethod
     async def renew(self, lock: Lock, *, ttl: float) -> bool:
-        """Extend a lock to ``ttl`` seconds from now; false if another holder has taken it."""
+        """Extend a lock to ``ttl`` seconds from now; false if another holder has taken it.
 
-    @abstractmethod
+        An expired lock is renewed, unless another holder has taken it.
+        """
+        write = Write(lock.name, lock.token, ttl, is_kept=True)
+        return (await self.commit((write,), checks=lock.fence, name="renew")).is_done
+
     async def unlock(self, lock: Lock) -> None:
-        """Release a lock, if it is still held."""
+        """Release a lock, if it is still held; tried again later if the store is unavailable."""
+        try:
+            await self.commit((lock.release,), checks=lock.fence, name="unlock")
+        except StoreUnavailable:
+            self._release_later(lock, _LONGEST_LEASE)
+            raise
+
+    def _release_later(self, lock: Lock, seconds: float) -> None:
+        """Release a lock in the background that was granted too late, until it has expired by itself."""
+        task = asyncio.create_task(self._release(lock, seconds))
+        self._releases.add(task)  # protects it from garbage collection
+        task.add_done_callback(self._releases.discard)
+
+    async def _release(self, lock: Lock, seconds: float) -> None:
+        # Only while it has the token: what a stalled server grants later is seen by a later try.
+        until = asyncio.get_running_loop().time() + seconds
+        while asyncio.get_running_loop().time() < until:
+            await asyncio.sleep(_RETRY_PAUSE)
+            with suppress(StoreUnavailable):
+                if (await self.commit((lock.release,), checks={lock.name: (lock.token,)}, name="unlock")).is_done:
+                    return
 
     def records(self) -> AsyncIterator[StoredRecord]:
-        """All values, except for quotas, whose form differs between stores; raises ``StoreUnavailable``."""
+        """All values but locks and quotas, which are counted anew; raises ``StoreUnavailable``."""
         raise NotImplementedError
-
-    def script(self, name: str, text: str) -> Callable[[Sequence[str], Sequence[object]], Awaitable[Any]]:
-        """Register a Lua script, to be called with keys and arguments; only stores of ``kind`` ``redis`` run scripts.
-
-        The name appears in traces. A call is one round trip and raises ``StoreUnavailable`` like every operation.
-        """
-        raise NotImplementedError(name)
 
     async def durability_warning(self) -> str:
         """What the store's server would lose in a crash, and how to change that; empty if that is little or unknown."""
         return ""
 
     def _unavailable(self, detail: str) -> StoreUnavailable:
+        self.failures += 1
         error = StoreUnavailable(detail, retry_after=1)
         if self.cause:
             error.log_fields["cause"] = self.cause
@@ -141,8 +299,10 @@ class StateStore(ABC):
     async def start(self) -> None:  # noqa: B027 - nothing to do is a good default
         """Start to watch the connection, if there is one; does not fail if the store is unavailable."""
 
-    async def aclose(self) -> None:  # noqa: B027
+    async def aclose(self) -> None:
         """Close the connections."""
+        for task in self._releases:
+            task.cancel()
 
 
 RECORD_VERSION: Final = 1

@@ -1,91 +1,92 @@
-"""The state store in Redis or Valkey, shared by several processes: Lua scripts for locks, fences and fenced writes.
+"""The state store in Redis or Valkey, shared by several processes: one Lua script checks, reads and writes."""
 
-A lock has two keys. ``<key>:lock`` expires after the lock's time. ``<key>:fence`` remembers the last token for a day,
-so that a holder whose lock expired cannot overwrite what a later holder wrote.
-
-The part of a key behind its first colon is its hash tag: in a cluster, the values and the lock of one conversation are
-on one node, as scripts require.
-"""
-
-import asyncio
-import os
-import re
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
-from typing import Final
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
 
+from pydantic_core import to_json
 from redis.exceptions import ResponseError
 
-from toolchat.errors import StoreUnavailable
-from toolchat.state.base import Lock, LockLost, StoredRecord
-from toolchat.state.redis_connection import RedisConnection, Script
+from toolchat.state.base import Committed, StoredRecord, Write
+from toolchat.state.redis_connection import RedisConnection
 
-_FENCE_TTL: Final = 86_400_000
-"""Milliseconds for which a fence, the last token of a lock, is remembered."""
-
-_RETRY_SECONDS: Final = 15.0
-"""Seconds for which an operation is retried; by then the lock that it concerns has expired."""
-_RETRY_PAUSE: Final = 0.1
-_NAME: Final = re.compile(r"([^{:]*:|)\{(.*)\}", re.DOTALL)
-
-# An overwritten fence, which is no sensible number, counts as none: it must not block the key for ever.
-_FENCE: Final = """
-local function token_of(key)
-  local token = tonumber(redis.call('GET', key) or 0) or 0
-  return token < 9e15 and token or 0
-end
-"""
-_PUT: Final = Script(f"""{_FENCE}
-if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
-redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])
-return 1
-""")
-# The fence has passed, so the lock is held by the caller or free, and may be deleted. The fence is raised by one: a
-# renewal that arrives late must not take the lock again.
-_PUT_AND_UNLOCK: Final = Script(f"""{_FENCE}
-if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
-redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])
-redis.call('DEL', KEYS[2])
-redis.call('SET', KEYS[1], string.format('%.0f', ARGV[1] + 1), 'PX', {_FENCE_TTL})
-return 1
-""")
-_DELETE: Final = Script(f"""{_FENCE}
-if token_of(KEYS[1]) > tonumber(ARGV[1]) then return -1 end
-return redis.call('UNLINK', unpack(KEYS, 2))
-""")
-# Tokens contain the server's time, so that they grow even if the last one was forgotten or flushed. A value of a
-# foreign type cannot be read; the lock is still granted, so that the key can be deleted. Token and value come as one
-# string, since redis-py reads a list one element after the other.
-_LOCK: Final = Script(f"""{_FENCE}
+# KEYS: all names. ARGV[1]: the commit as JSON, with numbers that are places in KEYS and ARGV:
+# checks: [[key, [the values that it may have; 0: none]]]; longest: milliseconds; reads: [key];
+# writes: [{k: key, v: value (0: delete), px: milliseconds, log: key of the log, line, place, lists: [key], n: name}].
+# Returns whether it was done, the number of deleted keys, the time, and the values of the checked and the read keys.
+# A value of a foreign type is returned as an error's text: its key can be locked and deleted.
+_COMMIT: Final = """
+local commit = cjson.decode(ARGV[1])
 local clock = redis.call('TIME')
-local token = math.max(clock[1] * 1000000 + clock[2], token_of(KEYS[1]) + 1)
-local text = string.format('%.0f', token)
-if not redis.call('SET', KEYS[2], text .. ' ' .. ARGV[2], 'NX', 'PX', ARGV[1]) then return false end
-redis.call('SET', KEYS[1], text, 'PX', {_FENCE_TTL})
-local value = redis.pcall('GET', KEYS[3])
-if type(value) == 'table' then value = value.err end
-return value and text .. ' ' .. value or text
-""")
-# The mark identifies one attempt: a lock that was granted after its caller gave up is deleted, and no other.
-_TAKE_BACK: Final = Script("""
-local held = redis.call('GET', KEYS[1])
-if held and string.match(held, ' (.*)') == ARGV[1] then redis.call('DEL', KEYS[1]) end
-""")
-# Renews an expired lock, too, if no other holder has taken it: both keys are written anew.
-_RENEW: Final = Script(f"""{_FENCE}
-if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', {_FENCE_TTL})
-redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
-return 1
-""")
-# The fence is raised by one, so that a renewal that arrives late does not take the lock again.
-_UNLOCK: Final = Script(f"""{_FENCE}
-if string.match(redis.call('GET', KEYS[2]) or '', '^%d+') == ARGV[1] then redis.call('DEL', KEYS[2]) end
-if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
-redis.call('SET', KEYS[1], string.format('%.0f', ARGV[1] + 1), 'PX', {_FENCE_TTL})
-return 1
-""")
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local function value_of(key)
+  local value = redis.pcall('GET', KEYS[key])
+  if type(value) == 'table' then return value.err end
+  return value
+end
+local reply = {1, 0, string.format('%.0f', now)}
+for _, check in ipairs(commit.checks) do
+  local value, holds = value_of(check[1]), 0
+  if value and commit.longest > 0 and redis.call('PTTL', KEYS[check[1]]) > commit.longest then value = false end
+  for _, allowed in ipairs(check[2]) do
+    if (allowed == 0 and not value) or (allowed > 0 and value == ARGV[allowed]) then holds = 1 end
+  end
+  reply[1] = reply[1] * holds
+  table.insert(reply, value)
+end
+for _, key in ipairs(commit.reads) do table.insert(reply, value_of(key)) end
+if reply[1] == 0 then return reply end
+for _, write in ipairs(commit.writes) do
+  if write.v == 0 then
+    reply[2] = reply[2] + redis.call('UNLINK', KEYS[write.k])
+    redis.call('UNLINK', KEYS[write.log])
+  else
+    redis.call('SET', KEYS[write.k], ARGV[write.v], 'PX', write.px)
+    if write.line > 0 then
+      if write.place == 0 then redis.call('DEL', KEYS[write.log])
+      elseif redis.call('LLEN', KEYS[write.log]) > write.place then
+        redis.call('LTRIM', KEYS[write.log], 0, write.place - 1)
+      end
+      redis.call('RPUSH', KEYS[write.log], ARGV[write.line])
+    end
+    redis.call('PEXPIRE', KEYS[write.log], write.px)
+    for _, list in ipairs(write.lists) do
+      redis.call('ZREMRANGEBYSCORE', KEYS[list], '-inf', now - write.px)
+      redis.call('ZADD', KEYS[list], now, ARGV[write.n])
+      redis.call('PEXPIRE', KEYS[list], write.px)
+    end
+  end
+end
+return reply
+"""
+# KEYS[1]: the list. ARGV: the highest time, the number, and the prefix of the keys of values.
+# Returns for each its name, its value and its time; what has expired or was deleted goes from the list.
+_LISTED: Final = """
+local reply = {}
+local found = redis.call('ZREVRANGEBYSCORE', KEYS[1], ARGV[1], '-inf', 'WITHSCORES')
+for n = 1, #found, 2 do
+  local value = redis.call('GET', ARGV[3] .. found[n])
+  if not value then redis.call('ZREM', KEYS[1], found[n])
+  else
+    for _, each in ipairs({found[n], value, found[n + 1]}) do table.insert(reply, each) end
+    if #reply >= 3 * tonumber(ARGV[2]) then break end
+  end
+end
+return reply
+"""
+
+
+class _Places:
+    """Collects the keys or the arguments of a script, and tells the place of each."""
+
+    def __init__(self, *first: Any) -> None:
+        self.values: list[Any] = list(first)
+
+    def add(self, value: Any) -> int:
+        """The place of a value, counted from 1."""
+        self.values.append(value)
+        return len(self.values)
 
 
 class RedisStateStore(RedisConnection):
@@ -102,127 +103,113 @@ class RedisStateStore(RedisConnection):
 
     def __init__(self, url: str, *, prefix: str = "toolchat:", deadline: float = 0.5) -> None:
         super().__init__(url, prefix=prefix, deadline=deadline)
-        self._retries: set[asyncio.Task[None]] = set()
+        self._commit, self._listed = self.register(_COMMIT), self.register(_LISTED)
 
     async def get(self, key: str) -> bytes | None:
-        value = await self._run("GET", self._name(key))
-        return value if isinstance(value, bytes) else None
+        value: bytes | None = await self.run("get", partial(self.client.get, self._name(key)))
+        return value
 
-    async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None, unlock: bool = False) -> None:
-        name, time_to_live = self._name(key), _milliseconds(ttl)
-        if lock is None:
-            await self._run("SET", name, value, "PX", time_to_live)
-            return
-        operation, script = ("put and unlock", _PUT_AND_UNLOCK) if unlock else ("put", _PUT)
-        arguments = lock.token, value, time_to_live
-        if not await self._call(operation, script, [*self._lock_names(lock.key), name], arguments):
-            raise LockLost(lock.token)
+    async def commit(
+        self,
+        writes: Sequence[Write],
+        *,
+        checks: Mapping[str, Sequence[bytes | None]] | None = None,
+        reads: Sequence[str] = (),
+        longest: float | None = None,
+        name: str = "commit",
+    ) -> Committed:
+        """See :meth:`StateStore.commit`."""
+        keys, arguments, checks = _Places(), _Places(b""), checks or {}
+        arguments.values[0] = to_json(
+            {
+                "checks": [
+                    [keys.add(self._name(key)), [0 if each is None else arguments.add(each) for each in allowed]]
+                    for key, allowed in checks.items()
+                ],
+                "reads": [keys.add(self._name(key)) for key in reads],
+                "longest": _milliseconds(longest or 0),
+                "writes": [self._written(each, keys, arguments) for each in writes],
+            }
+        )
+        is_done, deleted, now, *found = await self.run(name, partial(self._commit, keys.values, arguments.values))
+        values = dict(zip((*checks, *reads), found, strict=True))
+        return Committed(bool(is_done), values, deleted, int(now) / 1000)
 
-    async def delete(self, *keys: str, lock: Lock | None = None) -> bool:
-        names = [self._name(key) for key in keys]
-        if not names:
-            return False
-        if lock is None:
-            return bool(await self._run("UNLINK", *names))
-        forgotten = await self._call("delete", _DELETE, [self._lock_names(lock.key)[0], *names], [lock.token])
-        if forgotten < 0:
-            raise LockLost(lock.token)
-        return bool(forgotten)
+    def _written(self, write: Write, keys: _Places, arguments: _Places) -> dict[str, Any]:
+        name, is_deleted = self._name(write.key), write.value is None or write.ttl <= 0
+        return {
+            "k": keys.add(name),
+            "v": 0 if is_deleted else arguments.add(write.value),
+            "px": max(1, _milliseconds(write.ttl)),
+            "log": keys.add(self._name(f"log:{write.key}")),
+            "line": 0 if write.line is None else arguments.add(write.line),
+            "place": write.place,
+            "lists": [keys.add(self._name(f"list:{each}")) for each in write.lists],
+            "n": arguments.add(write.key) if write.lists else 0,
+        }
 
-    async def try_lock(self, key: str, *, ttl: float) -> Lock | None:
-        """See :meth:`StateStore.try_lock`.
+    async def read_log(self, key: str, start: int = 0) -> list[bytes]:
+        name = self._name(f"log:{key}")
+        lines: list[bytes] = await self.run("read log", partial(self.client.lrange, name, start, -1))
+        return lines
 
-        A server that stalls may grant the lock after the caller has given up. It is then taken back.
-        """
-        fence, name, mark, may_arrive = *self._lock_names(key), os.urandom(8).hex(), self.available
-        keys = [fence, name, self._name(key)]
-        try:
-            taken = await self._call("lock", _LOCK, keys, (_milliseconds(ttl), mark))
-        except (StoreUnavailable, asyncio.CancelledError):
-            # The command may have arrived although no reply came: then the server holds a lock without a holder.
-            if may_arrive:
-                self._retry_later("take back", _TAKE_BACK, [name], [mark])
-            raise
-        if not taken:
-            return None
-        token, has_value, value = taken.partition(b" ")
-        return Lock(key, int(token), value if has_value else None)
-
-    async def renew(self, lock: Lock, *, ttl: float) -> bool:
-        """See :meth:`StateStore.renew`; an expired or flushed lock is renewed, unless another holder has taken it."""
-        arguments = [lock.token, _milliseconds(ttl)]
-        return bool(await self._call("renew", _RENEW, self._lock_names(lock.key), arguments))
-
-    async def unlock(self, lock: Lock) -> None:
-        """See :meth:`StateStore.unlock`; retried later if the server is unavailable."""
-        try:
-            await self._call("unlock", _UNLOCK, self._lock_names(lock.key), [lock.token])
-        except StoreUnavailable:
-            self._retry_later("unlock", _UNLOCK, self._lock_names(lock.key), [lock.token])
-            raise
+    async def listed(self, name: str, *, limit: int, before: float | None = None) -> list[tuple[str, bytes, float]]:
+        latest = "+inf" if before is None else f"({round(before * 1000)}"
+        arguments = latest, limit, self._name("")
+        found = await self.run("list", partial(self._listed, [self._name(f"list:{name}")], arguments))
+        entries = zip(found[::3], found[1::3], found[2::3], strict=True)
+        return [(key.decode(errors="surrogatepass"), value, int(at) / 1000) for key, value, at in entries]
 
     async def records(self) -> AsyncIterator[StoredRecord]:
         """See :meth:`StateStore.records`; those that are written meanwhile may be missing."""
-        cursor = b""
-        while cursor != b"0":
-            scan = "SCAN", cursor or b"0", "MATCH", f"{self._prefix}*", "COUNT", 1000, "TYPE", "string"
-            cursor, names = await self._run(*scan)
+        lists: dict[str, list[str]] = {}
+        async for key in self._keys("list:"):
+            for each in await self.run("list", partial(self.client.zrange, self._name(key), 0, -1)):
+                lists.setdefault(each.decode(errors="surrogatepass"), []).append(key.removeprefix("list:"))
+        async for key in self._keys(""):
+            if key.startswith(("list:", "log:", "lock:", "quota:")) or (value := await self.get(key)) is None:
+                continue
+            left = await self.run("pttl", partial(self.client.pttl, self._name(key)))
+            log = tuple(await self.read_log(key))
+            yield StoredRecord(key, value, time.time() + left / 1000, lists=tuple(lists.get(key, ())), log=log)
+
+    async def _keys(self, beginning: str) -> AsyncIterator[str]:
+        cursor = 0
+        while True:
+            pattern = f"{self._name(beginning)}*"
+            cursor, names = await self.run("scan", partial(self.client.scan, cursor, pattern, 1000))
             for name in names:
-                # Locks, fences and the counts of quotas have something behind the tag.
-                parts = _NAME.fullmatch(name.removeprefix(self._prefix.encode()).decode(errors="surrogatepass"))
-                if parts and (value := await self._run("GET", name)) is not None:
-                    left = await self._run("PTTL", name)
-                    yield StoredRecord(f"{parts[1]}{parts[2]}", value, time.time() + left / 1000)
+                yield name.decode(errors="surrogatepass").removeprefix(self._name(""))
+            if not cursor:
+                return
 
     async def durability_warning(self) -> str:
         append_only, snapshots = await self._configured("appendonly"), await self._configured("save")
-        if append_only in (b"yes", None):
+        if append_only in ("yes", None):
             return ""
         if not snapshots:
             return "it writes nothing to disk, so a restart loses everything: set appendonly yes"
         return "it writes only snapshots, so a crash loses all changes since the last one: set appendonly yes"
 
-    async def _configured(self, name: str) -> bytes | None:
+    async def _configured(self, name: str) -> str | None:
         """One value of the server's configuration; ``None`` if it refuses to tell it, as managed servers mostly do."""
-        try:
-            reply = await self._run("CONFIG", "GET", name, expected=ResponseError)
-        except ResponseError:
-            return None
-        values = list(reply.values()) if isinstance(reply, dict) else reply[1:]  # RESP3 or RESP2
-        return values[0] if values else None
+        found = await self.run("config", partial(self.client.config_get, name), ResponseError)
+        return next(map(_text, found.values()), None) if found else None
 
-    async def aclose(self) -> None:
-        """Cancel the retries and disconnect."""
-        for task in self._retries:
-            task.cancel()
-        await super().aclose()
-
-    def _retry_later(self, name: str, script: Script, keys: Sequence[str], arguments: Sequence[str | int]) -> None:
-        """Retry a failed script in the background, until the lock that it concerns has expired by itself."""
-        task = asyncio.create_task(self._retry(name, script, keys, arguments))
-        self._retries.add(task)  # protects it from garbage collection
-        task.add_done_callback(self._retries.discard)
-
-    async def _retry(self, name: str, script: Script, keys: Sequence[str], arguments: Sequence[str | int]) -> None:
-        until = time.monotonic() + _RETRY_SECONDS
-        while time.monotonic() < until:
-            await asyncio.sleep(_RETRY_PAUSE)
-            if self.available:
-                with suppress(StoreUnavailable):
-                    # Twice: the first call may overtake the command that it follows, on another connection.
-                    await self._call(name, script, keys, arguments)
-                    await self._call(name, script, keys, arguments)
-                    return
+    async def probe(self) -> None:
+        """Do what a turn does, so that a server that is full, read-only or lacks a permission is found."""
+        write = Write("probe", b"", 0.001, lists=("probe",), line=b"")
+        await self.commit((write, Write("probe")), checks={"probe": (None, b"")})
+        await self.listed("probe", limit=1)
+        await self.read_log("probe")
 
     def _name(self, key: str) -> str:
-        tagged = key.replace(":", ":{", 1) if ":" in key else f"{{{key}"
-        return f"{self._prefix}{tagged}}}"
+        return f"{self.prefix}{key}"
 
-    def _lock_names(self, key: str) -> list[str]:
-        """The fence and the lock of a key."""
-        name = self._name(key)
-        return [f"{name}:fence", f"{name}:lock"]
+
+def _text(value: bytes | str) -> str:
+    return value if isinstance(value, str) else value.decode()
 
 
 def _milliseconds(seconds: float) -> int:
-    return max(1, round(seconds * 1000))
+    return round(seconds * 1000)

@@ -1,26 +1,26 @@
 """The connection to Redis: every operation has a deadline, and fails fast while the server is unavailable."""
 
 import asyncio
-import hashlib
 import logging
-import math
 import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from functools import lru_cache
+from contextvars import ContextVar
 from inspect import signature
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 
-from redis.asyncio import ConnectionPool
+from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.connection import AbstractConnection, SSLConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import NoScriptError, RedisError, ResponseError
+from redis.commands.core import AsyncScript
+from redis.exceptions import RedisError, ResponseError
 
 import toolchat.instruments as instruments
+from toolchat.errors import StoreUnavailable
 from toolchat.http.failures import cause_of
 from toolchat.state.base import StateStore
 
@@ -31,38 +31,30 @@ _WARNING_SECONDS = 60.0
 _STEPS = 10
 
 _log = logging.getLogger(__name__)
-
-
-class Script:
-    """A Lua script, which is sent once and then called by its digest."""
-
-    __slots__ = ("digest", "text")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.digest = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+_probing: ContextVar[bool] = ContextVar("probing", default=False)
+"""Whether the operation is the probe's, which runs although the server is unavailable."""
 
 
 class RedisConnection(StateStore):
-    """What all operations share: connections, deadlines, and a probe of the server.
+    """What all operations share: the library's client, deadlines, and a probe of the server.
 
     An operation fails if the server exceeds its deadline or refuses it. From then on all operations fail at once,
-    until the probe succeeds in writing a value: it tries immediately, then every second.
+    until the probe succeeds: it tries immediately, then every second.
 
     Args:
-        url: ``redis://``, ``rediss://`` or ``unix://``.
+        url: ``redis://``, ``rediss://``, ``valkey://``, ``valkeys://`` or ``unix://``.
         deadline: seconds for one operation.
     """
 
     kind = "redis"
 
     def __init__(self, url: str, *, prefix: str, deadline: float) -> None:
+        super().__init__()
         self.available = True
         self.failures = 0
-        self._prefix = prefix
+        self.prefix = prefix
         self._pool = _pool(url)
-        self._connect: Callable[[], AbstractConnection] = self._pool.make_connection
-        self._idle: list[AbstractConnection] = []
+        self.client: Redis = Redis(connection_pool=self._pool)
         self._server = _server(self._pool)
         self._deadline = deadline
         self._permits = asyncio.Semaphore(_CONNECTIONS)
@@ -78,6 +70,7 @@ class RedisConnection(StateStore):
 
     async def aclose(self) -> None:
         """Refuse further operations, wait for the running ones, and disconnect."""
+        await super().aclose()
         self.available = False
         if self._watcher:
             self._watcher.cancel()
@@ -88,56 +81,31 @@ class RedisConnection(StateStore):
                     await self._permits.acquire()
         await self._disconnect()
 
-    def script(self, name: str, text: str) -> Callable[[Sequence[str], Sequence[object]], Awaitable[Any]]:
-        """See :meth:`StateStore.script`; the prefix is added to the keys."""
-        script = Script(text)
+    def register(self, script: str) -> AsyncScript:
+        """A Lua script, which is sent once and then called by its digest."""
+        return self.client.register_script(script)
 
-        def call(keys: Sequence[str], arguments: Sequence[Any]) -> Awaitable[Any]:
-            return self._call(name, script, [f"{self._prefix}{key}" for key in keys], arguments)
-
-        return call
-
-    async def _call(self, name: str, script: Script, keys: Sequence[str], arguments: Sequence[Any]) -> Any:
-        """Call a script; a server that does not know it, as after a restart, gets its text."""
-        rest = len(keys), *keys, *arguments
-        try:
-            return await self._run("EVALSHA", script.digest, *rest, name=name, expected=NoScriptError)
-        except NoScriptError:
-            return await self._run("EVAL", script.text, *rest, name=name)
-
-    async def _run(
-        self, *command: bytes | str | int, name: str = "", expected: type[ResponseError] | tuple[()] = ()
+    async def run(
+        self, name: str, operation: Callable[[], Awaitable[Any]], expected: type[ResponseError] | None = None
     ) -> Any:
-        """Send a command and return its reply."""
-        if self.available:
-            began = math.inf
+        """Run an operation and return its reply; ``None`` if the server refuses it as expected."""
+        if self.available or _probing.get():
+            began = time.monotonic()
             try:
                 with _Deadline(self._deadline):
                     async with self._permits:
-                        began = time.monotonic()
-                        if self.available:
-                            reply = await self._execute(*command)
-                            seconds = time.monotonic() - began
-                            instruments.observer.record_store_operation(self.kind, name or str(command[0]), seconds)
-                            return reply
-            except expected:
-                raise
+                        reply = await operation()
+                    instruments.observer.record_store_operation(self.kind, name, time.monotonic() - began)
+                    return reply
             except Exception as error:  # noqa: BLE001 - a peer that is not Redis causes any error
-                # A time-out that was mostly spent waiting for a connection says nothing about the server.
-                if not isinstance(error, TimeoutError) or time.monotonic() - began > 0.8 * self._deadline:
-                    self._failed(error)
-        self.failures += 1
+                if expected and isinstance(error, expected):
+                    return None
+                self._failed(error)
         raise self._unavailable("the state store cannot be reached")
 
-    async def _execute(self, *command: bytes | str | int) -> Any:
-        # The library's client and pool cost three times as much as sending the command and reading its reply.
-        connection = self._idle.pop() if self._idle else self._connect()
-        try:
-            await self._pool.ensure_connection(connection)
-            await connection.send_packed_command(_packed(command))
-            return await connection.read_response()
-        finally:
-            self._idle.append(connection)
+    async def probe(self) -> None:
+        """Do what is needed of the server; raises ``StoreUnavailable`` unless all of it succeeds."""
+        raise NotImplementedError
 
     async def _watch(self) -> None:
         while True:
@@ -150,20 +118,21 @@ class RedisConnection(StateStore):
             await self._probe()
 
     async def _probe(self) -> None:
-        """Probe the server by a write: a server that is full or read-only would still answer a ping."""
+        failures, token = self.failures, _probing.set(True)
         try:
-            with _Deadline(self._deadline):
-                await self._execute("SET", f"{self._prefix}probe", b"", "PX", 1)
-        except Exception as error:  # noqa: BLE001 - the watch must not end
-            self._failed(error)
+            await self.probe()
+        except StoreUnavailable:
+            self.failures = failures  # nobody asked for it
         else:
             self._succeeded()
+        finally:
+            _probing.reset(token)
 
     async def _disconnect(self) -> None:
         """Close the idle connections: after an outage they may be dead without an error so far."""
         with suppress(Exception):
             async with asyncio.timeout(self._deadline):
-                await asyncio.gather(*[each.disconnect() for each in self._idle])
+                await self._pool.disconnect(inuse_connections=False)
 
     def _failed(self, error: Exception) -> None:
         reason = _reason(error)
@@ -181,26 +150,6 @@ class RedisConnection(StateStore):
         if self._warned:
             self._warned = False
             _log.info("the state store can be used again")
-
-
-def _packed(command: Sequence[bytes | str | int]) -> list[bytes]:
-    """A command in Redis's protocol (RESP); each value is a piece of its own, so that a long one is not copied."""
-    pieces: list[bytes] = []
-    texts = [b"*%d\r\n" % len(command)]
-    for each in command:
-        if isinstance(each, bytes):
-            pieces += b"".join([*texts, b"$%d\r\n" % len(each)]), each
-            texts = [b"\r\n"]
-        else:
-            texts.append(_argument(each))
-    return [*pieces, b"".join(texts)]
-
-
-@lru_cache(maxsize=1024)
-def _argument(value: str | int) -> bytes:
-    """A short argument of a command; every question sends the names and digests of the one before again."""
-    text = str(value).encode(errors="surrogatepass")
-    return b"$%d\r\n%b\r\n" % (len(text), text)
 
 
 class _Deadline:
@@ -270,6 +219,7 @@ def _pool(url: str) -> ConnectionPool:
     }
     try:
         _check_password(url)
+        url = url.replace("valkey", "redis", 1) if url.startswith("valkey") else url
         given = ConnectionPool.from_url(url)  # where options of the URL win over arguments
         pool = ConnectionPool(given.connection_class, **{**given.connection_kwargs, **bounds})
         pool.make_connection()  # type: ignore[no-untyped-call]

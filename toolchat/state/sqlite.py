@@ -12,13 +12,15 @@ import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
+
+from pydantic_core import from_json
 
 import toolchat.instruments as instruments
 from toolchat.errors import StoreUnavailable
-from toolchat.state.base import Lock, LockLost, StateStore, StoredRecord, shared_client_key
-from toolchat.state.eviction import evict
+from toolchat.state.base import Committed, StateStore, StoredRecord, Write, shared_client_key
 from toolchat.state.sqlite_file import (
     IN_MEMORY,
     WritingThread,
@@ -29,38 +31,56 @@ from toolchat.state.sqlite_file import (
     vacuum,
 )
 
-_FENCE_SECONDS: Final = 86_400.0
-"""Seconds for which an expired lock is remembered: its holder may still write if no other has taken the lock."""
 _CHECK_SECONDS: Final = 1.0
 _SWEEP_SECONDS: Final = 10.0
 _WARNING_SECONDS: Final = 60.0
 _STALL: Final = 10
 """Deadlines that a disk may exceed before further operations are refused at once."""
-_MANY: Final = 1000
-"""Values that are written at most until all are counted, so each further process may store as many beyond the limit."""
+_BATCH: Final = 100
+"""Expired values that are deleted in one step."""
+_MOST_EVICTED: Final = 16
+"""Values that one write evicts at most, so that none takes long; the next writes evict the rest."""
 
-_LOCK: Final = """
-SELECT until, token, value FROM (SELECT ?1 AS name)
-LEFT JOIN locks ON locks.key = name LEFT JOIN entries ON entries.key = name AND expires > ?2
+_WRITE: Final = """
+INSERT INTO entries (key, share, size, written, expires, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+ON CONFLICT (key) DO UPDATE SET size = ?3, written = ?4, expires = ?5, value = ?6
 """
-_WRITE: Final = "REPLACE INTO entries (key, kind, client, size, expires, value) VALUES (?, ?, ?, ?, ?, ?)"
+_OLDEST_OF_LARGEST: Final = """
+DELETE FROM entries WHERE id = (SELECT id FROM entries WHERE share = (
+SELECT share FROM usage WHERE share <> '*' ORDER BY bytes DESC LIMIT 1
+) ORDER BY written LIMIT 1)
+"""
+_LISTED: Final = """
+SELECT key, value, listed.written FROM listed JOIN entries USING (id)
+WHERE list = ? AND listed.written < ? AND expires > ? ORDER BY listed.written DESC LIMIT ?
+"""
+_LINES: Final = """
+SELECT line FROM entries JOIN log USING (id) WHERE key = ? AND expires > ? AND place >= ? ORDER BY place
+"""
+_ADD_SIZE: Final = "UPDATE entries SET log_size = log_size + ?2 WHERE id = ?1"
+_COUNT_SIZE: Final = """
+UPDATE entries SET log_size = (SELECT sum(length(line)) FROM log WHERE log.id = ?1) WHERE id = ?1 AND ?2
+"""
+_SWEEP: Final = "DELETE FROM entries WHERE id IN (SELECT id FROM entries WHERE expires <= ? LIMIT ?)"
+_RECORDS: Final = """
+SELECT id, key, value, expires, share, (SELECT json_group_array(list) FROM listed WHERE listed.id = entries.id), line
+FROM entries LEFT JOIN log USING (id) WHERE expires > ? ORDER BY entries.written, id, place
+"""
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
 class SqliteStateStore(StateStore):
-    """Stores values up to a number of each kind and a number of bytes in total.
+    """Stores values up to a number of bytes in total.
 
-    The kind of a value is the part of its key before the first colon, so that many conversations evict conversations,
-    but no approvals. A client that stores much evicts its own values first, and the one that it has not written for
-    longest: if there are too many values of a kind, the client with the most of them loses one; if there are too many
-    bytes, the client with the most bytes, of its largest kind. A value that is larger than the whole store is not
+    What is kept is never evicted. Of the rest, the client and kind with the most bytes lose what they have not written
+    for longest, so that much of one kind evicts none of another, and a client that stores much its own values. The
+    kind of a value is the part of its key before the first colon. A value that is larger than the whole store is not
     stored.
 
     Args:
         path: the file, which is created; ``:memory:`` for the memory of this process, lost when it exits.
-        max_entries: values of one kind.
-        max_bytes: bytes of all keys and values.
+        max_bytes: bytes of all keys, values and logs.
         client_key: identifies the current client, for whom stored values are counted.
         deadline: seconds to wait for another process that writes.
         synchronous: whether a write waits for the disk, so that it survives a crash of the machine as well.
@@ -70,17 +90,17 @@ class SqliteStateStore(StateStore):
         self,
         path: str | Path = IN_MEMORY,
         *,
-        max_entries: int = 10_000,
         max_bytes: int = 64 * 2**20,
         client_key: Callable[[], str] = shared_client_key,
         deadline: float = 0.5,
         synchronous: bool = False,
     ) -> None:
+        super().__init__()
         self.path = str(path)
         self.kind = "memory" if self.path == IN_MEMORY else "sqlite"
         self.available = True
         self.failures = 0
-        self._max_entries, self._max_bytes = max_entries, max_bytes
+        self._max_bytes = max_bytes
         self._client_key = client_key
         self._deadline = deadline
         self._synchronous = synchronous
@@ -92,13 +112,9 @@ class SqliteStateStore(StateStore):
         self._thread: WritingThread | None = None
         self._identity: tuple[int, int] | None = None
         self._usable = True
-        self._last_token = 0
         self._changes = 0
         """Rows that had been written when the log was last moved into the file."""
-        # Counting each time would take too long: so much may be written until then.
-        self._entries_left = self._bytes_left = 0
         self._watcher: asyncio.Task[None] | None = None
-        self._releases: set[asyncio.Task[None]] = set()
         self._warned_at = -_WARNING_SECONDS
 
     def check(self) -> None:
@@ -115,6 +131,7 @@ class SqliteStateStore(StateStore):
 
     async def aclose(self) -> None:
         """Close the file; if this is the last process, its log is moved into it."""
+        await super().aclose()
         self._usable = self.available = False
         if self._watcher:
             self._watcher.cancel()
@@ -124,84 +141,64 @@ class SqliteStateStore(StateStore):
         if self._thread:
             await self._thread.stop()
 
+    async def commit(
+        self,
+        writes: Sequence[Write],
+        *,
+        checks: Mapping[str, Sequence[bytes | None]] | None = None,
+        reads: Sequence[str] = (),
+        longest: float | None = None,
+        name: str = "commit",
+    ) -> Committed:
+        """See :meth:`StateStore.commit`."""
+        client_key, checks = self._client_key(), checks or {}
+
+        def commit() -> Committed:
+            found = {key: self._value(key, longest) for key in checks} | {key: self._value(key) for key in reads}
+            if any(found[key] not in allowed for key, allowed in checks.items()):
+                return Committed(False, found, now=time.time())
+            deleted = sum([self._apply(write, client_key) for write in writes])
+            if writes:
+                self._evict()
+            return Committed(True, found, deleted, time.time())
+
+        return await self._run(name, commit)
+
     async def get(self, key: str) -> bytes | None:
-        name, began = _encoded(key), time.monotonic()
-        if self._usable and self._opened() is not self._reader:
-            with suppress(sqlite3.Error):  # the thread waits if the file is busy, and reports other errors
-                value = self._value(name, self._reader)
-                instruments.observer.record_store_operation(self.kind, "get", time.monotonic() - began)
-                return value
-        return await self._run("get", lambda: self._value(name))
+        return await self._read("get", lambda database: self._value(key, database=database))
 
-    async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None, unlock: bool = False) -> None:
-        """See :meth:`StateStore.put`; the values that were not written for longest are evicted."""
-        name, client_key = _encoded(key), self._client_key()
+    async def read_log(self, key: str, start: int = 0) -> list[bytes]:
+        statement = (
+            "SELECT line FROM entries JOIN log USING (id) WHERE key = ? AND expires > ? AND place >= ? ORDER BY place"
+        )
 
-        def put() -> None:
-            self._check(lock, unlock=unlock)
-            self._write(_kind(key), client_key, name, value, ttl)
+        def read(database: sqlite3.Connection) -> list[bytes]:
+            rows = database.execute(statement, (_encoded(key), self._now(), start)).fetchall()
+            return [line for [line] in rows]
 
-        await self._run("put and unlock" if unlock else "put", put)
+        return await self._read("read log", read)
 
-    async def put_all(self, values: Mapping[str, bytes], *, ttl: float) -> None:
-        await self.update(list(values), lambda _: list(values.values()), ttl=ttl)
+    async def listed(self, name: str, *, limit: int, before: float | None = None) -> list[tuple[str, bytes, float]]:
+        def read(database: sqlite3.Connection) -> list[tuple[str, bytes, float]]:
+            since_1970 = time.time() - self._now()
+            latest = 1e12 if before is None else before - since_1970
+            rows = database.execute(_LISTED, (name, latest, self._now(), limit)).fetchall()
+            return [(_decoded(key), value, written + since_1970) for key, value, written in rows]
 
-    async def update(
-        self, keys: Sequence[str], change: Callable[[list[bytes | None]], Sequence[bytes] | None], *, ttl: float
-    ) -> None:
-        """Replace the values of keys by what a function makes of them, in one step; ``None`` changes nothing."""
-        names, client_key = list(map(_encoded, keys)), self._client_key()
-
-        def update() -> None:
-            values = change([self._value(name) for name in names])
-            for key, name, value in zip(keys, names, values or (), strict=bool(values)):
-                self._write(_kind(key), client_key, name, value, ttl)
-
-        await self._run("update", update)
-
-    async def delete(self, *keys: str, lock: Lock | None = None) -> bool:
-        def delete() -> bool:
-            self._check(lock)
-            statement = "DELETE FROM entries WHERE key = ? AND expires > ?"
-            return sum([self._execute(statement, _encoded(key), self._now()).rowcount for key in keys]) > 0
-
-        return await self._run("delete", delete)
-
-    async def try_lock(self, key: str, *, ttl: float) -> Lock | None:
-        """See :meth:`StateStore.try_lock`; an expired lock is free."""
-        name = _encoded(key)
-
-        def try_lock() -> Lock | None:
-            now = self._now()
-            [until, token, value] = self._execute(_LOCK, name, now).fetchone()
-            if until is not None and until > now:
-                return None
-            # Of the time, so that tokens grow although a released lock leaves no trace.
-            self._last_token = max(self._last_token, token or 0, int(now * 1e6)) + 1
-            self._execute("REPLACE INTO locks VALUES (?, ?, ?)", name, self._last_token, now + ttl)
-            return Lock(key, self._last_token, value)
-
-        return await self._run("lock", try_lock, undo=self._release_late)
-
-    async def renew(self, lock: Lock, *, ttl: float) -> bool:
-        """See :meth:`StateStore.renew`; an expired lock is renewed, unless another holder has taken it."""
-        statement = "UPDATE locks SET until = ? WHERE key = ? AND token = ?"
-        arguments = self._now() + ttl, _encoded(lock.key), lock.token
-        return await self._run("renew", lambda: self._execute(statement, *arguments).rowcount > 0)
-
-    async def unlock(self, lock: Lock) -> None:
-        """See :meth:`StateStore.unlock`; later writes under the lock are refused."""
-        with suppress(LockLost):
-            await self._run("unlock", lambda: self._check(lock, unlock=True))
+        return await self._read("list", read)
 
     async def records(self) -> AsyncIterator[StoredRecord]:
         """See :meth:`StateStore.records`; as they are when the first one is read, the oldest first."""
-        monotonic = time.time() - self._now()
+        since_1970 = time.time() - self._now()
         database = self._opened() if self.kind == "memory" else open_reader(self.path)
-        statement = "SELECT key, value, expires, client FROM entries WHERE expires > ? AND kind != 'quota' ORDER BY id"
         try:
-            for key, value, expires, client_key in database.execute(statement, (self._now(),)):
-                yield StoredRecord(key.decode(errors="surrogatepass"), value, expires + monotonic, client_key)
+            for _, rows in groupby(database.execute(_RECORDS, (self._now(),)), key=lambda row: row[0]):
+                [[_, key, value, expires, share, lists, line], *rest] = rows
+                name = _decoded(key)
+                if not name.startswith(("lock:", "quota:")):
+                    log = tuple([each for each in (line, *[row[-1] for row in rest]) if each is not None])
+                    client_key = share.partition(" ")[2]
+                    yield StoredRecord(name, value, expires + since_1970, client_key, tuple(from_json(lists)), log)
         except sqlite3.Error as error:
             raise StoreUnavailable(f"the state store cannot be read: {error}") from None
 
@@ -230,19 +227,19 @@ class SqliteStateStore(StateStore):
                 weakref.finalize(self, self._writer.close)
         return self._writer
 
-    async def _run(
-        self,
-        name: str,
-        operation: Callable[[], T],
-        *,
-        undo: Callable[[T], None] | None = None,
-    ) -> T:
+    async def _read(self, name: str, read: Callable[[sqlite3.Connection], T]) -> T:
+        began = time.monotonic()
+        if self._usable and self._opened() is not self._reader and self._reader is not None:
+            with suppress(sqlite3.Error):  # the thread waits if the file is busy, and reports other errors
+                result = read(self._reader)
+                instruments.observer.record_store_operation(self.kind, name, time.monotonic() - began)
+                return result
+        return await self._run(name, lambda: read(self._opened()))
+
+    async def _run(self, name: str, operation: Callable[[], T]) -> T:
         """Run an operation, on a file in a transaction as soon as no other process writes.
 
-        Args:
-            name: appears in metrics and traces.
-            operation: reads and writes; raises errors of its own before it writes.
-            undo: is called with the result if the caller has been cancelled in the meantime.
+        It raises errors of its own before it writes. The name appears in metrics and traces.
         """
         began = time.monotonic()
         if self._thread and self._thread.is_stalled(_STALL * self._deadline):
@@ -251,7 +248,7 @@ class SqliteStateStore(StateStore):
             try:
                 self._opened()
                 # Memory has one user and survives nothing: it needs no transaction.
-                result = await self._thread.run(operation, undo) if self._thread else operation()
+                result = await self._thread.run(operation) if self._thread else operation()
             except sqlite3.Error as error:
                 self._failed(str(error))
             else:
@@ -259,55 +256,62 @@ class SqliteStateStore(StateStore):
                 if self._thread:
                     instruments.observer.record_store_operation(self.kind, name, time.monotonic() - began)
                 return result
-        self.failures += 1
         raise self._unavailable("the state store cannot be used")
 
-    def _execute(self, statement: str, *arguments: object) -> sqlite3.Cursor:
+    def _execute(self, statement: str, *arguments: Any) -> sqlite3.Cursor:
         return self._opened().execute(statement, arguments)
 
-    def _value(self, name: bytearray, database: sqlite3.Connection | None = None) -> bytes | None:
-        statement = "SELECT value FROM entries WHERE key = ? AND expires > ?"
-        row = (database or self._opened()).execute(statement, (name, self._now())).fetchone()
+    def _value(
+        self, key: str, longest: float | None = None, database: sqlite3.Connection | None = None
+    ) -> bytes | None:
+        statement, now = "SELECT value FROM entries WHERE key = ? AND expires > ? AND expires <= ?", self._now()
+        latest = 1e12 if longest is None else now + longest
+        row = (database or self._opened()).execute(statement, (_encoded(key), now, latest)).fetchone()
         return row[0] if row else None
 
-    def _write(self, kind: str, client_key: str, name: bytearray, value: bytes, ttl: float) -> None:
-        size = len(name) + len(value)
-        if ttl <= 0 or size > self._max_bytes:
+    def _apply(self, write: Write, client_key: str) -> bool:
+        """Write; returns whether a key was deleted that had a value."""
+        name, now = _encoded(write.key), self._now()
+        size = len(name) + len(write.value or b"") + len(write.line or b"")
+        if write.value is None or write.ttl <= 0 or size > self._max_bytes:
+            [found] = self._execute("SELECT count(*) FROM entries WHERE key = ? AND expires > ?", name, now).fetchone()
             self._execute("DELETE FROM entries WHERE key = ?", name)
-            return
-        self._execute(_WRITE, name, kind, client_key, size, self._now() + ttl, value)
-        self._entries_left -= 1
-        self._bytes_left -= size
-        if self._entries_left < 0 or self._bytes_left < 0:
-            self._evict()
+            return bool(found)
+        share = "" if write.is_kept else f"{_kind(write.key)} {client_key}"
+        arguments = name, share, len(name) + len(write.value), now, now + write.ttl, write.value
+        self._execute(_WRITE, *arguments)
+        if write.line is not None or write.lists:
+            [identifier] = self._execute("SELECT id FROM entries WHERE key = ?", name).fetchone()
+            if write.line is not None:
+                self._add_line(identifier, write.place, write.line)
+            for each in write.lists:
+                self._execute("REPLACE INTO listed (list, id, written) VALUES (?, ?, ?)", each, identifier, now)
+        return False
 
-    def _check(self, lock: Lock | None, *, unlock: bool = False) -> None:
-        """Refuse a write under a lock that was released or is another holder's."""
-        if lock is None:
-            return
-        key = _encoded(lock.key)
-        if unlock:
-            owned = self._execute("DELETE FROM locks WHERE key = ? AND token = ?", key, lock.token).rowcount > 0
-        else:
-            owned = self._execute("SELECT 1 FROM locks WHERE key = ? AND token = ?", key, lock.token).fetchone()
-        if not owned:
-            raise LockLost(lock.token)
+    def _add_line(self, identifier: int, place: int, line: bytes) -> None:
+        removed = self._execute("DELETE FROM log WHERE id = ? AND place >= ?", identifier, place).rowcount
+        self._execute("INSERT INTO log (id, place, line) VALUES (?, ?, ?)", identifier, place, line)
+        # Added up again only if lines went: a long log must not make a line dearer.
+        self._execute(_COUNT_SIZE if removed else _ADD_SIZE, identifier, len(line))
 
     def _evict(self) -> None:
-        """Bring the store within its limits, and find out how much may be written until this is due again."""
-        self._sweep()
-        left = evict(self._opened(), self._max_entries, self._max_bytes)
-        self._entries_left = min(left.entries, _MANY)
-        self._bytes_left = min(left.size, self._max_bytes // 16)
+        for _ in range(_MOST_EVICTED):
+            [size] = self._execute("SELECT bytes FROM usage WHERE share = '*'").fetchone() or (0,)
+            if size <= self._max_bytes or not self._execute(_OLDEST_OF_LARGEST).rowcount:
+                return
 
-    def _sweep(self) -> None:
-        """Delete what has expired."""
-        now = self._now()
-        self._execute("DELETE FROM entries WHERE id IN (SELECT id FROM entries WHERE expires <= ?)", now)
-        self._execute("DELETE FROM locks WHERE until <= ?", now - _FENCE_SECONDS)
-        if not self.available:
-            # Written even if nothing was deleted: a disk that was full is known to work again.
-            self._execute("REPLACE INTO locks VALUES (x'', 0, ?)", now)
+    async def _sweep(self) -> None:
+        """Delete what has expired, in steps between which others can write."""
+
+        def sweep() -> int:
+            if not self.available:
+                # Written even if nothing was deleted: a disk that was full is known to work again.
+                self._execute("REPLACE INTO usage VALUES ('', 0)")
+            return self._execute(_SWEEP, self._now(), _BATCH).rowcount
+
+        swept = _BATCH
+        while swept == _BATCH:
+            swept = await self._run("sweep", sweep)
 
     async def _watch(self) -> None:
         """Delete what has expired, move the log into the file, and find out whether the store can be used again."""
@@ -317,7 +321,7 @@ class SqliteStateStore(StateStore):
             if not self.available or time.monotonic() - swept_at >= _SWEEP_SECONDS:
                 swept_at = time.monotonic()
                 with suppress(StoreUnavailable):
-                    await self._run("sweep", self._sweep)
+                    await self._sweep()
             if self.kind == "sqlite":
                 await self._check_file()
 
@@ -341,13 +345,6 @@ class SqliteStateStore(StateStore):
             self._warned_at = time.monotonic()
             _log.warning("the state store cannot be used", extra={"server": self.path, "reason": reason})
 
-    def _release_late(self, lock: Lock | None) -> None:
-        """Release a lock that was granted to a caller who was cancelled."""
-        if lock and self._usable:
-            task = asyncio.create_task(self.unlock(lock))
-            self._releases.add(task)
-            task.add_done_callback(self._releases.discard)
-
     def _succeeded(self) -> None:
         if not self.available:
             self.available = True
@@ -358,6 +355,10 @@ def _encoded(key: str) -> bytearray:
     # Not every key is valid text: a client may have sent half of a character. A bytearray, because sqlite3 looks for an
     # adapter of every ``bytes``, which takes longer than the copy.
     return bytearray(key, "utf-8", "surrogatepass")
+
+
+def _decoded(name: bytes) -> str:
+    return name.decode(errors="surrogatepass")
 
 
 def _kind(key: str) -> str:

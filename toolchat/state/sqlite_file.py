@@ -17,7 +17,8 @@ from toolchat.errors import ConfigurationError
 from toolchat.messages import immutable
 
 IN_MEMORY: Final = ":memory:"
-_VERSION: Final = 1
+_VERSION: Final = 2
+"""That of the schema below."""
 _COMPANIONS: Final = ("", "-wal", "-shm")
 _LONG_LOG: Final = 4096
 """Pages of 4 KiB: a log that is written all the time is never moved as a whole, and would grow."""
@@ -28,22 +29,53 @@ _READERS_SECONDS: Final = 0.2
 _OPENING_SECONDS: Final = 10.0
 _log = logging.getLogger(__name__)
 
-# The ids grow, so that the smallest is the value that was not written for longest. The index has what is counted and
-# swept, so that neither reads the values.
-_SCHEMA: Final = f"""
+# What is stored is counted by triggers, so that it is known at any time what has to be evicted, at a constant cost.
+_SCHEMA: Final = """
 BEGIN IMMEDIATE;
 CREATE TABLE entries (
     id INTEGER PRIMARY KEY,
     key BLOB NOT NULL UNIQUE,
-    kind TEXT NOT NULL,
-    client TEXT NOT NULL,
+    share TEXT NOT NULL,
     size INTEGER NOT NULL,
+    log_size INTEGER NOT NULL DEFAULT 0,
+    written REAL NOT NULL,
     expires REAL NOT NULL,
     value BLOB NOT NULL
 );
-CREATE INDEX usage ON entries (kind, client, size, expires);
-CREATE TABLE locks (key BLOB PRIMARY KEY, token INTEGER NOT NULL, until REAL NOT NULL) WITHOUT ROWID;
-PRAGMA user_version = {_VERSION};
+CREATE INDEX ages ON entries (share, written) WHERE share <> '';
+CREATE INDEX deadlines ON entries (expires);
+CREATE TABLE log (id INTEGER, place INTEGER, line BLOB NOT NULL, PRIMARY KEY (id, place));
+CREATE TABLE listed (list TEXT, id INTEGER, written REAL NOT NULL, PRIMARY KEY (list, id)) WITHOUT ROWID;
+CREATE INDEX newest ON listed (list, written);
+CREATE INDEX lists ON listed (id);
+CREATE TABLE usage (share TEXT PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX largest ON usage (bytes);
+CREATE TRIGGER added AFTER INSERT ON entries WHEN new.share <> '' BEGIN
+    INSERT INTO usage VALUES (new.share, new.size), ('*', new.size)
+    ON CONFLICT (share) DO UPDATE SET bytes = bytes + excluded.bytes;
+END;
+CREATE TRIGGER changed AFTER UPDATE OF size, log_size ON entries
+WHEN old.size + old.log_size <> new.size + new.log_size AND new.share <> '' BEGIN
+    UPDATE usage SET bytes = bytes + new.size + new.log_size - old.size - old.log_size
+    WHERE share IN (new.share, '*');
+END;
+CREATE TRIGGER removed AFTER DELETE ON entries WHEN old.share <> '' BEGIN
+    UPDATE usage SET bytes = bytes - old.size - old.log_size WHERE share IN (old.share, '*');
+    DELETE FROM usage WHERE share = old.share AND bytes = 0;
+END;
+CREATE TRIGGER cleared AFTER DELETE ON entries BEGIN
+    DELETE FROM log WHERE id = old.id;
+    DELETE FROM listed WHERE id = old.id;
+END;
+PRAGMA user_version = 2;
+COMMIT;
+"""
+# The first format had no shares, logs and lists; its locks have expired by now.
+_FROM_FIRST: Final = """
+BEGIN IMMEDIATE;
+INSERT INTO entries (key, share, size, written, expires, value)
+SELECT key, kind || ' ' || client, size, id, expires, value FROM earlier;
+DROP TABLE earlier;
 COMMIT;
 """
 
@@ -154,8 +186,12 @@ def _connect(path: str) -> sqlite3.Connection:
             raise ConfigurationError(f"the file {path} was written by a later version (format {version}, {known})")
         if path != IN_MEMORY:
             database.execute("PRAGMA journal_mode = WAL")
-        if not version:
+        if version == 1:
+            database.executescript("DROP INDEX usage; DROP TABLE locks; ALTER TABLE entries RENAME TO earlier")
+        if version < _VERSION:
             database.executescript(_SCHEMA)
+        if version == 1:
+            database.executescript(_FROM_FIRST)
     except BaseException:
         database.close()
         raise
@@ -202,18 +238,11 @@ class WritingThread:
         self._thread = threading.Thread(target=self._run, name="state-store", daemon=True)
         self._thread.start()
 
-    async def run(self, function: Callable[[], T], undo: Callable[[T], None] | None = None) -> T:
-        """Run a function in a transaction. If it raises an error of its own, it must not have written before.
-
-        ``undo`` is called with the result if the caller has been cancelled in the meantime.
-        """
-        operation = _Operation(asyncio.get_running_loop(), function, undo)
+    async def run(self, function: Callable[[], T]) -> T:
+        """Run a function in a transaction. If it raises an error of its own, it must not have written before."""
+        operation = _Operation(asyncio.get_running_loop(), function)
         self._waiting.put(operation)
-        try:
-            return await operation.future
-        except asyncio.CancelledError:
-            operation.abandon()
-            raise
+        return await operation.future
 
     def is_stalled(self, seconds: float) -> bool:
         """Whether the disk has not finished a transaction for that time."""
@@ -254,30 +283,21 @@ class WritingThread:
 class _Operation(Generic[T]):
     """An operation that is waiting, and its result."""
 
-    __slots__ = ("function", "future", "loop", "undo")
+    __slots__ = ("function", "future", "loop")
 
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, function: Callable[[], T], undo: Callable[[T], None] | None
-    ) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, function: Callable[[], T]) -> None:
         self.loop = loop
         self.function = function
-        self.undo = undo
         self.future: asyncio.Future[T] = loop.create_future()
 
     def deliver(self, outcome: "T | _Failure") -> None:
-        """Give the outcome to the caller."""
+        """Give the outcome to the caller, unless it was cancelled."""
+        if self.future.cancelled():
+            return
         if isinstance(outcome, _Failure):
-            if not self.future.cancelled():
-                self.future.set_exception(outcome.error)
-        elif not self.future.cancelled():
+            self.future.set_exception(outcome.error)
+        else:
             self.future.set_result(outcome)
-        elif self.undo:
-            self.undo(outcome)
-
-    def abandon(self) -> None:
-        """Undo what was delivered just before the caller was cancelled."""
-        if self.undo and not self.future.cancelled() and not self.future.exception():
-            self.undo(self.future.result())
 
 
 @immutable

@@ -36,6 +36,11 @@ class Limits:
         object.__setattr__(self, "interval", MINUTE / self.requests_per_minute if self.requests_per_minute else 0.0)
 
     @property
+    def is_rate_only(self) -> bool:
+        """Whether nothing has to be counted when a question ends."""
+        return self.concurrent is None and self.tokens_per_day is None
+
+    @property
     def bounds(self) -> dict[Kind, int]:
         """The limits that are set, by kind."""
         bounds: dict[Kind, int | None] = {
@@ -61,11 +66,6 @@ Decision: TypeAlias = tuple[Limits, Sequence[QuotaUsage], Kind | None]
 """The limits that refuse a question, with their usage and the kind that refuses it; of an accepted one the first."""
 
 
-def today() -> int:
-    """The number of the current day, in UTC since 1970."""
-    return int(time.time()) // DAY
-
-
 @dataclass(slots=True)
 class NameUsage:
     """What has been used under one name.
@@ -82,17 +82,22 @@ class NameUsage:
     tokens: int = 0
     """The tokens of that day, which is counted in UTC since 1970."""
 
-    def start_day(self, today: int) -> None:
-        """Forget the tokens of an earlier day."""
-        if self.day != today:
+    def refresh(self, now: float, longest: float) -> None:
+        """Forget what is over, and what is further away than anything can be, since the clock was set back.
+
+        ``longest``: seconds after which a question counts as ended even if its process died.
+        """
+        if self.day != (today := int(now // DAY)):
             self.day, self.tokens = today, 0
+        if not now <= self.even <= now + 2 * MINUTE:
+            self.even = now
+        if self.running:
+            self.running = {name: until for name, until in self.running.items() if now < until <= now + longest}
 
     def refusing(self, limits: Limits, now: float) -> Kind | None:
         """The limit that refuses one more question, if any does."""
-        if (most := limits.concurrent) is not None:
-            self._forget_ended(now)
-            if len(self.running) >= most:
-                return "concurrent"
+        if (most := limits.concurrent) is not None and len(self.running) >= most:
+            return "concurrent"
         if (most := limits.tokens_per_day) is not None and self.tokens >= most:
             return "day"
         # The whole limit fits into the minute; rounding errors of the sum must not exclude the last question.
@@ -105,28 +110,18 @@ class NameUsage:
         if (most := limits.concurrent) is not None:
             usage.append(QuotaUsage("concurrent", most, most - len(self.running) - 1, 1))
         if (most := limits.tokens_per_day) is not None:
-            usage.append(QuotaUsage("day", most, most - self.tokens, DAY - time.time() % DAY))
+            usage.append(QuotaUsage("day", most, most - self.tokens, DAY - now % DAY))
         if (most := limits.requests_per_minute) is not None:
-            room = (now + MINUTE - self.even_after(1, limits, now)) / limits.interval + 1e-6
+            room = (now + MINUTE - self.even - limits.interval) / limits.interval + 1e-6
             wait = (-room if room < 0 else 0.0 if room >= 1 else 1 - room) * limits.interval
             usage.append(QuotaUsage("minute", most, int(room), wait))
         return usage
-
-    def even_after(self, questions: int, limits: Limits, now: float) -> float:
-        """``even`` after some more questions."""
-        # A clock that was set back must not refuse questions for as long.
-        return max(min(self.even, now + MINUTE), now) + questions * limits.interval
-
-    def _forget_ended(self, now: float) -> None:
-        # The oldest is the first: looking at all of them would cost each question more, the more are running.
-        while (first := next(iter(self.running), None)) is not None and self.running[first] <= now:
-            del self.running[first]
 
     def count(self, limits: Limits, question: str, now: float, longest: float) -> None:
         """Count a question that no limit has refused."""
         if limits.concurrent is not None:
             self.running[question] = now + longest
-        self.even = self.even_after(1, limits, now)
+        self.even += limits.interval
 
     def settle(self, limits: Limits, question: str, tokens: int) -> None:
         """End a counted question and charge its tokens."""
@@ -138,18 +133,11 @@ class NameUsage:
 def reserve(
     used: Sequence[NameUsage], limits: Sequence[Limits], question: str, *, now: float, longest: float
 ) -> Decision:
-    """Count a question under every name, or under none if any limit refuses it."""
+    """Count a question under every name, or under none if any limit refuses it; the usage is refreshed."""
     # Look first and count afterwards: a question that one limit refuses must not be charged to the others.
     for usage, each in zip(used, limits, strict=True):
         if refusing := usage.refusing(each, now):
             return each, usage.left(each, now), refusing
-    return count(used, limits, question, now=now, longest=longest)
-
-
-def count(
-    used: Sequence[NameUsage], limits: Sequence[Limits], question: str, *, now: float, longest: float
-) -> Decision:
-    """Count a question that no limit refuses under every name."""
     left = used[0].left(limits[0], now)
     for usage, each in zip(used, limits, strict=True):
         usage.count(each, question, now, longest)

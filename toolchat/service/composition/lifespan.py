@@ -12,9 +12,9 @@ from toolchat.chat.client import ChatClient
 from toolchat.chat.memory import ChatMemory, MemoryAdvisor, MemoryWindow
 from toolchat.instruments import set_observer
 from toolchat.models.base import ChatModel
-from toolchat.service.access.quotas import open_quotas
+from toolchat.service.access.quotas import Quotas
 from toolchat.service.access.runtime import AccessSettings
-from toolchat.service.access.usage import Limits
+from toolchat.service.access.usage import MINUTE, Limits
 from toolchat.service.api.advisors import SandboxNoticeAdvisor
 from toolchat.service.api.approvals import ApprovalStore, PausedTurnCodec
 from toolchat.service.api.call_limit import ConversationCallLimit
@@ -83,7 +83,6 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
             metrics.INFO.labels(__version__, state.model_label, platform.python_version()).set(1)
             async with watched(observed.update):
                 yield state, tools
-            await admission.quotas.aclose()
     finally:
         # In reverse: tools use the store and the connections until they are closed.
         await wiring.close()
@@ -95,7 +94,8 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
 def _admission(settings: Settings, access: AccessSettings, store: StateStore) -> Admission:
     total = Limits("all", access.requests_per_minute or None, None, access.tokens_per_day or None)
     per_client = max(1, settings.max_questions // 2)  # so that no client takes all slots; a key's entry may say less
-    return Admission(settings.max_questions, per_client, open_quotas(store, total, settings.request_timeout))
+    quotas = Quotas(store, total, longest=settings.request_timeout + MINUTE)
+    return Admission(settings.max_questions, per_client, quotas)
 
 
 def _memory(settings: Settings, store: StateStore, sessions: SessionIndex) -> ChatMemory:

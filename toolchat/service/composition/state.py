@@ -1,7 +1,7 @@
 """The state store that ``STATE_URL`` names."""
 
 from typing import Literal
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -12,10 +12,13 @@ from toolchat.state.sqlite import SqliteStateStore
 from toolchat.state.sqlite_file import IN_MEMORY
 from toolchat.tool_calling.caller import current_client_key
 
+_MEMORY_MB = 64
+_FILE_MB = 1024
 _FORMS = (
-    "must be memory://, sqlite:///relative/path or sqlite:////absolute/path with ?synchronous=full, ?max_entries=N or "
+    "must be memory://, sqlite:///relative/path or sqlite:////absolute/path with ?synchronous=full, ?max_mb=N or "
     "both by & if wanted, "
-    "redis://[user:password@]host[:port][/number], rediss:// for TLS, or unix://[user:password@]/path[?db=number]; "
+    "redis://[user:password@]host[:port][/number], rediss:// for TLS, or unix://[user:password@]/path[?db=number], "
+    "with ?prefix=NAME: if several deployments share the server (valkey:// and valkeys:// are accepted as well); "
     "the user and the password percent-encoded"
 )
 
@@ -44,13 +47,23 @@ def _store(settings: Settings) -> StateStore:
     try:
         from toolchat.state.redis import RedisStateStore
 
-        return RedisStateStore(url, deadline=settings.redis_timeout)
+        address, prefix = _without_prefix(url)
+        return RedisStateStore(address, prefix=prefix, deadline=settings.redis_timeout)
     except ModuleNotFoundError as missing:
         if missing.name is None or missing.name.partition(".")[0] != "redis":
             raise  # the package is there, and lacks something itself
         raise ConfigurationError("needs the package redis: pip install redis") from None
     except ValueError:
         raise ConfigurationError(_FORMS) from None
+
+
+def _without_prefix(url: str) -> tuple[str, str]:
+    """The URL without its option ``prefix``, which is ours, and that prefix."""
+    parts = urlsplit(url)
+    options = parse_qsl(parts.query, keep_blank_values=True)
+    prefix = dict(options).get("prefix", "toolchat:")
+    others = urlencode([(name, value) for name, value in options if name != "prefix"])
+    return parts._replace(query=others).geturl(), prefix
 
 
 def _sqlite(url: str) -> SqliteStateStore:
@@ -64,7 +77,7 @@ def _sqlite(url: str) -> SqliteStateStore:
         raise ConfigurationError(_FORMS)
     return SqliteStateStore(
         path,
-        max_entries=options.max_entries,
+        max_bytes=(options.max_mb or (_MEMORY_MB if path == IN_MEMORY else _FILE_MB)) * 2**20,
         client_key=current_client_key,
         synchronous=options.synchronous == "full",
     )
@@ -75,5 +88,5 @@ class _Options(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    max_entries: int = Field(10_000, ge=1)
+    max_mb: int = Field(0, ge=1)
     synchronous: Literal["normal", "full"] = "normal"

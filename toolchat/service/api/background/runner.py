@@ -17,7 +17,7 @@ from toolchat.errors import Overloaded, SessionBusy, StoreUnavailable
 from toolchat.service.access.principals import Principal
 from toolchat.service.api.background.attempt import Attempt
 from toolchat.service.api.background.records import STORED_SECONDS, BackgroundQuestion, BackgroundRecords
-from toolchat.state.base import LockLost, StateStore, decoding
+from toolchat.state.base import LockLost, StateStore, Write, decoding
 from toolchat.state.locks import Locks
 
 _log = logging.getLogger(__name__)
@@ -178,7 +178,7 @@ class BackgroundRunner:
         self._is_list_old = False
         values = {**self._accepted, _list(self._name): to_json(self._unfinished)}
         try:
-            await self._store.put_all(values, ttl=STORED_SECONDS)
+            await self._store.commit([Write(key, value, STORED_SECONDS, is_kept=True) for key, value in values.items()])
         except BaseException:
             self._is_list_old = True
             raise

@@ -10,10 +10,7 @@ import pytest
 from tests.access.principals import as_, principals
 from tests.api.guarded import guarded_service
 from tests.serving import service
-from toolchat.messages import UserMessage
-from toolchat.service.api.session_index import MAX_SESSIONS, MAX_TITLE, SessionIndex
-from toolchat.state.locks import Locks
-from toolchat.state.sqlite import SqliteStateStore
+from toolchat.chat.memory import MAX_TITLE
 
 
 @pytest.fixture(scope="module")
@@ -73,18 +70,6 @@ async def test_a_session_whose_first_question_waits_for_approval_is_listed_with_
         await client.post(path, json={"decisions": {call["id"]: {"approved": True}}}, headers=as_("alice"))
         assert await seen("alice") == [("dark", "Switch the light on", "")]
         assert (await client.get("/chat/dark", headers=as_("alice"))).json()["turns"] == 1
-
-
-async def test_the_list_is_bounded_and_forgets_what_has_expired() -> None:
-    store = SqliteStateStore()
-    index = SessionIndex(store, Locks(store), ttl=3600)
-    for number in range(MAX_SESSIONS + 5):
-        await index.record(f"alice/{number}", [UserMessage("Hello")])
-    assert [each["session_id"] for each in await index.sessions("alice")][::99] == ["104", "5"]
-    assert await SessionIndex(store, Locks(store), ttl=0).sessions("alice") == []
-    await store.put("sessions:alice", b"[7]", ttl=60)
-    await index.record("alice/again", [UserMessage("Hello")])  # a list that cannot be read costs no answer
-    await store.aclose()
 
 
 async def test_a_long_question_is_accepted_by_post_only(client: httpx.AsyncClient) -> None:

@@ -1,5 +1,6 @@
 """Chat memory: the stored turns of a session, and the window of them that the model receives."""
 
+import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
@@ -8,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
+from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
 
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
@@ -27,7 +29,7 @@ from toolchat.messages import (
     turn_start,
 )
 from toolchat.models.base import ChatResponse
-from toolchat.state.base import Lock, LockLost, StateStore, decoding
+from toolchat.state.base import RECORD_VERSION, Lock, LockLost, RecordVersion, StateStore, Write, decoding
 from toolchat.state.locks import Hold, Locks
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.results import truncate
@@ -36,7 +38,10 @@ TURN_ID = "toolchat.turn_id"
 """The context value that identifies a turn which may be answered again after a crash: it is stored once."""
 REPLACED_TURNS = "toolchat.replaced_turns"
 """Key of a request's context: how many of the newest turns the question and its answer replace."""
+MAX_TITLE = 80
+"""Characters of a conversation's title."""
 _MAX_SAVED_BYTES = 16 * 1024 * 1024
+_UNREADABLE = "the conversation cannot be read; DELETE it to begin anew"
 current_lock: ContextVar[Lock | None] = ContextVar("conversation_lock", default=None)
 """The lock of the conversation whose turn is being answered; ``None`` outside of a turn."""
 
@@ -116,8 +121,39 @@ class MemoryWindow:
         return ()
 
 
+@immutable
+class Conversation:
+    """What is known of a stored conversation without its turns, which are lines of the log beside it."""
+
+    turns: int
+    """Stored turns."""
+    first: int = 0
+    """The place of the first turn that the model may receive."""
+    title: str = ""
+    """The beginning of its first question."""
+    approval: str = ""
+    """The id of the newest turn of it that paused for approval."""
+    mark: str = ""
+    """Differs whenever the turns differ."""
+    version: RecordVersion = RECORD_VERSION
+
+
+_CONVERSATION = TypeAdapter(Conversation)
+
+
 class ChatMemory:
-    """Stores conversations in the state store; a conversation has one open turn at a time."""
+    """Stores conversations in the state store; a conversation has one open turn at a time.
+
+    All turns are kept until the conversation expires: each is appended to the log of the conversation's value, so that
+    what a question writes does not depend on the length of its conversation.
+
+    Args:
+        store: the state store.
+        locks: the locks of the conversations.
+        window: what of a conversation the model receives.
+        ttl: seconds for which a conversation is stored after its last turn.
+        lists: names the lists of the store that a conversation goes to the top of with each turn.
+    """
 
     def __init__(
         self,
@@ -126,16 +162,15 @@ class ChatMemory:
         window: MemoryWindow | None = None,
         *,
         ttl: float = 86400,
-        on_saved: Callable[[str, Sequence[Message]], Awaitable[None]] | None = None,
+        lists: Callable[[str], tuple[str, ...]] = lambda _: (),
     ) -> None:
-        """Create the memory; ``on_saved`` is awaited with the conversation and the messages of each stored turn."""
-        self.on_saved = on_saved
         self._store = store
         self._locks = locks
         self.window = window or MemoryWindow()
         self._ttl = ttl
-        self._saved: OrderedDict[str, tuple[bytes, tuple[Turn, ...]]] = OrderedDict()
-        """The values that this process saved last, by key, with their turns: the next question need not parse them."""
+        self._lists = lists
+        self._saved: OrderedDict[str, tuple[Conversation, tuple[Turn, ...]]] = OrderedDict()
+        """What this process saved last, by key: the next question need not read and parse it."""
         self._saved_bytes = 0
 
     @property
@@ -144,18 +179,38 @@ class ChatMemory:
         return len(self._locks)
 
     async def turns(self, conversation: str) -> tuple[Turn, ...]:
-        """The stored turns, oldest first; none for an unknown conversation.
+        """All stored turns, oldest first; none for an unknown conversation.
 
         Raises:
             StoreUnavailable: the store cannot be reached, or its value cannot be read.
         """
         key = _key(conversation)
-        return self.load(key, await self._store.get(key))
+        found, turns = _loaded(await self._store.get(key))
+        return turns or (await self._logged(key, 0) if found.turns else ())
 
-    def load(self, key: str, value: bytes | None) -> tuple[Turn, ...]:
-        """The turns of a stored value; raises as :meth:`turns`."""
-        saved, turns = self._saved.get(key, (None, ()))
-        return turns if saved == value else _load(value)  # another process may have stored a turn since
+    async def newest(self, name: str, limit: int) -> list[tuple[str, Conversation, float]]:
+        """The newest conversations of a list, with the time of their last turn in seconds since 1970.
+
+        Raises as :meth:`turns`.
+        """
+        found = await self._store.listed(name, limit=limit)
+        return [(key.removeprefix(_key("")), _loaded(value)[0], at) for key, value, at in found]
+
+    async def note_approval(self, conversation: str, messages: Sequence[Message], approval: str) -> None:
+        """Note that a turn waits for approval, with its messages; during the turn. Raises as :meth:`save`."""
+        key = _key(conversation)
+        found, earlier = _loaded(await self._store.get(key))
+        if not earlier:  # a conversation of the first format is left as it is until its next turn is stored
+            noted = replace(found, approval=approval, title=found.title or _title(messages))
+            await self._write(current_lock.get(), self._entry(key, noted))
+
+    async def load(self, key: str, value: bytes | None) -> tuple[Conversation, tuple[Turn, ...]]:
+        """The conversation of a stored value and the turns of its window; raises as :meth:`turns`."""
+        found, turns = _loaded(value)
+        saved, known = self._saved.get(key, (None, ()))
+        if saved is not None and saved.mark == found.mark:  # else another process may have stored a turn since
+            return found, known
+        return found, turns or (await self._logged(key, found.first) if found.turns else ())
 
     def open_turn(self, conversation: str) -> "TurnOpening":
         """Open a turn with ``async with``; another one of the same conversation waits, also on other replicas.
@@ -166,8 +221,8 @@ class ChatMemory:
         """
         return TurnOpening(self, self._locks.hold(_key(conversation)))
 
-    async def save(self, turns: tuple[Turn, ...], lock: Lock) -> None:
-        """Replace the stored turns of a conversation and release its lock.
+    async def save(self, opened: "OpenTurn", turn: Turn) -> None:
+        """Append a turn to its conversation and release the lock.
 
         Both happen in one step of the store, which checks the lock's fence: a process that stalled until its lock
         expired cannot overwrite the turn of the one that took over.
@@ -176,20 +231,45 @@ class ChatMemory:
             SessionBusy: the lock was lost to another request, whose turn remains.
             StoreUnavailable: nothing was stored.
         """
-        value = _array([each.record for each in turns])
-        try:
-            await self._locks.save_and_release(lock, value, ttl=self._ttl)
-        except LockLost:
-            raise SessionBusy("another request took the session over; this answer was not stored") from None
-        self._discard_saved(lock.key)
-        self._saved[lock.key] = value, turns
-        self._saved_bytes += len(value)
+        key, place = opened.lock.key, len(opened.earlier) if opened.is_unlogged else opened.place
+        window = (*self.window.select(opened.earlier, turn.messages), turn)
+        found = replace(
+            opened.conversation,
+            turns=place + 1,
+            first=place + 1 - len(window),
+            title=opened.conversation.title or _title((opened.earlier or (turn,))[0].messages),
+            mark=secrets.token_hex(8),
+        )
+        # A conversation of the first format, whose turns were its value, gets its log now.
+        earlier = opened.earlier if opened.is_unlogged else ()
+        lines = [*enumerate(each.record for each in earlier), (place, turn.record)]
+        writes = [self._entry(key, found, place=at, line=record) for at, record in lines]
+        await self._write(opened.lock, *writes, opened.lock.release)
+        self._locks.released(opened.lock)
+        self._discard_saved(key)
+        self._saved[key] = found, window
+        self._saved_bytes += sum([len(each.record) for each in window])
         while self._saved_bytes > _MAX_SAVED_BYTES:
             self._discard_saved(next(iter(self._saved)))
 
+    def _entry(self, key: str, found: Conversation, **log: Any) -> Write:
+        return Write(
+            key, _CONVERSATION.dump_json(found), self._ttl, lists=self._lists(key.removeprefix(_key(""))), **log
+        )
+
+    async def _write(self, lock: Lock | None, *writes: Write) -> None:
+        try:
+            await self._store.commit_under(lock, writes, "save turn")
+        except LockLost:
+            raise SessionBusy("another request took the session over; this answer was not stored") from None
+
+    async def _logged(self, key: str, first: int) -> tuple[Turn, ...]:
+        with decoding(_UNREADABLE):
+            return tuple([_load_turn(from_json(line)) for line in await self._store.read_log(key, first)])
+
     def _discard_saved(self, key: str) -> None:
-        value, _ = self._saved.pop(key, (b"", ()))
-        self._saved_bytes -= len(value)
+        _, turns = self._saved.pop(key, (None, ()))
+        self._saved_bytes -= sum([len(each.record) for each in turns])
 
     async def delete(self, conversation: str, *also: str, then: Callable[[], Awaitable[object]] | None = None) -> bool:
         """Delete a conversation and other values; returns whether there was anything.
@@ -229,7 +309,8 @@ class TurnOpening:
     async def __aenter__(self) -> "OpenTurn":
         lock = await self._hold.__aenter__()
         try:
-            turn = OpenTurn(self._memory, self._memory.load(lock.key, lock.value), lock)
+            found, earlier = await self._memory.load(lock.key, lock.value)
+            turn = OpenTurn(self._memory, found, earlier, found.first + len(earlier), lock)
         except BaseException:
             await self._hold.__aexit__()
             raise
@@ -247,14 +328,24 @@ class OpenTurn:
     """A turn that is being answered."""
 
     memory: ChatMemory
+    conversation: Conversation
     earlier: tuple[Turn, ...]
+    """The turns of its window."""
+    place: int
+    """The place of the turn in the conversation."""
     lock: Lock
+
+    @property
+    def is_unlogged(self) -> bool:
+        """Whether the conversation has the first format."""
+        return bool(self.earlier) and not self.conversation.turns
 
     def replacing(self, count: int, identifier: str) -> "OpenTurn":
         """The turn without the newest earlier ones, which it replaces, unless it has been stored already."""
         if not count or self._is_stored(identifier):
             return self
-        return replace(self, earlier=self.earlier[: max(len(self.earlier) - count, 0)])
+        kept = self.earlier[: max(len(self.earlier) - count, 0)]
+        return replace(self, earlier=kept, place=max(self.place - count, 0))
 
     def _is_stored(self, identifier: str) -> bool:
         return bool(identifier) and any(each.identifier == identifier for each in self.earlier)
@@ -271,12 +362,9 @@ class OpenTurn:
         """
         if self._is_stored(identifier):
             return
-        window = self.memory.window
-        trimmed = window.trim(messages)
+        trimmed = self.memory.window.trim(messages)
         turn = Turn(trimmed, summary, to_json(dump_turn(trimmed, summary, identifier)), identifier)
-        await self.memory.save((*window.select(self.earlier, trimmed), turn), self.lock)
-        if self.memory.on_saved is not None:
-            await self.memory.on_saved(self.lock.key.removeprefix(_key("")), turn.messages)
+        await self.memory.save(self, turn)
 
 
 class MemoryAdvisor(Advisor):
@@ -358,20 +446,24 @@ def _without_tool_rounds(messages: Sequence[Message]) -> tuple[Message, ...]:
     return (*[message for message in messages if isinstance(message, UserMessage)], messages[-1])
 
 
-def _load(value: bytes | None) -> tuple[Turn, ...]:
-    with decoding("the conversation cannot be read; DELETE it to begin anew"):
-        return tuple(map(_load_turn, from_json(value))) if value else ()
+def _loaded(value: bytes | None) -> tuple[Conversation, tuple[Turn, ...]]:
+    """A conversation; its turns only in the first format, where they were the value."""
+    with decoding(_UNREADABLE):
+        if value is None:
+            return Conversation(0), ()
+        if value.startswith(b"["):
+            return Conversation(0), tuple(map(_load_turn, from_json(value)))
+        return _CONVERSATION.validate_json(value), ()
 
 
 def _load_turn(records: Sequence[Mapping[str, Any]]) -> Turn:
     return Turn(*load_turn(records), to_json(records), str(records[-1].get("turn_id", "")))
 
 
-def _array(records: list[bytes]) -> bytes:
-    """The records as a JSON array; joined with their brackets, since a long conversation would be copied once more."""
-    records[0] = b"[" + records[0]
-    records[-1] += b"]"
-    return b",".join(records)
+def _title(messages: Sequence[Message]) -> str:
+    text = next((each.text for each in messages if isinstance(each, UserMessage)), "")
+    line = sendable(" ".join(text[: 8 * MAX_TITLE].split()))
+    return line if len(line) <= MAX_TITLE else f"{line[: MAX_TITLE - 1]}…"
 
 
 def _key(conversation: str) -> str:

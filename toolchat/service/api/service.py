@@ -19,7 +19,6 @@ from toolchat.service.access.principals import Principal, current_request_caller
 from toolchat.service.access.quotas import QuotaReservation, Quotas
 from toolchat.service.api.approvals import ApprovalStore
 from toolchat.service.api.idempotency import IdempotencyStore
-from toolchat.service.api.session_index import SessionIndex
 from toolchat.service.api.tool_registry import ToolRegistry
 from toolchat.service.observability import metrics
 from toolchat.service.observability.logs import lost_lines
@@ -150,7 +149,6 @@ class ServiceState:
     store: StateStore
     memory: ChatMemory
     memory_advisor: MemoryAdvisor
-    sessions: SessionIndex
     idempotency: IdempotencyStore
     """Results by ``Idempotency-Key``."""
     metrics: ServiceMetrics

@@ -33,6 +33,8 @@ from toolchat.tool_calling.context import CONVERSATION_ID
 SESSION_ID_PATTERN = "(?!(?:chat|stream)$)[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 """The pattern of session ids; they are part of paths, in which some names are reserved, and of stored keys."""
 
+MAX_SESSIONS = 100
+"""Sessions that are listed for a key, the newest; others can still be used by their ids."""
 _SESSION_ID = re.compile(SESSION_ID_PATTERN)
 _RULE = "must be 1-64 characters of A-Z a-z 0-9 . _ -, starting with a letter or a digit"
 _RESERVED = ("chat", "stream")
@@ -52,6 +54,12 @@ _TOOLS = Parameter(
     {"type": "array", "items": {"type": "string"}, "maxItems": 50},
     "Names of the tools to offer, separated by commas in a URL; empty: none; missing: all",
 )
+
+
+def lists_of(conversation: str) -> tuple[str, ...]:
+    """The list of its key's sessions that a conversation is in; anonymous clients share sessions, and have no list."""
+    owner = conversation.rpartition("/")[0]
+    return (f"sessions:{owner}",) if owner else ()
 
 
 def conversation_of(given: str, field: str = "sessionId") -> str:
@@ -259,12 +267,16 @@ async def sessions(request: Request, service: Service) -> Response:
     """
     owner = current_request_caller().principal.owner
     running = background(request).of_sessions(owner)
-    shown = await service.sessions.sessions(owner.removesuffix("/"))
-    for each in shown:
-        if each["session_id"] in running:
-            each["running"] = running[each["session_id"]]
-        if "approval" in each and not await service.approvals.is_waiting(each["approval"]):
-            del each["approval"]
+    found = [each for name in lists_of(owner) for each in await service.memory.newest(name, MAX_SESSIONS)]
+    shown = []
+    for name, stored, at in found:
+        session = session_of(name)
+        entry = {"session_id": session, "title": stored.title, "updated_at": at}
+        if session in running:
+            entry["running"] = running[session]
+        if stored.approval and await service.approvals.is_waiting(stored.approval):
+            entry["approval"] = stored.approval
+        shown.append(entry)
     return Response(to_json(shown), media_type="application/json", headers={"Cache-Control": "no-store"})
 
 
@@ -308,7 +320,6 @@ async def forget(service: Service, session: SessionPath) -> Response:
     delete_approvals = partial(service.approvals.delete, conversation)
     stored_keys = (*service.tools.state_keys(conversation), call_count_key(conversation))
     await service.memory.delete(conversation, *stored_keys, then=delete_approvals)
-    await service.sessions.remove(conversation)
     return Response(status_code=204)
 
 

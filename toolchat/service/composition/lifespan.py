@@ -20,7 +20,7 @@ from toolchat.service.api.approvals import ApprovalStore, PausedTurnCodec
 from toolchat.service.api.call_limit import ConversationCallLimit
 from toolchat.service.api.idempotency import IdempotencyStore
 from toolchat.service.api.service import Admission, ServiceMetrics, ServiceState
-from toolchat.service.api.session_index import SessionIndex
+from toolchat.service.api.sessions import lists_of
 from toolchat.service.api.tool_registry import ToolRegistry
 from toolchat.service.composition.configuration import Configuration
 from toolchat.service.composition.models import outbound_http
@@ -56,11 +56,10 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
         async with open_registry(wiring.containers, configuration.modules) as tools:
             chat = _chat_client(settings, model, wiring.parts[ToolCallingAdvisor], tools, store)
             admission = _admission(settings, configuration.access.settings, store)
-            sessions = SessionIndex(store, Locks(store), ttl=settings.session_ttl)
-            memory = _memory(settings, store, sessions)
+            memory = _memory(settings, store)
             advisor = MemoryAdvisor(memory)
             approvals = ApprovalStore(
-                store, PausedTurnCodec(tools, (advisor, *tools.advisors)), on_saved=sessions.record
+                store, PausedTurnCodec(tools, (advisor, *tools.advisors)), on_saved=memory.note_approval
             )
             once = IdempotencyStore(store)
             observed = ServiceMetrics(admission, store, memory, http)
@@ -74,7 +73,6 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
                 store,
                 memory,
                 advisor,
-                sessions,
                 once,
                 observed,
                 http,
@@ -98,10 +96,10 @@ def _admission(settings: Settings, access: AccessSettings, store: StateStore) ->
     return Admission(settings.max_questions, per_client, quotas)
 
 
-def _memory(settings: Settings, store: StateStore, sessions: SessionIndex) -> ChatMemory:
+def _memory(settings: Settings, store: StateStore) -> ChatMemory:
     window = MemoryWindow(settings.memory_max_messages, settings.memory_max_tokens, settings.memory_tool_rounds)
     locks = Locks(store, wait=settings.session_wait, client_key=current_client_key)
-    return ChatMemory(store, locks, window, ttl=settings.session_ttl, on_saved=sessions.record)
+    return ChatMemory(store, locks, window, ttl=settings.session_ttl, lists=lists_of)
 
 
 def _chat_client(

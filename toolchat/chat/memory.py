@@ -4,6 +4,7 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -15,7 +16,7 @@ from pydantic_core import from_json, to_json
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.request import ChatRequest, Emit
 from toolchat.chat.session_records import dump_turn, load_turn, turn_summary
-from toolchat.errors import ContextTooLong, SessionBusy
+from toolchat.errors import ContextTooLong, SessionBusy, StoreUnavailable
 from toolchat.messages import (
     AssistantMessage,
     Message,
@@ -38,6 +39,8 @@ TURN_ID = "toolchat.turn_id"
 """The context value that identifies a turn which may be answered again after a crash: it is stored once."""
 REPLACED_TURNS = "toolchat.replaced_turns"
 """Key of a request's context: how many of the newest turns the question and its answer replace."""
+NEW_CONVERSATION = "toolchat.new_conversation"
+"""Key of a request's context: nobody has asked for the conversation, so it need not be stored if the store is away."""
 MAX_TITLE = 80
 """Characters of a conversation's title."""
 _MAX_SAVED_BYTES = 16 * 1024 * 1024
@@ -391,7 +394,13 @@ class MemoryAdvisor(Advisor):
         if not conversation:
             raise AssertionError("a question with a memory needs a conversation id in its context")
         began = time.perf_counter()
-        async with self._memory.open_turn(conversation) as opened:
+        async with AsyncExitStack() as stack:
+            try:
+                opened = await stack.enter_async_context(self._memory.open_turn(conversation))
+            except StoreUnavailable:
+                if not request.context.get(NEW_CONVERSATION):
+                    raise
+                return await chain.proceed(request, emit)
             identifier = request.context.get(TURN_ID, "")
             turn = opened.replacing(request.context.get(REPLACED_TURNS, 0), identifier)
             begin, turn, response = await _answer(request, turn, chain, emit)
@@ -399,7 +408,8 @@ class MemoryAdvisor(Advisor):
                 duration = (time.perf_counter() - began) * 1000
                 summary = turn_summary(response, chain.model.provider, duration)
                 messages = (*response.history[begin:], response.message)
-                await turn.save(messages, summary, identifier)
+                with suppress(*((StoreUnavailable,) if request.context.get(NEW_CONVERSATION) else ())):
+                    await turn.save(messages, summary, identifier)
             return response
 
 

@@ -30,6 +30,12 @@ _PROBE_SECONDS_UNAVAILABLE = 1.0
 _WARNING_SECONDS = 60.0
 _STEPS = 10
 
+_CLUSTER = "it is a Redis Cluster, which is not supported: name a single server"
+_MEANINGS = dict.fromkeys(("CROSSSLOT", "MOVED", "CLUSTERDOWN"), _CLUSTER) | {
+    "NOPERM": "NOPERM: the user lacks a permission that the documentation names",
+}
+"""What an operator is told for the code of a reply that says too little."""
+
 _log = logging.getLogger(__name__)
 _probing: ContextVar[bool] = ContextVar("probing", default=False)
 """Whether the operation is the probe's, which runs although the server is unavailable."""
@@ -197,11 +203,13 @@ def _concerns_one_key(reason: str, error: Exception) -> bool:
 
 def _reason(error: Exception) -> str:
     """Why the server cannot be used: the code of its reply, such as ``READONLY``; never text with a password."""
+    if "unknown command" in str(error):
+        return "it runs no scripts, as a Sentinel: name the server itself"
     if code := getattr(error, "status_code", None):  # since 7.0
-        return str(code)
+        return _MEANINGS.get(str(code), str(code))
     refusal = re.match(r"[A-Z]{2,30}\b", str(error)) if isinstance(error, ResponseError) else None
     if refusal:
-        return refusal.group()
+        return _MEANINGS.get(refusal.group(), refusal.group())
     if isinstance(error, TimeoutError):
         return "no answer in time"
     return cause_of(error) or type(error.__context__ or error).__name__

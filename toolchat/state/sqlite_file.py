@@ -5,6 +5,7 @@ import fcntl
 import logging
 import os
 import sqlite3
+import stat
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -174,7 +175,22 @@ def _alone(path: Path) -> Generator[None, None, None]:
 
 def _created(path: str) -> sqlite3.Connection:
     Path(path).touch(mode=0o600)  # conversations concern nobody else; SQLite gives the log the same mode
+    _close_to_others(path)
     return _connect(path)
+
+
+def _close_to_others(path: str) -> None:
+    """Take the rights of all others from a file that was there before, such as a restored one."""
+    for file in filter(Path.exists, [Path(path + each) for each in _COMPANIONS]):
+        if (mode := file.stat().st_mode) & stat.S_IRWXO:
+            try:
+                file.chmod(mode & ~stat.S_IRWXO)
+            except OSError:
+                _log.warning("the state store's file is open to everybody: chmod o-rwx", extra={"server": str(file)})
+            else:
+                _log.warning(
+                    "the file of the state store was open to everybody, and is no more", extra={"server": str(file)}
+                )
 
 
 def _connect(path: str) -> sqlite3.Connection:

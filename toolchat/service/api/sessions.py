@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.client import PromptSpec
-from toolchat.chat.memory import REPLACED_TURNS, Turn
+from toolchat.chat.memory import NEW_CONVERSATION, REPLACED_TURNS, Turn
 from toolchat.chat.session_records import parse_turn_summary, to_records
 from toolchat.errors import NotFound, SessionBusy, StoreUnavailable, ValidationFailed
 from toolchat.messages import Message, SystemMessage, UserMessage, immutable
@@ -143,6 +143,8 @@ class SessionQuestion:
     """Names of the tools to offer; ``None``: all."""
     replaced_turns: int = 0
     """How many of the session's newest turns it replaces."""
+    is_new: bool = False
+    """Whether the client has named no session."""
 
 
 class SessionParameters:
@@ -180,7 +182,8 @@ class SessionParameters:
         parts = [part for text in given.get("tools", ()) for part in text.split(",")]
         tools = [part.strip() for part in parts if part.strip()] if "tools" in given else None
         conversation = conversation_or_new(given.get("sessionId", ""))
-        return SessionQuestion(question, conversation, tools, given.get("replaceTurns", 0))
+        is_new = not given.get("sessionId")
+        return SessionQuestion(question, conversation, tools, given.get("replaceTurns", 0), is_new)
 
 
 async def answer_in_session(
@@ -217,6 +220,8 @@ async def answer_in_session(
     service = service_state(request)
     if question.replaced_turns:
         context = {**(context or {}), REPLACED_TURNS: question.replaced_turns}
+    if question.is_new:
+        context = {**(context or {}), NEW_CONVERSATION: True}
     prompt = conversation_prompt(
         service, question.text, question.conversation, tools=tools, advisors=advisors, context=context
     )

@@ -12,7 +12,7 @@ from tests.players.redis_server import RedisServer
 from tests.waiting import until
 from toolchat.errors import QuotaExceeded
 from toolchat.service.access.principals import Principal
-from toolchat.service.access.quotas import LocalQuotas, QuotaReservation, Quotas, open_quotas
+from toolchat.service.access.quotas import Quotas
 from toolchat.service.access.usage import Limits, NameUsage, QuotaUsage, reserve
 from toolchat.state.base import StateStore
 from toolchat.state.redis import RedisStateStore
@@ -29,6 +29,7 @@ class Pace:
 
     def accepts(self) -> bool:
         """Ask once more, and keep the usage after that."""
+        self.used.refresh(self.now, 60)
         _, [self.usage], refused = reserve([self.used], [self.limits], "1", now=self.now, longest=60)
         return refused is None
 
@@ -75,15 +76,8 @@ def test_the_whole_limit_may_come_at_once_and_one_more_an_interval_later(pace: P
 def test_a_clock_that_was_set_back_refuses_nobody_without_a_limit_per_minute() -> None:
     used, limits = NameUsage(), Limits("alice", concurrent=5)
     for now in (1000.0, 10.0):
+        used.refresh(now, 60)
         assert reserve([used], [limits], "1", now=now, longest=60)[2] is None
-
-
-async def test_names_are_forgotten_before_they_fill_the_memory() -> None:
-    counted = Quotas(LocalQuotas(), NOBODY)
-    for number in range(10_001):
-        await counted.reserve(Principal(f"{number}", requests_per_minute=1))
-    await refusal(counted, Principal("10000", requests_per_minute=1))
-    await counted.reserve(Principal("0", requests_per_minute=1))
 
 
 pytestmark = pytest.mark.usefixtures("tmp_path")  # for the file of the state
@@ -104,7 +98,7 @@ async def quotas(kind: str, together: Limits = NOBODY, processes: int = 1) -> As
             for _ in range(processes)
         ]
         try:
-            yield [open_quotas(store, together, 60) for store in stores]
+            yield [Quotas(store, together, longest=60) for store in stores]
         finally:
             for store in stores:
                 await store.aclose()
@@ -178,37 +172,11 @@ async def test_concurrent_processes_allow_no_more_than_the_limit(kind: str) -> N
         assert {each.violated for each in refused} == {"concurrent"}
 
 
-async def test_each_further_process_exceeds_a_large_limit_by_a_hundredth_at_most() -> None:
-    alice = Principal("alice", concurrent=1000)
-    async with quotas("sqlite", processes=3) as processes:
-        turns = [each for _ in range(500) for each in processes]
-        asked = [await asyncio.gather(each.reserve(alice), return_exceptions=True) for each in turns]
-        assert 1000 <= sum(isinstance(each, QuotaReservation) for [each] in asked) <= 1020
-
-
-@pytest.mark.parametrize("is_stopped", [False, True])
-async def test_tokens_that_a_process_counts_by_itself_reach_the_others(*, is_stopped: bool) -> None:
-    alice = Principal("alice", tokens_per_day=1_000_000)
-    async with quotas("sqlite", processes=2) as (one, other):
-
-        async def is_charged() -> bool:
-            return (await other.reserve(alice)).usage[0].remaining == 990_000
-
-        for _ in range(2):
-            spending = await one.reserve(alice)
-            spending.tokens = 5000
-            await one.settle(spending)
-        if is_stopped:
-            await one.aclose()
-            assert await is_charged()
-        await until(is_charged)
-
-
 async def test_while_redis_is_unavailable_each_process_applies_the_whole_limit() -> None:
     alice = Principal("alice", requests_per_minute=20)
     async with RedisServer() as server:
         stores: list[StateStore] = [RedisStateStore(server.url, deadline=10) for _ in range(2)]
-        one, other = (open_quotas(store, NOBODY, 60) for store in stores)
+        one, other = (Quotas(store, NOBODY, longest=60) for store in stores)
         await stores[0].start()
         await one.reserve(alice)
         await other.reserve(alice)
@@ -237,21 +205,14 @@ async def accepted_by(counted: Quotas, principal: Principal) -> int:
         number += 1
 
 
-async def test_a_new_day_begins_with_all_its_tokens() -> None:
-    today = [100]
-    counted, alice = Quotas(LocalQuotas(today=day_of(today)), NOBODY), Principal("alice", tokens_per_day=10)
-    spending = await counted.reserve(alice)
-    spending.tokens = 10
-    await counted.settle(spending)
-    await refusal(counted, alice)
-    today[0] += 1
-    await counted.reserve(alice)
-
-
-def day_of(today: list[int]) -> Callable[[], int]:
-    return lambda: today[0]
+async def test_a_used_up_day_admits_nobody_and_a_new_one_begins_with_all_its_tokens() -> None:
+    used, limits = NameUsage(), Limits("alice", tokens_per_day=10)
+    for now, tokens, refused in ((0.0, 9, None), (1.0, 1, None), (2.0, 0, "day"), (86_400.0, 0, None)):
+        used.refresh(now, 60)
+        assert reserve([used], [limits], "1", now=now, longest=60)[2] == refused
+        used.settle(limits, "1", tokens)
 
 
 async def test_principals_without_a_limit_are_not_counted() -> None:
-    spending = await Quotas(LocalQuotas(), NOBODY).reserve(Principal("alice"))
+    spending = await Quotas(SqliteStateStore(), NOBODY, longest=60).reserve(Principal("alice"))
     assert (spending.store, spending.headers) == (None, {})

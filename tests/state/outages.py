@@ -17,7 +17,7 @@ BACK = "the state store can be used again"
 
 
 def every_operation(store: RedisStateStore) -> list[Callable[[], Awaitable[object]]]:
-    lock = Lock("memory:a", 1)
+    lock = Lock("memory:a", b"1")
     return [
         lambda: store.get("memory:a"),
         lambda: store.put("memory:a", b"x", ttl=30),
@@ -83,7 +83,9 @@ async def answering(line: bytes, *, after: float = 0, greeted: list[object] | No
             while command := await reader.read(1000):
                 with suppress(TimeoutError):
                     await asyncio.wait_for(ended.wait(), 0 if b"HELLO" in command else after)
-                writer.write(line)
+                if ended.is_set():
+                    break
+                writer.write(b"+OK\r\n" if after and b"HELLO" in command else line)
                 if not line:
                     break
         writer.close()

@@ -2,11 +2,12 @@
 
 import time
 import tracemalloc
+from collections.abc import Awaitable, Callable
 
 import pytest
 
 from tests.calling_as import calling_as
-from toolchat.state.base import LockLost
+from toolchat.state.base import LockLost, Write
 from toolchat.state.locks import Locks
 from toolchat.state.sqlite import SqliteStateStore
 from toolchat.tool_calling.caller import current_client_key
@@ -19,7 +20,7 @@ async def number_and_size(store: SqliteStateStore) -> tuple[int, int]:
 
 
 async def test_the_values_that_were_not_written_for_longest_are_evicted() -> None:
-    store = SqliteStateStore(max_entries=3)
+    store = SqliteStateStore(max_bytes=6)
     for key in "abc":
         await store.put(key, b"x", ttl=30)
     await store.put("a", b"y", ttl=30)
@@ -28,26 +29,12 @@ async def test_the_values_that_were_not_written_for_longest_are_evicted() -> Non
 
 
 async def test_values_of_one_kind_do_not_evict_those_of_another() -> None:
-    store = SqliteStateStore(max_entries=2, max_bytes=1000)
+    store = SqliteStateStore(max_bytes=1000)
     await store.put("approval:a", bytes(100), ttl=30)
     for number in range(100):
         await store.put(f"memory:{number}", bytes(400), ttl=30)
     assert (await store.get("approval:a"), await number_and_size(store)) == (bytes(100), (3, 928))
     assert await store.get("memory:99") == bytes(400)
-
-
-async def test_a_client_that_stores_much_evicts_its_own_values_only() -> None:
-    store = SqliteStateStore(max_entries=100, client_key=current_client_key)
-    with calling_as("alice"):
-        await store.put("memory:hers", b"x", ttl=30)
-    for number in range(1000):
-        with calling_as(address="192.0.2.1"):
-            await store.put(f"memory:{number}", b"x", ttl=30)
-    with calling_as("bob"):
-        await store.put("memory:his", b"x", ttl=30)
-    assert (await number_and_size(store))[0] == 100
-    assert [await store.get(key) for key in ("memory:hers", "memory:his", "memory:999", "memory:902")] == [b"x"] * 4
-    assert await store.get("memory:901") is None
 
 
 @pytest.mark.parametrize("kinds", [["approval"], ["approval", "memory", "idempotency"]])
@@ -63,26 +50,6 @@ async def test_a_client_that_stores_many_bytes_evicts_its_own_values_only(kinds:
     assert [await store.get(f"approval:hers-{number}") for number in range(60)] == [bytes(600)] * 60
     assert await store.get(f"{kinds[44 % len(kinds)]}:his-44") == bytes(4000)
     assert 90_000 < (await number_and_size(store))[1] <= 100_000
-
-
-async def test_clients_with_equally_many_values_still_lose_one() -> None:
-    store = SqliteStateStore(max_entries=50, client_key=current_client_key)
-    for number in range(1000):
-        with calling_as(address=f"192.0.2.{number % 250}"):
-            await store.put(f"memory:{number}", b"x", ttl=30)
-    assert (await number_and_size(store))[0] == 50
-    assert await store.get("memory:999") == b"x"
-
-
-async def test_an_expired_value_makes_room_for_a_new_one() -> None:
-    store = SqliteStateStore(max_entries=2)
-    await store.put("old", b"x", ttl=30)
-    await store.put("short", b"x", ttl=0.02)
-    deadline = time.monotonic() + 0.02
-    while time.monotonic() <= deadline:
-        pass
-    await store.put("new", b"x", ttl=30)
-    assert await store.get("old") == b"x"
 
 
 async def test_bytes_are_bounded_as_well_as_values() -> None:
@@ -114,14 +81,75 @@ async def test_writing_and_locking_again_and_again_costs_no_memory() -> None:
         tracemalloc.stop()
 
 
-async def test_values_do_not_evict_locks() -> None:
-    store = SqliteStateStore(max_entries=1)
+async def test_values_evict_neither_locks_nor_what_is_kept() -> None:
+    # What is kept does not count for the limit either, however much it is.
+    store = SqliteStateStore(max_bytes=20)
     lock = await store.try_lock("memory:a", ttl=30)
+    await store.commit([Write("approval:a", bytes(1000), 30, is_kept=True, line=bytes(1000))])
     for number in range(100):
         await store.put(f"memory:{number}", b"x", ttl=30)
     assert lock
     assert await store.try_lock("memory:a", ttl=30) is None
-    await store.put("memory:a", b"x", ttl=30, lock=lock)
+    assert await store.get("approval:a") == bytes(1000)
+    assert await store.get("memory:99") == b"x"
+
+
+async def test_a_log_counts_and_is_evicted_with_its_value() -> None:
+    store = SqliteStateStore(max_bytes=10_000)
+    for number in range(100):
+        for place in range(3):
+            await store.commit([Write(f"memory:{number}", b"x", 30, line=bytes(1000), place=place)])
+    logs = [await store.read_log(f"memory:{number}") for number in range(100)]
+    assert logs == [[]] * 97 + [[bytes(1000)] * 3] * 3
+    await store.commit([Write("memory:99", b"x", 30, line=b"x", place=1)])
+    assert await store.read_log("memory:99") == [bytes(1000), b"x"]
+    await store.put("memory:100", bytes(1900), ttl=30)
+    assert await store.read_log("memory:97")  # the two lines that went made room
+
+
+Fill = Callable[[SqliteStateStore, int], Awaitable[None]]
+
+
+async def fill_with_conversations(store: SqliteStateStore, number: int) -> None:
+    for each in range(number):
+        await store.commit([Write(f"memory:{each}", bytes(100), 30, line=bytes(900), lists=(f"key:{each % 10}",))])
+
+
+async def fill_with_what_is_kept(store: SqliteStateStore, number: int) -> None:
+    for each in range(number):
+        await store.commit([Write(f"approval:{each}", bytes(1000), 30, is_kept=True)])
+
+
+async def instructions(store: SqliteStateStore, key: str) -> int:
+    """What a write costs the most of 20 times, in steps of SQLite's virtual machine."""
+    counted = [0]
+
+    def count() -> None:
+        counted[0] += 1
+
+    most = 0
+    for number in range(20):
+        counted[0] = 0
+        store._opened().set_progress_handler(count, 1)
+        await store.commit([Write(f"{key}{number}", bytes(100), 30, line=bytes(900), lists=("key:1",))])
+        store._opened().set_progress_handler(None, 1)
+        most = max(most, counted[0])
+    return most
+
+
+@pytest.mark.parametrize("fill", [fill_with_conversations, fill_with_what_is_kept])
+async def test_what_a_write_costs_depends_on_neither_the_number_of_values_nor_the_limit(fill: Fill) -> None:
+    # Below the limit, at it, and far above it, as after the limit was lowered; new keys and those of before.
+    costs = dict[str, list[int]]()
+    for number in (1000, 6_000):
+        store = SqliteStateStore(max_bytes=2**50)
+        await fill(store, number)
+        for limit in (2**50, 1000 * number, 100 * number):
+            store._max_bytes = limit
+            for key in ("memory:new-", "memory:"):
+                costs.setdefault(f"{key} {min(limit // number, 10**6)}", []).append(await instructions(store, key))
+    assert all(large < 1.2 * small for small, large in costs.values()), costs
+    assert max(map(max, costs.values())) < 8_000, costs
 
 
 async def test_work_that_outlives_its_lock_is_refused() -> None:

@@ -61,4 +61,4 @@ async def test_the_records_of_a_newer_version_are_refused_and_stay() -> None:
     }
     assert {"newer version" in each.json()["detail"] for each in answers} == {True}
     assert after == before
-    assert sum(newer in value for value in after.values()) == 6
+    assert sum(newer in value for value in after.values()) == 7

@@ -9,6 +9,7 @@ from tests.ports import silent_port
 from tests.waiting import PATIENCE
 from toolchat.errors import StoreUnavailable
 from toolchat.state.redis import RedisStateStore
+from toolchat.state.redis_connection import _MEANINGS
 
 
 async def test_the_cause_tells_apart_what_is_wrong_and_shows_no_password() -> None:
@@ -19,7 +20,7 @@ async def test_the_cause_tells_apart_what_is_wrong_and_shows_no_password() -> No
             causes = {
                 f"redis://:canary-wrong@{url}": f"WRONGPASS: {url}",
                 f"redis://{url}": f"NOAUTH: {url}",
-                f"redis://reader:canary@{url}": f"NOPERM: {url}",
+                f"redis://reader:canary@{url}": f"{_MEANINGS['NOPERM']}: {url}",
                 f"redis://:canary@{url}/99": f"ERR: {url}, database 99",
                 f"rediss://:canary@{url}": f"no answer in time: {url} by TLS",
                 f"redis://:canary@{nobody}": f"connection refused: {nobody}",

@@ -1,10 +1,11 @@
 """A process that stalls at any of its operations changes nothing that another one has taken over meanwhile."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ from toolchat.service.api.approvals import ApprovalStore, ConsentAdvisor, Paused
 from toolchat.service.api.call_limit import ConversationCallLimit
 from toolchat.service.api.idempotency import IdempotencyAdvisor, IdempotencyStore, IdempotentRequest
 from toolchat.service.settings.service_settings import Settings
-from toolchat.state.base import Lock, StateStore
+from toolchat.state.base import Committed, StateStore, Write
 from toolchat.state.locks import Locks
 from toolchat.tool_calling.callback import StaticToolCallbackResolver, ToolSet
 from toolchat.tool_calling.context import CONVERSATION_ID
@@ -37,6 +38,7 @@ class StallingStore(StateStore):
     kind, available, failures = "memory", True, 0
 
     def __init__(self, store: StateStore, position: int, meanwhile: Callable[[], Awaitable[None]]) -> None:
+        super().__init__()
         self._store, self._left, self._meanwhile = store, position, meanwhile
         self._locks: set[str] = set()
 
@@ -57,31 +59,25 @@ class StallingStore(StateStore):
             await self._store.unlock(lock)
         return lock is not None
 
+    async def commit(self, writes: Sequence[Write], *, name: str = "commit", **others: Any) -> Committed:
+        if name != "renew":
+            await self._operate()
+        if name == "lock":  # so that it expires during the stall
+            writes = [replace(each, ttl=0.01) for each in writes]
+            self._locks.update(each.key.removeprefix("lock:") for each in writes)
+        return await self._store.commit(writes, name=name, **others)
+
     async def get(self, key: str) -> bytes | None:
         await self._operate()
         return await self._store.get(key)
 
-    async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None, unlock: bool = False) -> None:
+    async def read_log(self, key: str, start: int = 0) -> list[bytes]:
         await self._operate()
-        await self._store.put(key, value, ttl=ttl, lock=lock, unlock=unlock)
+        return await self._store.read_log(key, start)
 
-    async def delete(self, *keys: str, lock: Lock | None = None) -> bool:
+    async def listed(self, name: str, *, limit: int, before: float | None = None) -> list[tuple[str, bytes, float]]:
         await self._operate()
-        return await self._store.delete(*keys, lock=lock)
-
-    async def try_lock(self, key: str, *, ttl: float) -> Lock | None:
-        await self._operate()
-        lock = await self._store.try_lock(key, ttl=0.01)  # so that it expires during the stall
-        self._locks.add(key)
-        return lock
-
-    async def renew(self, lock: Lock, *, ttl: float) -> bool:
-        return await self._store.renew(lock, ttl=ttl)
-
-    async def unlock(self, lock: Lock) -> None:
-        await self._operate()
-        self._locks.discard(lock.key)
-        await self._store.unlock(lock)
+        return await self._store.listed(name, limit=limit, before=before)
 
 
 @dataclass

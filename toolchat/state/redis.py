@@ -28,7 +28,10 @@ end
 local reply = {1, 0, string.format('%.0f', now)}
 for _, check in ipairs(commit.checks) do
   local value, holds = value_of(check[1]), 0
-  if value and commit.longest > 0 and redis.call('PTTL', KEYS[check[1]]) > commit.longest then value = false end
+  if value and commit.longest > 0 then
+    local left = redis.call('PTTL', KEYS[check[1]])
+    if left < 0 or left > commit.longest then value = false end
+  end
   for _, allowed in ipairs(check[2]) do
     if (allowed == 0 and not value) or (allowed > 0 and value == ARGV[allowed]) then holds = 1 end
   end
@@ -131,9 +134,14 @@ class RedisStateStore(RedisConnection):
                 "writes": [self._written(each, keys, arguments) for each in writes],
             }
         )
-        is_done, deleted, now, *found = await self.run(name, partial(self._commit, keys.values, arguments.values))
-        values = dict(zip((*checks, *reads), found, strict=True))
-        return Committed(bool(is_done), values, deleted, int(now) / 1000)
+
+        async def commit() -> Committed:
+            is_done, deleted, now, *found = await self._commit(keys.values, arguments.values)
+            values = dict(zip((*checks, *reads), found, strict=True))
+            return Committed(bool(is_done), values, deleted, int(now) / 1000)
+
+        outcome: Committed = await self.run(name, commit)
+        return outcome
 
     def _written(self, write: Write, keys: _Places, arguments: _Places) -> dict[str, Any]:
         name, is_deleted = self._name(write.key), write.value is None or write.ttl <= 0

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import re
 import time
 from collections.abc import Awaitable, Callable
@@ -31,6 +32,7 @@ _WARNING_SECONDS = 60.0
 _STEPS = 10
 
 _CLUSTER = "it is a Redis Cluster, which is not supported: name a single server"
+_SENTINEL = "it runs no scripts, as a Sentinel: name the server itself"
 _MEANINGS = dict.fromkeys(("CROSSSLOT", "MOVED", "CLUSTERDOWN"), _CLUSTER) | {
     "NOPERM": "NOPERM: the user lacks a permission that the documentation names",
 }
@@ -96,17 +98,20 @@ class RedisConnection(StateStore):
     ) -> Any:
         """Run an operation and return its reply; ``None`` if the server refuses it as expected."""
         if self.available or _probing.get():
-            began = time.monotonic()
+            began = math.inf
             try:
                 with _Deadline(self._deadline):
                     async with self._permits:
+                        began = time.monotonic()
                         reply = await operation()
                     instruments.observer.record_store_operation(self.kind, name, time.monotonic() - began)
                     return reply
             except Exception as error:  # noqa: BLE001 - a peer that is not Redis causes any error
                 if expected and isinstance(error, expected):
                     return None
-                self._failed(error)
+                # A time-out that was mostly spent waiting for a connection says nothing about the server.
+                if not isinstance(error, TimeoutError) or time.monotonic() - began > 0.8 * self._deadline:
+                    self._failed(error)
         raise self._unavailable("the state store cannot be reached")
 
     async def probe(self) -> None:
@@ -197,14 +202,14 @@ class _Deadline:
 
 
 def _concerns_one_key(reason: str, error: Exception) -> bool:
-    """Whether an error concerns the stored value only: it has a foreign type, or is no number. The server works."""
-    return reason == "WRONGTYPE" or "user_script" in str(error)
+    """Whether an error concerns the stored value only, which has a foreign type: the server works."""
+    return "WRONGTYPE" in (reason, *str(error).split())
 
 
 def _reason(error: Exception) -> str:
     """Why the server cannot be used: the code of its reply, such as ``READONLY``; never text with a password."""
     if "unknown command" in str(error):
-        return "it runs no scripts, as a Sentinel: name the server itself"
+        return _SENTINEL
     if code := getattr(error, "status_code", None):  # since 7.0
         return _MEANINGS.get(str(code), str(code))
     refusal = re.match(r"[A-Z]{2,30}\b", str(error)) if isinstance(error, ResponseError) else None

@@ -42,13 +42,20 @@ _MOST_EVICTED: Final = 16
 """Values that one write evicts at most, so that none takes long; the next writes evict the rest."""
 
 _WRITE: Final = """
-INSERT INTO entries (key, share, size, written, expires, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-ON CONFLICT (key) DO UPDATE SET size = ?3, written = ?4, expires = ?5, value = ?6
+INSERT INTO entries (key, client, kind, size, written, expires, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+ON CONFLICT (key) DO UPDATE SET size = ?4, written = ?5, expires = ?6, value = ?7
 """
-_OLDEST_OF_LARGEST: Final = """
-DELETE FROM entries WHERE id = (SELECT id FROM entries WHERE share = (
-SELECT share FROM usage WHERE share <> '*' ORDER BY bytes DESC LIMIT 1
-) ORDER BY written LIMIT 1)
+# Of the client that stores most the kind that takes most, and of that what was not written for longest.
+_EVICT: Final = """
+WITH share AS (
+    SELECT client, kind FROM usage
+    WHERE client = (SELECT client FROM usage WHERE kind = '*' ORDER BY bytes DESC LIMIT 1) AND kind NOT GLOB '[*]*'
+    ORDER BY bytes DESC LIMIT 1
+)
+DELETE FROM entries WHERE id = (
+    SELECT id FROM entries WHERE client = (SELECT client FROM share) AND kind = (SELECT kind FROM share)
+    ORDER BY written LIMIT 1
+)
 """
 _LISTED: Final = """
 SELECT key, value, listed.written FROM listed JOIN entries USING (id)
@@ -63,7 +70,7 @@ UPDATE entries SET log_size = (SELECT sum(length(line)) FROM log WHERE log.id = 
 """
 _SWEEP: Final = "DELETE FROM entries WHERE id IN (SELECT id FROM entries WHERE expires <= ? LIMIT ?)"
 _RECORDS: Final = """
-SELECT id, key, value, expires, share, (SELECT json_group_array(list) FROM listed WHERE listed.id = entries.id), line
+SELECT id, key, value, expires, client, (SELECT json_group_array(list) FROM listed WHERE listed.id = entries.id), line
 FROM entries LEFT JOIN log USING (id) WHERE expires > ? ORDER BY entries.written, id, place
 """
 T = TypeVar("T")
@@ -73,14 +80,14 @@ _log = logging.getLogger(__name__)
 class SqliteStateStore(StateStore):
     """Stores values up to a number of bytes in total.
 
-    What is kept is never evicted. Of the rest, the client and kind with the most bytes lose what they have not written
-    for longest, so that much of one kind evicts none of another, and a client that stores much its own values. The
-    kind of a value is the part of its key before the first colon. A value that is larger than the whole store is not
-    stored.
+    What is kept is not counted and never evicted. Of the rest, the client with the most bytes loses what it has not
+    written for longest of the kind with the most of them: a client that stores much evicts its own values, and much of
+    one kind none of another. The kind of a value is the part of its key before the first colon. A value that is larger
+    than the whole store is not stored.
 
     Args:
         path: the file, which is created; ``:memory:`` for the memory of this process, lost when it exits.
-        max_bytes: bytes of all keys, values and logs.
+        max_bytes: bytes of all keys, values and logs that are not kept.
         client_key: identifies the current client, for whom stored values are counted.
         deadline: seconds to wait for another process that writes.
         synchronous: whether a write waits for the disk, so that it survives a crash of the machine as well.
@@ -168,12 +175,8 @@ class SqliteStateStore(StateStore):
         return await self._read("get", lambda database: self._value(key, database=database))
 
     async def read_log(self, key: str, start: int = 0) -> list[bytes]:
-        statement = (
-            "SELECT line FROM entries JOIN log USING (id) WHERE key = ? AND expires > ? AND place >= ? ORDER BY place"
-        )
-
         def read(database: sqlite3.Connection) -> list[bytes]:
-            rows = database.execute(statement, (_encoded(key), self._now(), start)).fetchall()
+            rows = database.execute(_LINES, (_encoded(key), self._now(), start)).fetchall()
             return [line for [line] in rows]
 
         return await self._read("read log", read)
@@ -193,12 +196,11 @@ class SqliteStateStore(StateStore):
         database = self._opened() if self.kind == "memory" else open_reader(self.path)
         try:
             for _, rows in groupby(database.execute(_RECORDS, (self._now(),)), key=lambda row: row[0]):
-                [[_, key, value, expires, share, lists, line], *rest] = rows
+                [[_, key, value, expires, client, lists, line], *rest] = rows
                 name = _decoded(key)
                 if not name.startswith(("lock:", "quota:")):
                     log = tuple([each for each in (line, *[row[-1] for row in rest]) if each is not None])
-                    client_key = share.partition(" ")[2]
-                    yield StoredRecord(name, value, expires + since_1970, client_key, tuple(from_json(lists)), log)
+                    yield StoredRecord(name, value, expires + since_1970, client, tuple(from_json(lists)), log)
         except sqlite3.Error as error:
             raise StoreUnavailable(f"the state store cannot be read: {error}") from None
 
@@ -273,12 +275,12 @@ class SqliteStateStore(StateStore):
         """Write; returns whether a key was deleted that had a value."""
         name, now = _encoded(write.key), self._now()
         size = len(name) + len(write.value or b"") + len(write.line or b"")
-        if write.value is None or write.ttl <= 0 or size > self._max_bytes:
+        if write.value is None or write.ttl <= 0 or (size > self._max_bytes and not write.is_kept):
             [found] = self._execute("SELECT count(*) FROM entries WHERE key = ? AND expires > ?", name, now).fetchone()
             self._execute("DELETE FROM entries WHERE key = ?", name)
             return bool(found)
-        share = "" if write.is_kept else f"{_kind(write.key)} {client_key}"
-        arguments = name, share, len(name) + len(write.value), now, now + write.ttl, write.value
+        kind = None if write.is_kept else _kind(write.key)
+        arguments = name, client_key, kind, len(name) + len(write.value), now, now + write.ttl, write.value
         self._execute(_WRITE, *arguments)
         if write.line is not None or write.lists:
             [identifier] = self._execute("SELECT id FROM entries WHERE key = ?", name).fetchone()
@@ -296,8 +298,8 @@ class SqliteStateStore(StateStore):
 
     def _evict(self) -> None:
         for _ in range(_MOST_EVICTED):
-            [size] = self._execute("SELECT bytes FROM usage WHERE share = '*'").fetchone() or (0,)
-            if size <= self._max_bytes or not self._execute(_OLDEST_OF_LARGEST).rowcount:
+            [size] = self._execute("SELECT bytes FROM usage WHERE client = '' AND kind = '**'").fetchone() or (0,)
+            if size <= self._max_bytes or not self._execute(_EVICT).rowcount:
                 return
 
     async def _sweep(self) -> None:
@@ -306,7 +308,7 @@ class SqliteStateStore(StateStore):
         def sweep() -> int:
             if not self.available:
                 # Written even if nothing was deleted: a disk that was full is known to work again.
-                self._execute("REPLACE INTO usage VALUES ('', 0)")
+                self._execute("REPLACE INTO usage VALUES ('', '***', 0)")
             return self._execute(_SWEEP, self._now(), _BATCH).rowcount
 
         swept = _BATCH

@@ -30,39 +30,49 @@ _READERS_SECONDS: Final = 0.2
 _OPENING_SECONDS: Final = 10.0
 _log = logging.getLogger(__name__)
 
-# What is stored is counted by triggers, so that it is known at any time what has to be evicted, at a constant cost.
+# What is stored is counted by triggers, so that it is known at any time what has to be evicted, at a constant cost: by
+# client and kind, by client (kind '*') and in total ('**'). What is kept has no kind, and is not counted.
 _SCHEMA: Final = """
 BEGIN IMMEDIATE;
 CREATE TABLE entries (
     id INTEGER PRIMARY KEY,
     key BLOB NOT NULL UNIQUE,
-    share TEXT NOT NULL,
+    client TEXT NOT NULL,
+    kind TEXT,
     size INTEGER NOT NULL,
     log_size INTEGER NOT NULL DEFAULT 0,
     written REAL NOT NULL,
     expires REAL NOT NULL,
     value BLOB NOT NULL
 );
-CREATE INDEX ages ON entries (share, written) WHERE share <> '';
+CREATE INDEX ages ON entries (client, kind, written) WHERE kind IS NOT NULL;
 CREATE INDEX deadlines ON entries (expires);
 CREATE TABLE log (id INTEGER, place INTEGER, line BLOB NOT NULL, PRIMARY KEY (id, place));
 CREATE TABLE listed (list TEXT, id INTEGER, written REAL NOT NULL, PRIMARY KEY (list, id)) WITHOUT ROWID;
 CREATE INDEX newest ON listed (list, written);
 CREATE INDEX lists ON listed (id);
-CREATE TABLE usage (share TEXT PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;
-CREATE INDEX largest ON usage (bytes);
-CREATE TRIGGER added AFTER INSERT ON entries WHEN new.share <> '' BEGIN
-    INSERT INTO usage VALUES (new.share, new.size), ('*', new.size)
-    ON CONFLICT (share) DO UPDATE SET bytes = bytes + excluded.bytes;
+CREATE TABLE usage (client TEXT, kind TEXT, bytes INTEGER NOT NULL, PRIMARY KEY (client, kind)) WITHOUT ROWID;
+CREATE INDEX largest ON usage (kind, bytes);
+CREATE TRIGGER added AFTER INSERT ON entries WHEN new.kind IS NOT NULL BEGIN
+    INSERT INTO usage VALUES
+    (new.client, new.kind, new.size), (new.client, '*', new.size), ('', '**', new.size)
+    ON CONFLICT (client, kind) DO UPDATE SET bytes = bytes + excluded.bytes;
 END;
 CREATE TRIGGER changed AFTER UPDATE OF size, log_size ON entries
-WHEN old.size + old.log_size <> new.size + new.log_size AND new.share <> '' BEGIN
-    UPDATE usage SET bytes = bytes + new.size + new.log_size - old.size - old.log_size
-    WHERE share IN (new.share, '*');
+WHEN old.size + old.log_size <> new.size + new.log_size AND new.kind IS NOT NULL BEGIN
+    INSERT INTO usage VALUES
+    (new.client, new.kind, new.size + new.log_size - old.size - old.log_size),
+    (new.client, '*', new.size + new.log_size - old.size - old.log_size),
+    ('', '**', new.size + new.log_size - old.size - old.log_size)
+    ON CONFLICT (client, kind) DO UPDATE SET bytes = bytes + excluded.bytes;
 END;
-CREATE TRIGGER removed AFTER DELETE ON entries WHEN old.share <> '' BEGIN
-    UPDATE usage SET bytes = bytes - old.size - old.log_size WHERE share IN (old.share, '*');
-    DELETE FROM usage WHERE share = old.share AND bytes = 0;
+CREATE TRIGGER removed AFTER DELETE ON entries WHEN old.kind IS NOT NULL BEGIN
+    INSERT INTO usage VALUES
+    (old.client, old.kind, -old.size - old.log_size),
+    (old.client, '*', -old.size - old.log_size),
+    ('', '**', -old.size - old.log_size)
+    ON CONFLICT (client, kind) DO UPDATE SET bytes = bytes + excluded.bytes;
+    DELETE FROM usage WHERE client = old.client AND bytes = 0;
 END;
 CREATE TRIGGER cleared AFTER DELETE ON entries BEGIN
     DELETE FROM log WHERE id = old.id;
@@ -74,8 +84,8 @@ COMMIT;
 # The first format had no shares, logs and lists; its locks have expired by now.
 _FROM_FIRST: Final = """
 BEGIN IMMEDIATE;
-INSERT INTO entries (key, share, size, written, expires, value)
-SELECT key, kind || ' ' || client, size, id, expires, value FROM earlier;
+INSERT INTO entries (key, client, kind, size, written, expires, value)
+SELECT key, client, kind, size, id, expires, value FROM earlier;
 DROP TABLE earlier;
 COMMIT;
 """

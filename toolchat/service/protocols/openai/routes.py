@@ -24,7 +24,7 @@ from toolchat.service.protocols.openai.wire import read_request
 _UNSUPPORTED = {
     "completions": "set the client to chat completions, POST /v1/chat/completions, or POST /v1/responses",
     "embeddings": "set the client to another server for embeddings",
-    "conversations": "send a `conversation` with an id of your own to POST /v1/responses, which creates it",
+    "conversations": "create, show, change and delete a whole conversation, and list or add its items",
     "responses/input_tokens": "count the tokens in the client",
     "responses/compact": "let the client summarize the conversation",
 }

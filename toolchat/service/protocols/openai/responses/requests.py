@@ -160,6 +160,7 @@ def _as_id(value: object) -> object:
 
 _Key = Annotated[str, StringConstraints(max_length=64)]
 _Value = Annotated[str, StringConstraints(max_length=512)]
+Metadata = Annotated[dict[_Key, _Value], Field(max_length=16)]
 
 
 class ResponsesRequest(ModelRequest):
@@ -176,7 +177,7 @@ class ResponsesRequest(ModelRequest):
     max_tool_calls: int | None = Field(None, ge=1)
     reasoning: Reasoning | None = None
     text: TextOptions | None = None
-    metadata: dict[_Key, _Value] | None = Field(None, max_length=16)
+    metadata: Metadata | None = None
     include: Annotated[list[str] | None, AfterValidator(_refuse_logprobs)] = None
     background: bool | None = None
     prompt: Refused = None

@@ -1,7 +1,7 @@
 """The routes of OpenAI's Responses: ``POST /v1/responses``, and what is stored under its ids."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic_core import from_json
@@ -23,7 +23,9 @@ from toolchat.service.protocols.openai.documentation import add_question, docume
 from toolchat.service.protocols.openai.errors import BadRequest
 from toolchat.service.protocols.openai.models import model_prompt
 from toolchat.service.protocols.openai.partial_turns import restore_turns
+from toolchat.service.protocols.openai.responses import conversations
 from toolchat.service.protocols.openai.responses.answers import Answer, ResponseDocument, ResponseEvents
+from toolchat.service.protocols.openai.responses.conversations import Page, shown
 from toolchat.service.protocols.openai.responses.requests import (
     Item,
     ResponsesRequest,
@@ -135,27 +137,18 @@ async def cancel(request: Request, service: Service, identifier: str) -> Respons
 async def input_items(
     service: Service,
     identifier: str,
-    after: str = "",
-    limit: Annotated[int, Query(ge=1, le=100)] = 20,
-    order: Literal["asc", "desc"] = "desc",
+    page: Annotated[Page, Query()],
 ) -> Response:
     """List the input items of a response after the item `after`, `limit` at a time, by default the newest first."""
     record = await _responses(service).find(identifier)
-    shown = [_shown(each, f"{identifier.removeprefix('resp_')}_in{n}") for n, each in enumerate(record["input"])]
-    shown = shown if order == "asc" else shown[::-1]
-    known = ["", *(each["id"] for each in shown)]
-    if after not in known:
-        raise BadRequest("after: no input item of this response has this id", "after")
-    begin = known.index(after)
-    page = shown[begin : begin + limit]
-    ids = [each["id"] for each in page] or [""]
-    has_more = begin + limit < len(shown)
-    return json_response({"object": "list", "data": page, "first_id": ids[0], "last_id": ids[-1], "has_more": has_more})
+    name = identifier.removeprefix("resp_")
+    return page.response([shown(each, f"{name}_in{number}") for number, each in enumerate(record["input"])])
 
 
 def add_routes(added: APIRouter) -> None:
     """Add the routes of Responses."""
     added.include_router(router)
+    added.include_router(conversations.router)
     add_question(added, "/v1/responses", create, "Responses, in OpenAI's format", _REQUEST)
 
 
@@ -185,29 +178,21 @@ async def _prompt(
         service,
         sent,
         await restore_turns(service.store, messages),
-        _conversation_id(sent),
+        await _conversation_id(service, sent),
         named.allowed_tools if named else None,
     )
 
 
-def _conversation_id(sent: ResponsesRequest) -> str:
+async def _conversation_id(service: ServiceState, sent: ResponsesRequest) -> str:
+    if not sent.conversation:
+        return ""
     try:
-        return conversation_of(sent.conversation, "conversation") if sent.conversation else ""
+        conversation = conversation_of(sent.conversation, "conversation")
     except ValidationFailed as error:
         raise BadRequest(error.detail, "conversation") from None
-
-
-def _shown(item: dict[str, Any], identifier: str) -> dict[str, Any]:
-    """An input item with what requests may leave out."""
-    prefix = {"message": "msg", "function_call": "fc", "function_call_output": "fco"}.get(item["type"], "item")
-    shown = {"id": f"{prefix}_{identifier}", "status": "completed", **item}
-    content = item.get("content")
-    if isinstance(content, str):
-        kind = "output_text" if item["role"] == "assistant" else "input_text"
-        shown["content"] = [{"type": kind, "text": content}]
-    if item.get("role") == "assistant":
-        shown["content"] = [{"annotations": [], **each} for each in shown["content"]]
-    return shown
+    if sent.conversation.startswith(conversations.PREFIX):  # other ids are the client's own
+        await conversations.find(service, sent.conversation)
+    return conversation
 
 
 async def _accept(request: Request, sent: ResponsesRequest, body: bytes, answer: Answer) -> Response:

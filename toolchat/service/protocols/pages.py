@@ -4,14 +4,12 @@ from collections.abc import Sequence
 
 from toolchat.chat.client import PromptSpec
 from toolchat.messages import Message
-from toolchat.models.base import ChatResponse
-from toolchat.service.api.responses.active_request import ActiveRequest
 from toolchat.service.api.responses.event_stream import StreamFormat
 from toolchat.service.api.service import ServiceState
 from toolchat.service.api.sessions import conversation_prompt
-from toolchat.service.protocols.openai.answers import ResponseContext, SavedTurns
-from toolchat.service.protocols.openai.partial_turns import restore_turns
-from toolchat.service.protocols.openai.wire import ToolDescription, client_tools, with_client_tools
+from toolchat.service.protocols.answers import ResponseContext, SavedTurns
+from toolchat.service.protocols.partial_turns import restore_turns
+from toolchat.service.protocols.wire import ToolDescription, client_tools, with_client_tools
 
 MAX_BODY_BYTES = 8 * 1024 * 1024
 """Enough for a conversation with its tool results."""
@@ -20,17 +18,8 @@ MAX_BODY_BYTES = 8 * 1024 * 1024
 class PageStream(SavedTurns, StreamFormat):
     """A stream for a page."""
 
-    negotiated = False
-
     def __init__(self, client_tools: Sequence[ToolDescription] = (), *, in_session: bool = False) -> None:
         self.context = ResponseContext("", frozenset([name for name, _, _ in client_tools]), in_session=in_session)
-
-    def headers(self, active: ActiveRequest, response: ChatResponse | None = None) -> dict[str, str]:
-        """See :meth:`AnswerFormat.headers`; the session id is hidden if the page did not name the conversation."""
-        headers = super().headers(active, response)
-        if not self.context.in_session:
-            headers.pop("X-Session-ID", None)
-        return headers
 
 
 async def page_prompt(

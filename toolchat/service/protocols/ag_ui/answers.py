@@ -14,7 +14,7 @@ from toolchat.models.base import ChatResponse, Progress, TextDelta
 from toolchat.service.api.responses.active_request import ActiveRequest
 from toolchat.service.api.responses.event_stream import StreamWriter
 from toolchat.service.protocols.ag_ui.requests import Decision
-from toolchat.service.protocols.openai.answers import ResponseContext, new_identifier
+from toolchat.service.protocols.answers import ResponseContext, new_identifier
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
 
 _DECISION = Decision.model_json_schema()

@@ -20,9 +20,8 @@ from toolchat.service.api.service import ServiceState, service_state
 from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header
 from toolchat.service.protocols.ag_ui.answers import RunWriter
 from toolchat.service.protocols.ag_ui.requests import Resumed, RunInput
-from toolchat.service.protocols.openai.errors import BadRequest
-from toolchat.service.protocols.openai.wire import read_request
 from toolchat.service.protocols.pages import MAX_BODY_BYTES, PageStream, page_prompt
+from toolchat.service.protocols.wire import BadRequest, read_request
 
 _BODY: dict[str, Any] = {
     "type": "object",

@@ -14,8 +14,8 @@ from toolchat.service.api.problems import error_headers
 from toolchat.service.api.responses.active_request import ActiveRequest
 from toolchat.service.api.responses.event_stream import StreamWriter
 from toolchat.service.protocols.ai_sdk.requests import approval_requests
-from toolchat.service.protocols.openai.wire import ToolDescription
 from toolchat.service.protocols.pages import PageStream
+from toolchat.service.protocols.wire import ToolDescription
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted, parse_arguments
 from toolchat.tool_calling.results import json_or_text
 

@@ -21,7 +21,7 @@ from toolchat.messages import (
     UserMessage,
     is_image,
 )
-from toolchat.service.protocols.openai.wire import ToolDescription, ToolName
+from toolchat.service.protocols.wire import ToolDescription, ToolName
 from toolchat.service.settings.base import describe_faults
 
 _NAME = re.compile("[A-Za-z0-9_-]{1,64}")

@@ -11,9 +11,9 @@ from toolchat.models.base import ChatResponse, TextDelta
 from toolchat.service.api.responses.active_request import ActiveRequest
 from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter
 from toolchat.service.api.responses.formats import BufferedFormat
+from toolchat.service.protocols.answers import Outcome, ResponseContext, SavedTurns
 from toolchat.service.protocols.anthropic.errors import REQUEST_ID, error_document
 from toolchat.service.protocols.anthropic.requests import MessagesRequest
-from toolchat.service.protocols.openai.answers import Outcome, ResponseContext, SavedTurns
 from toolchat.service.protocols.openai.responses.tools import SERVER_LABEL
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted, parse_arguments
 

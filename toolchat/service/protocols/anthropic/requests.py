@@ -17,9 +17,9 @@ from toolchat.messages import (
     UserMessage,
     is_image,
 )
-from toolchat.service.protocols.openai.messages import FieldNames, check_question, conversation, images_of, text_of
+from toolchat.service.protocols.messages import FieldNames, check_question, conversation, images_of, text_of
 from toolchat.service.protocols.openai.responses.tools import model_name
-from toolchat.service.protocols.openai.wire import (
+from toolchat.service.protocols.wire import (
     ModelRequest,
     Part,
     Refused,

@@ -21,9 +21,9 @@ from toolchat.service.protocols.anthropic.errors import error_response
 from toolchat.service.protocols.anthropic.requests import MessagesRequest
 from toolchat.service.protocols.openai.documentation import Documentation, add_question, json_response
 from toolchat.service.protocols.openai.models import ALL_TOOLS, model_prompt
-from toolchat.service.protocols.openai.partial_turns import restore_turns
 from toolchat.service.protocols.openai.routes import MAX_BODY_BYTES
-from toolchat.service.protocols.openai.wire import read_request
+from toolchat.service.protocols.partial_turns import restore_turns
+from toolchat.service.protocols.wire import read_request
 
 _BLOCKS = {"type": ["string", "array"], "items": {"type": "object"}}
 _MESSAGE = {

@@ -12,8 +12,8 @@ from toolchat.models.base import ChatOptions
 from toolchat.service.api.service import ServiceState
 from toolchat.service.api.sessions import conversation_prompt
 from toolchat.service.api.tool_registry import ToolRegistry
-from toolchat.service.protocols.openai.errors import BadRequest, ModelNotFound
-from toolchat.service.protocols.openai.wire import CHOICES, ModelRequest, client_tools, with_client_tools
+from toolchat.service.protocols.openai.errors import ModelNotFound
+from toolchat.service.protocols.wire import CHOICES, BadRequest, ModelRequest, client_tools, with_client_tools
 from toolchat.tool_calling.callback import ToolSet
 from toolchat.tool_calling.caller import current_caller
 

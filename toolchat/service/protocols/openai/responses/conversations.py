@@ -20,10 +20,9 @@ from toolchat.service.api.parameters import require_json
 from toolchat.service.api.service import Service, ServiceState
 from toolchat.service.api.sessions import conversation_of, forget
 from toolchat.service.protocols.openai.documentation import documents_router, json_response
-from toolchat.service.protocols.openai.errors import BadRequest
 from toolchat.service.protocols.openai.responses.requests import Item, Metadata, conversation_of_items
 from toolchat.service.protocols.openai.responses.tools import SERVER_LABEL
-from toolchat.service.protocols.openai.wire import Wire, read_request
+from toolchat.service.protocols.wire import BadRequest, Wire, read_request
 from toolchat.state.base import decoding
 
 _PATH = "/v1/conversations/{identifier}"

@@ -16,8 +16,7 @@ from toolchat.messages import (
     ToolResponseMessage,
     UserMessage,
 )
-from toolchat.service.protocols.openai.errors import BadRequest
-from toolchat.service.protocols.openai.messages import (
+from toolchat.service.protocols.messages import (
     SYSTEM_ROLES,
     FieldNames,
     check_question,
@@ -32,7 +31,8 @@ from toolchat.service.protocols.openai.responses.tools import (
     offered,
     without_provider_tools,
 )
-from toolchat.service.protocols.openai.wire import (
+from toolchat.service.protocols.wire import (
+    BadRequest,
     ModelRequest,
     Part,
     Refused,

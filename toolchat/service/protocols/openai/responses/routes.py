@@ -20,9 +20,7 @@ from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.service import Service, ServiceState, service_state
 from toolchat.service.api.sessions import conversation_of
 from toolchat.service.protocols.openai.documentation import add_question, documents_router, json_response
-from toolchat.service.protocols.openai.errors import BadRequest
 from toolchat.service.protocols.openai.models import model_prompt
-from toolchat.service.protocols.openai.partial_turns import restore_turns
 from toolchat.service.protocols.openai.responses import conversations
 from toolchat.service.protocols.openai.responses.answers import Answer, ResponseDocument, ResponseEvents
 from toolchat.service.protocols.openai.responses.conversations import Page, shown
@@ -33,7 +31,8 @@ from toolchat.service.protocols.openai.responses.requests import (
     decisions,
 )
 from toolchat.service.protocols.openai.responses.store import ResponseStore
-from toolchat.service.protocols.openai.wire import read_request
+from toolchat.service.protocols.partial_turns import restore_turns
+from toolchat.service.protocols.wire import BadRequest, read_request
 
 _REQUEST = {
     "type": "object",

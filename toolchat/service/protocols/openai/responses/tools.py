@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, Self
 from pydantic import Field, model_validator
 
 from toolchat.messages import ToolCall
-from toolchat.service.protocols.openai.wire import ToolDescription, ToolName, Wire
+from toolchat.service.protocols.wire import ToolDescription, ToolName, Wire
 from toolchat.tool_calling.events import parse_arguments
 
 SERVER_LABEL = "toolchat"

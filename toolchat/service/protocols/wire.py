@@ -1,4 +1,4 @@
-"""What the requests of OpenAI's APIs share: parts of their schema, their parsing, and the tools of the client."""
+"""What requests of several wires share: parts of their schema, their parsing, and the tools of the client."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -22,7 +22,6 @@ from toolchat.errors import InvalidRequest
 from toolchat.messages import is_image
 from toolchat.models.base import ChatOptions
 from toolchat.service.observability.semantic_conventions import LINK_FRAGMENT, without_tokens
-from toolchat.service.protocols.openai.errors import BadRequest
 from toolchat.service.settings.base import describe_faults
 from toolchat.tool_calling.callback import ClientToolCallback, ToolSet
 from toolchat.tool_calling.definition import ToolDefinition
@@ -37,6 +36,16 @@ IMAGE_TYPES = ("image_url", "input_image", "image")
 
 ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 _T = TypeVar("_T", bound=BaseModel)
+
+
+class BadRequest(InvalidRequest):
+    """The request is invalid; ``param`` names the field."""
+
+    code = "invalid-value"
+
+    def __init__(self, detail: str, param: str | None = None) -> None:
+        super().__init__(detail)
+        self.param = param
 
 
 class Wire(BaseModel):
@@ -111,7 +120,7 @@ ToolDescription = tuple[str, str | None, dict[str, Any] | None]
 
 
 class ModelRequest(Wire):
-    """The part of a request that both APIs share."""
+    """The part of a request that chat completions, Responses and Messages share."""
 
     model: str
     temperature: float | None = Field(None, ge=0, le=2)

@@ -19,8 +19,8 @@ from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header
 from toolchat.service.protocols.anthropic.answers import MessageDocument, MessageEvents
 from toolchat.service.protocols.anthropic.errors import error_response
 from toolchat.service.protocols.anthropic.requests import MessagesRequest
+from toolchat.service.protocols.models import ALL_TOOLS, model_prompt
 from toolchat.service.protocols.openai.documentation import Documentation, add_question, json_response
-from toolchat.service.protocols.openai.models import ALL_TOOLS, model_prompt
 from toolchat.service.protocols.openai.routes import MAX_BODY_BYTES
 from toolchat.service.protocols.partial_turns import restore_turns
 from toolchat.service.protocols.wire import read_request

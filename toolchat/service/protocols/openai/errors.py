@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import Response
 from pydantic_core import to_json
 
-from toolchat.errors import NotFound, QuotaExceeded, ToolchatError
+from toolchat.errors import QuotaExceeded, ToolchatError
 from toolchat.service.access.usage import QuotaUsage
 from toolchat.service.api.problems import error_headers
 
@@ -39,17 +39,6 @@ _CODES = {
 }
 """OpenAI's codes that clients look for; all other codes are the service's own, in OpenAI's spelling."""
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
-
-
-class ModelNotFound(NotFound):
-    """There is no model of this name."""
-
-    code = "model-not-found"
-    param = "model"
-
-    def __init__(self, model: str, reason: str = "") -> None:
-        why = f" ({reason})" if reason else ""
-        super().__init__(f"the model {model[:64]!r} does not exist{why}; GET /v1/models lists them")
 
 
 def error_document(error: ToolchatError) -> dict[str, Any]:

@@ -13,10 +13,10 @@ from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.service import Service, service_state
 from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header
 from toolchat.service.protocols.answers import ResponseContext
+from toolchat.service.protocols.models import ModelNotFound, model_documents, model_prompt
 from toolchat.service.protocols.openai.answers import OPEN_WEBUI, Chunks, Completion
 from toolchat.service.protocols.openai.documentation import add_question, documents_router, json_response
-from toolchat.service.protocols.openai.errors import ModelNotFound, error_response
-from toolchat.service.protocols.openai.models import model_documents, model_prompt
+from toolchat.service.protocols.openai.errors import error_response
 from toolchat.service.protocols.openai.requests import ChatCompletionRequest
 from toolchat.service.protocols.openai.responses import routes as responses
 from toolchat.service.protocols.partial_turns import restore_turns

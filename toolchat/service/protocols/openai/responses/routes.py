@@ -19,8 +19,8 @@ from toolchat.service.api.responses.active_request import BACKGROUND, IN_CHAT_PA
 from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.service import Service, ServiceState, service_state
 from toolchat.service.api.sessions import conversation_of
+from toolchat.service.protocols.models import model_prompt
 from toolchat.service.protocols.openai.documentation import add_question, documents_router, json_response
-from toolchat.service.protocols.openai.models import model_prompt
 from toolchat.service.protocols.openai.responses import conversations
 from toolchat.service.protocols.openai.responses.answers import Answer, ResponseDocument, ResponseEvents
 from toolchat.service.protocols.openai.responses.conversations import Page, shown

@@ -12,7 +12,6 @@ from toolchat.models.base import ChatOptions
 from toolchat.service.api.service import ServiceState
 from toolchat.service.api.sessions import conversation_prompt
 from toolchat.service.api.tool_registry import ToolRegistry
-from toolchat.service.protocols.openai.errors import ModelNotFound
 from toolchat.service.protocols.wire import CHOICES, BadRequest, ModelRequest, client_tools, with_client_tools
 from toolchat.tool_calling.callback import ToolSet
 from toolchat.tool_calling.caller import current_caller
@@ -23,6 +22,17 @@ NO_TOOLS = "toolchat-plain"
 """The model without tools, for the titles and tags that chat pages request."""
 _MODULE_PREFIX = "toolchat-"
 _STARTED = int(time.time())
+
+
+class ModelNotFound(NotFound):
+    """There is no model of this name."""
+
+    code = "model-not-found"
+    param = "model"
+
+    def __init__(self, model: str, reason: str = "") -> None:
+        why = f" ({reason})" if reason else ""
+        super().__init__(f"the model {model[:64]!r} does not exist{why}; GET /v1/models lists them")
 
 
 def model_documents(tools: ToolRegistry) -> list[dict[str, Any]]:

@@ -198,6 +198,13 @@ class OutputConfig(Wire):
     format: OutputFormat | None = None
 
 
+class Thinking(Wire):
+    """What the client wants of the model's reasoning; how much the model reasons is the provider's setting."""
+
+    type: str
+    display: str | None = None
+
+
 class MessagesRequest(ModelRequest):
     """The body of ``POST /v1/messages``."""
 
@@ -208,6 +215,7 @@ class MessagesRequest(ModelRequest):
     max_tokens: int | None = Field(None, ge=1)
     stop: Annotated[list[str] | None, Field(max_length=16)] = Field(None, alias="stop_sequences")
     output_config: OutputConfig | None = None
+    thinking: Thinking | None = None
     mcp_servers: Refused = None
     stream: StrictBool | None = None
 
@@ -225,6 +233,12 @@ class MessagesRequest(ModelRequest):
     def client_tools(self) -> dict[str, str]:
         """The names of the client's tools, by the name that the model sees."""
         return {model_name(each.name, None): each.name for each in self.tools or ()}
+
+    @property
+    def shows_thinking(self) -> bool:
+        """Whether the client shows the model's reasoning."""
+        thinking = self.thinking
+        return thinking is not None and thinking.type != "disabled" and thinking.display != "omitted"
 
     def options(self) -> dict[str, Any]:
         sent = super().options()

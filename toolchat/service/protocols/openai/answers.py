@@ -51,8 +51,10 @@ class ResponseContext:
         text = response.message.text
         if has_text:
             text = f"\n\n{active.notice}" if active.notice else ""
+        reasoning = response.message.extra.get("reasoning_content") or response.message.extra.get("reasoning")
         return Outcome(
             text,
+            reasoning if isinstance(reasoning, str) else "",
             tuple(call for call in response.message.tool_calls if call.name in self.client_tools),
             response.finish_reason if response.finish_reason in CUT else "",
             (self.client_tools and response.last_usage) or response.usage,
@@ -65,6 +67,8 @@ class Outcome(NamedTuple):
 
     text: str
     """The text that was not streamed: all of it, or the notice of a pending approval."""
+    reasoning: str
+    """The model's reasoning in its last call, if the provider sends it."""
     calls: tuple[ToolCall, ...]
     """The calls that the client must run; those of the service's tools are hidden, or the client would run them too."""
     cut: str
@@ -118,9 +122,7 @@ class Completion(_ChatFormat, BufferedFormat):
         calls = _wire_calls(outcome)
         text = outcome.text if outcome.text or not calls else None
         message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
-        extra = response.message.extra
-        if isinstance(reasoning := extra.get("reasoning_content") or extra.get("reasoning"), str):
-            message["reasoning_content"] = reasoning
+        message |= {"reasoning_content": outcome.reasoning} if outcome.reasoning else {}
         message |= {"tool_calls": calls} if calls else {}
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish_reason(outcome)}
         head = _head("chat.completion", self.context)

@@ -9,7 +9,7 @@ from toolchat.errors import ToolchatError
 from toolchat.messages import ToolCall, Usage
 from toolchat.models.base import ChatResponse, Progress, TextDelta
 from toolchat.service.api.responses.active_request import ActiveRequest
-from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter
+from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter, frame_of
 from toolchat.service.api.responses.formats import BufferedFormat
 from toolchat.service.protocols.anthropic.errors import REQUEST_ID, error_document
 from toolchat.service.protocols.anthropic.requests import MessagesRequest
@@ -128,8 +128,7 @@ class EventWriter(StreamWriter):
         self._said = kind
         if kind == "text":
             self._has_text = True
-            before, _, after = self._delta(type="text_delta", text=_TEXT).partition(to_json(_TEXT))
-            self.text_frame = before, after
+            self.text_frame = frame_of(lambda text: self._delta(type="text_delta", text=text))
         return opened
 
     def _client_call(self, call: ToolCall) -> bytes:
@@ -155,9 +154,6 @@ class EventWriter(StreamWriter):
 
     def _stop(self) -> bytes:
         return _event("content_block_stop", index=self._blocks - 1)
-
-
-_TEXT = "a text, which takes the place of this one"
 
 
 def _event(type: str, **fields: Any) -> bytes:  # noqa: A002 - the name of the field

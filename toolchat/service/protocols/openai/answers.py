@@ -13,7 +13,7 @@ from toolchat.errors import ToolchatError
 from toolchat.messages import ToolCall, Usage, immutable
 from toolchat.models.base import CUT, ChatResponse, Progress, TextDelta
 from toolchat.service.api.responses.active_request import ActiveRequest
-from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter
+from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter, frame_of
 from toolchat.service.api.responses.formats import AnswerFormat, BufferedFormat
 from toolchat.service.protocols.openai.errors import error_document, limit_headers
 from toolchat.service.protocols.openai.partial_turns import save_turn
@@ -174,8 +174,7 @@ class ChunkWriter(StreamWriter):
     def _text(self, text: str) -> bytes:
         self._has_text = self._has_text or bool(text)
         piece = self._chunk({"content": text})
-        before, _, after = self._chunk({"content": _TEXT}).partition(to_json(_TEXT))
-        self.text_frame = before, after
+        self.text_frame = frame_of(lambda text: self._chunk({"content": text}))
         return piece
 
     def _chunk(self, delta: dict[str, Any], reason: str | None = None, **more: Any) -> bytes:
@@ -185,9 +184,6 @@ class ChunkWriter(StreamWriter):
 
     def _write(self, choices: list[dict[str, Any]], **more: Any) -> bytes:
         return b"data: %b\n\n" % to_json({**self._head, "choices": choices, **more})
-
-
-_TEXT = "a text, which takes the place of this one"
 
 
 def _choice(delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:

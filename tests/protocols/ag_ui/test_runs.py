@@ -125,10 +125,17 @@ async def test_an_image_goes_to_a_model_that_takes_it() -> None:
     parts: list[Any] = [{"type": "text", "text": "See"}]
     parts.append({"type": "image", "source": {"type": "data", "value": "AA==", "mimeType": "image/png"}})
     parts.append({"type": "image", "source": {"type": "url", "value": "https://example.org/a.png"}})
+    parts.append({"type": "binary", "mimeType": "image/gif", "filename": "a.gif", "data": "AA=="})  # before 1.0
+    parts.append({"type": "binary", "mimeType": "image/png", "url": "https://example.org/b.png"})
     async with played([says("ok")], OPENAI_IMAGES="true") as (client, player):
         events_of(await sent(client, user(parts)))
     urls = [each["image_url"]["url"] for each in told(player)[0]["content"][1:]]
-    assert urls == ["data:image/png;base64,AA==", "https://example.org/a.png"]
+    assert urls == [
+        "data:image/png;base64,AA==",
+        "https://example.org/a.png",
+        "data:image/gif;base64,AA==",
+        "https://example.org/b.png",
+    ]
 
 
 async def test_calls_without_a_result_and_all_results_but_the_last_of_a_call_are_left_out() -> None:

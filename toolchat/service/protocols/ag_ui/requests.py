@@ -39,11 +39,21 @@ class PageMessage(WireMessage):
 
 def _part(part: Any) -> Any:
     """An image in OpenAI's form; any other part is left as it is."""
-    if not isinstance(part, dict) or part.get("type") != "image" or not isinstance(part.get("source"), dict):
+    if not isinstance(part, dict):
         return part
-    source = part["source"]
-    urls = {"url": source.get("value"), "data": f"data:{source.get('mimeType')};base64,{source.get('value')}"}
-    return {"type": "image_url", "image_url": urls.get(str(source.get("type")))}
+    source = part.get("source")
+    if part.get("type") == "image" and isinstance(source, dict):
+        data = source.get("value")
+        url = data if source.get("type") == "url" else _data_url(source, data)
+    elif part.get("type") == "binary":  # of versions before 1.0
+        url = part.get("url") or _data_url(part, part.get("data"))
+    else:
+        return part
+    return {"type": "image_url", "image_url": url}
+
+
+def _data_url(source: Mapping[str, Any], data: Any) -> str:
+    return f"data:{source.get('mimeType')};base64,{data}"
 
 
 class Context(Wire):

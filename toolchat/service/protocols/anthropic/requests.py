@@ -62,7 +62,7 @@ class Block(Part):
     source: Source | None = None
     id: str | None = Field(None, min_length=1, max_length=256)
     name: str | None = None
-    input: dict[str, Any] = Field(default_factory=dict)
+    input: Any = None
     tool_use_id: str | None = Field(None, min_length=1, max_length=256)
     content: "list[Block] | str | None" = None
     is_error: bool | None = None
@@ -96,7 +96,9 @@ class Block(Part):
 
     def call(self) -> ToolCall:
         """The call of the block."""
-        return ToolCall(self.id or "", model_name(self.name or "", None), to_json(self.input).decode())
+        # Models write other input than an object at times, and clients send it back for ever.
+        given = self.input if isinstance(self.input, dict) else {"input": self.input} if self.input else {}
+        return ToolCall(self.id or "", model_name(self.name or "", None), to_json(given).decode())
 
     def result(self) -> ToolResponseMessage:
         """The result of the block, as the model reads it."""
@@ -162,6 +164,11 @@ class Tool(Wire):
     name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,128}$")
     description: str | None = None
     input_schema: dict[str, Any]
+
+    @property
+    def schema_(self) -> dict[str, Any]:
+        """The schema without keywords that are ``null``, as Claude Code sends ``required``; providers refuse them."""
+        return {keyword: value for keyword, value in self.input_schema.items() if value is not None}
 
     @model_validator(mode="before")
     @classmethod
@@ -233,7 +240,7 @@ class MessagesRequest(ModelRequest):
     stream: StrictBool | None = None
 
     def functions_of_client(self) -> list[ToolDescription]:
-        return [(model_name(each.name, None), each.description, each.input_schema) for each in self.tools or ()]
+        return [(model_name(each.name, None), each.description, each.schema_) for each in self.tools or ()]
 
     @property
     def client_tools(self) -> dict[str, str]:

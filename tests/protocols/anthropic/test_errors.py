@@ -53,7 +53,7 @@ async def test_a_faulty_request_names_the_field(fields: dict[str, Any], words: s
 
 async def test_what_has_no_effect_is_ignored() -> None:
     ignored = {
-        "thinking": {"type": "enabled", "budget_tokens": 1024},
+        "thinking": {"type": "disabled"},
         "metadata": {"user_id": "u"},
         "top_k": 5,
         "service_tier": "auto",

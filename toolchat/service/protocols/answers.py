@@ -40,8 +40,10 @@ class ResponseContext:
         text = response.message.text
         if has_text:
             text = f"\n\n{active.notice}" if active.notice else ""
+        reasoning = response.message.extra.get("reasoning_content") or response.message.extra.get("reasoning")
         return Outcome(
             text,
+            reasoning if isinstance(reasoning, str) else "",
             tuple(call for call in response.message.tool_calls if call.name in self.client_tools),
             response.finish_reason if response.finish_reason in CUT else "",
             (self.client_tools and response.last_usage) or response.usage,
@@ -54,6 +56,8 @@ class Outcome(NamedTuple):
 
     text: str
     """The text that was not streamed: all of it, or the notice of a pending approval."""
+    reasoning: str
+    """The model's reasoning in its last call, if the provider sends it."""
     calls: tuple[ToolCall, ...]
     """The calls that the client must run; those of the service's tools are hidden, or the client would run them too."""
     cut: str

@@ -1,7 +1,7 @@
 """The service as models: with every tool, with none, or with those of one tool module."""
 
-import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from toolchat.chat.advisors.base import Advisor
@@ -21,7 +21,14 @@ ALL_TOOLS = "toolchat"
 NO_TOOLS = "toolchat-plain"
 """The model without tools, for the titles and tags that chat pages request."""
 _MODULE_PREFIX = "toolchat-"
-_STARTED = int(time.time())
+_STARTED = datetime.now(UTC).replace(microsecond=0)
+_DOCUMENT = {
+    "object": "model",
+    "created": int(_STARTED.timestamp()),
+    "owned_by": "toolchat",
+    "type": "model",
+    "created_at": _STARTED.isoformat(),
+}
 
 
 class ModelNotFound(NotFound):
@@ -36,15 +43,15 @@ class ModelNotFound(NotFound):
 
 
 def model_documents(tools: ToolRegistry) -> list[dict[str, Any]]:
-    """All models, without the tool modules that are unavailable or have no tool that the caller may use."""
+    """All models, without the tool modules that are unavailable or have no tool that the caller may use.
+
+    Each has the fields of OpenAI's format and those of Anthropic's.
+    """
     entries = tools.entries.items()
     usable = [
         f"{_MODULE_PREFIX}{name}" for name, each in entries if not each.fault and _is_usable(each.in_conversation())
     ]
-    return [
-        {"id": name, "object": "model", "created": _STARTED, "owned_by": "toolchat"}
-        for name in (ALL_TOOLS, NO_TOOLS, *usable)
-    ]
+    return [{"id": name, "display_name": name, **_DOCUMENT} for name in (ALL_TOOLS, NO_TOOLS, *usable)]
 
 
 def model_prompt(

@@ -20,7 +20,7 @@ from toolchat.service.protocols.anthropic.answers import MessageDocument, Messag
 from toolchat.service.protocols.anthropic.errors import error_response
 from toolchat.service.protocols.anthropic.requests import MessagesRequest
 from toolchat.service.protocols.models import ALL_TOOLS, model_prompt
-from toolchat.service.protocols.openai.documentation import Documentation, add_question, json_response
+from toolchat.service.protocols.openai.documentation import add_question, documentation_of, json_response
 from toolchat.service.protocols.openai.routes import MAX_BODY_BYTES
 from toolchat.service.protocols.partial_turns import restore_turns
 from toolchat.service.protocols.wire import read_request
@@ -56,7 +56,7 @@ _ERROR: dict[str, Any] = {
         "request_id": {"type": "string"},
     },
 }
-_DOCUMENTATION = Documentation("Anthropic", _ERROR)
+_DOCUMENTATION = documentation_of("Anthropic", _ERROR)
 
 
 async def messages(request: Request) -> Response:

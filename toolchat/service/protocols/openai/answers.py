@@ -10,7 +10,7 @@ from toolchat.errors import ToolchatError
 from toolchat.messages import Usage
 from toolchat.models.base import ChatResponse, Progress, TextDelta
 from toolchat.service.api.responses.active_request import ActiveRequest
-from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter
+from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter, frame_of
 from toolchat.service.api.responses.formats import BufferedFormat
 from toolchat.service.protocols.answers import Outcome, ResponseContext, SavedTurns
 from toolchat.service.protocols.openai.errors import error_document, limit_headers
@@ -44,9 +44,7 @@ class Completion(OpenAIFormat, BufferedFormat):
         calls = _wire_calls(outcome)
         text = outcome.text if outcome.text or not calls else None
         message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
-        extra = response.message.extra
-        if isinstance(reasoning := extra.get("reasoning_content") or extra.get("reasoning"), str):
-            message["reasoning_content"] = reasoning
+        message |= {"reasoning_content": outcome.reasoning} if outcome.reasoning else {}
         message |= {"tool_calls": calls} if calls else {}
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish_reason(outcome)}
         head = _head("chat.completion", self.context)
@@ -98,8 +96,7 @@ class ChunkWriter(StreamWriter):
     def _text(self, text: str) -> bytes:
         self._has_text = self._has_text or bool(text)
         piece = self._chunk({"content": text})
-        before, _, after = self._chunk({"content": _TEXT}).partition(to_json(_TEXT))
-        self.text_frame = before, after
+        self.text_frame = frame_of(lambda text: self._chunk({"content": text}))
         return piece
 
     def _chunk(self, delta: dict[str, Any], reason: str | None = None, **more: Any) -> bytes:
@@ -109,9 +106,6 @@ class ChunkWriter(StreamWriter):
 
     def _write(self, choices: list[dict[str, Any]], **more: Any) -> bytes:
         return b"data: %b\n\n" % to_json({**self._head, "choices": choices, **more})
-
-
-_TEXT = "a text, which takes the place of this one"
 
 
 def _choice(delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What the routes of OpenAI's APIs share: their answers in OpenAPI, and how they are added."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Response
@@ -30,26 +31,26 @@ _DOCUMENT_RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 class Documentation(NamedTuple):
-    """The tag of an API's operations, and the schema of its errors."""
+    """The tag of an API's operations, and the responses to a question."""
 
     tag: str
-    error: dict[str, Any]
-
-    @property
-    def responses(self) -> dict[int | str, dict[str, Any]]:
-        """The responses to a question."""
-        error = {"application/json": {"schema": self.error}}
-        document = {"application/json": {"schema": {"type": "object"}}}
-        return {
-            200: {
-                "description": "A document, or with `stream` its events",
-                "content": document | {"text/event-stream": {"schema": EVENT_SCHEMA}},
-            },
-            "default": {"description": f"An error in {self.tag}'s format", "content": error},
-        }
+    responses: Mapping[int | str, dict[str, Any]]
 
 
-_DOCUMENTATION = Documentation(_TAG, _ERROR)
+def documentation_of(tag: str, error: dict[str, Any]) -> Documentation:
+    """Documentation of an API with documents and streams; ``error`` is the schema of its errors."""
+    document = {"application/json": {"schema": {"type": "object"}}}
+    answer = {
+        "description": "A document, or with `stream` its events",
+        "content": document | {"text/event-stream": {"schema": EVENT_SCHEMA}},
+    }
+    content = {"application/json": {"schema": error}}
+    return Documentation(
+        tag, {200: answer, "default": {"description": f"An error in {tag}'s format", "content": content}}
+    )
+
+
+_DOCUMENTATION = documentation_of(_TAG, _ERROR)
 
 
 def documents_router() -> APIRouter:
@@ -75,7 +76,7 @@ def add_question(
         tags=[documentation.tag],
         summary=summary,
         response_class=Response,
-        responses=documentation.responses,
+        responses={**documentation.responses},
         route_class_override=QuestionRoute,
         openapi_extra={"requestBody": body} | ({"parameters": [*more]} if more else {}),
     )

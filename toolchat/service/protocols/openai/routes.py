@@ -61,10 +61,10 @@ _PROGRESS_HEADER = {
 router = documents_router()
 
 
-@router.get("/v1/models", summary="List the models, in OpenAI's format")
+@router.get("/v1/models", summary="List the models, in OpenAI's and Anthropic's format")
 async def models(service: Service) -> Response:
     """List the service as models: with all tools, with none, and with those of one tool module."""
-    return json_response({"object": "list", "data": model_documents(service.tools)})
+    return json_response({"object": "list", "data": model_documents(service.tools), "has_more": False})
 
 
 @router.get("/v1/models/{model:path}", summary="Show a model")

@@ -15,7 +15,7 @@ from toolchat.chat.memory import Turn
 from toolchat.chat.session_records import dump_turn, parse_turn_summary
 from toolchat.errors import NotFound
 from toolchat.service.api.body_limits import body_of
-from toolchat.service.api.dependencies import scoped_key
+from toolchat.service.api.dependencies import refuse_cross_site, scoped_key
 from toolchat.service.api.parameters import require_json
 from toolchat.service.api.service import Service, ServiceState
 from toolchat.service.api.sessions import conversation_of, forget
@@ -111,6 +111,7 @@ async def find(service: ServiceState, identifier: str) -> dict[str, Any]:
 
 
 async def _read(request: Request) -> ConversationRequest:
+    refuse_cross_site(request)
     require_json(request)
     return read_request(ConversationRequest, await body_of(request))
 

@@ -1,29 +1,23 @@
 """What the protocols of pages share: a page sends the whole conversation with every request, and may run tools."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from fastapi import Request, Response
 from pydantic_core import to_json
 
 from toolchat.chat.client import PromptSpec
-from toolchat.chat.request import Approval, ChatEvent, Notice
-from toolchat.errors import InvalidRequest
+from toolchat.chat.request import ChatEvent, Notice
 from toolchat.messages import Message, ToolCall
 from toolchat.models.base import ChatResponse, Progress, TextDelta
 from toolchat.service.api.responses.active_request import ActiveRequest
-from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter, frame_of
-from toolchat.service.api.service import ServiceState, service_state
+from toolchat.service.api.service import ServiceState
 from toolchat.service.api.sessions import conversation_prompt
 from toolchat.service.protocols.answers import Outcome, ResponseContext, SavedTurns
 from toolchat.service.protocols.partial_turns import restore_turns
 from toolchat.service.protocols.wire import ToolDescription, client_tools, with_client_tools
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
-
-MAX_BODY_BYTES = 8 * 1024 * 1024
-"""Enough for a conversation with its tool results."""
 
 
 class PageStream(SavedTurns, StreamFormat):
@@ -159,37 +153,6 @@ class PageWriter(StreamWriter):
     @abstractmethod
     def write_end(self, outcome: Outcome, calls: Sequence[ToolCall]) -> bytes:
         """The end of the answer, with the calls that wait for the page."""
-
-
-class Decided(NamedTuple):
-    """The user's decisions about the calls of a paused turn."""
-
-    turn_id: str
-    approvals: Mapping[str, Approval]
-
-
-def decisions_of(decided: Mapping[str, Approval]) -> Decided:
-    """Read decisions by the ids under which the page was asked: that of the turn, a slash, and that of the call."""
-    found = {tuple(each.partition("/")[::2]): approval for each, approval in decided.items()}
-    turns = {turn_id for turn_id, _ in found}
-    if len(turns) > 1:
-        raise InvalidRequest("decide about the calls of one answer only")
-    return Decided(turns.pop(), {call_id: approval for (_, call_id), approval in found.items()})
-
-
-async def resume_turn(
-    request: Request, decided: Decided, own: Sequence[ToolDescription], stream: StreamFormat
-) -> Response:
-    """Answer a request with decisions: run the calls that were approved, and go on, with the page's tools as well."""
-    service = service_state(request)
-    pending = await service.approvals.find(decided.turn_id, decided.approvals)
-    # A paused turn can be resumed once, so all of its calls are decided together.
-    if missing := ", ".join(call["id"] for call in pending.calls if call["id"] not in decided.approvals):
-        raise InvalidRequest(f"decide about every call of the answer ({missing})")
-    prompt = pending.prompt(service.chat, decided.approvals)
-    added = [each for each in client_tools(own) if each.definition.name not in prompt.request.tool_set.by_name]
-    prompt = prompt.tools(*added) if added else prompt
-    return await answer_prompt(request, prompt, stream, taken=pending)
 
 
 async def page_prompt(

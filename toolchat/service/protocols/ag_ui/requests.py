@@ -11,9 +11,9 @@ from pydantic_core import to_json
 from toolchat.chat.request import Approval
 from toolchat.errors import InvalidRequest
 from toolchat.messages import AssistantMessage, Message
+from toolchat.service.protocols.decisions import Decided, decisions_of
 from toolchat.service.protocols.messages import FieldNames, check_question, conversation, text_of
 from toolchat.service.protocols.openai.requests import Function, WireMessage, to_message
-from toolchat.service.protocols.pages import Decided, decisions_of
 from toolchat.service.protocols.wire import ToolDescription, Wire
 
 _NAMES = FieldNames("messages", "toolCallId")

@@ -7,10 +7,7 @@ from fastapi import APIRouter, Request, Response
 
 from toolchat.errors import InvalidRequest, NotFound, ToolchatError
 from toolchat.service.api import problems
-from toolchat.service.api.body_limits import body_of
-from toolchat.service.api.dependencies import refuse_cross_site
 from toolchat.service.api.guard import ProtocolAdapter
-from toolchat.service.api.parameters import require_json
 from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.responses.event_stream import EVENT_SCHEMA
 from toolchat.service.api.schemas import STREAM_RESPONSES
@@ -18,9 +15,10 @@ from toolchat.service.api.service import service_state
 from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header
 from toolchat.service.protocols.ag_ui.answers import RunWriter
 from toolchat.service.protocols.ag_ui.requests import RunInput
-from toolchat.service.protocols.openai.documentation import Documentation, add_question
-from toolchat.service.protocols.pages import MAX_BODY_BYTES, PageStream, page_prompt, resume_turn
-from toolchat.service.protocols.wire import BadRequest, read_request
+from toolchat.service.protocols.decisions import resume_turn
+from toolchat.service.protocols.documentation import Documentation, add_question
+from toolchat.service.protocols.pages import PageStream, page_prompt
+from toolchat.service.protocols.wire import MAX_BODY_BYTES, BadRequest, json_body, read_request
 
 _BODY: dict[str, Any] = {
     "type": "object",
@@ -39,9 +37,7 @@ async def run(request: Request) -> Response:
     Calls of the page's `tools` end the run, and the page sends their results as messages. Calls that require approval
     are interrupts; the request with `resume` resumes the answer.
     """
-    refuse_cross_site(request)
-    require_json(request)
-    sent, conversation_id = read_request(RunInput, await body_of(request)), conversation_by_header(request)
+    sent, conversation_id = read_request(RunInput, await json_body(request)), conversation_by_header(request)
     decided, shown = sent.resumed() or (None, {})
     own = sent.functions_of_page()
     stream = PageStream(own, in_session=bool(conversation_id))

@@ -21,7 +21,7 @@ from toolchat.messages import (
     UserMessage,
     is_image,
 )
-from toolchat.service.protocols.pages import Decided, decisions_of
+from toolchat.service.protocols.decisions import Decided, decisions_of
 from toolchat.service.protocols.wire import ToolDescription, ToolName, Wire
 
 _NAME = re.compile("[A-Za-z0-9_-]{1,64}")

@@ -2,19 +2,17 @@
 
 from fastapi import APIRouter, Request, Response
 
-from toolchat.service.api.body_limits import body_of
-from toolchat.service.api.dependencies import refuse_cross_site
 from toolchat.service.api.guard import ProtocolAdapter
-from toolchat.service.api.parameters import require_json
 from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.responses.event_stream import EVENT_SCHEMA
 from toolchat.service.api.service import service_state
 from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header
 from toolchat.service.protocols.ai_sdk.answers import MessageStream, error_response
 from toolchat.service.protocols.ai_sdk.requests import ChatRequest, conversation, decisions
-from toolchat.service.protocols.openai.documentation import Documentation, add_question
-from toolchat.service.protocols.pages import MAX_BODY_BYTES, page_prompt, resume_turn
-from toolchat.service.protocols.wire import read_request
+from toolchat.service.protocols.decisions import resume_turn
+from toolchat.service.protocols.documentation import Documentation, add_question
+from toolchat.service.protocols.pages import page_prompt
+from toolchat.service.protocols.wire import MAX_BODY_BYTES, json_body, read_request
 
 _EXAMPLE = {
     "id": "c-1",
@@ -51,9 +49,7 @@ async def chat(request: Request) -> Response:
     only the last user message. The page runs the `tools` of the request. Calls that require approval are requested in
     the stream; the request with the user's decisions resumes the answer.
     """
-    refuse_cross_site(request)
-    require_json(request)
-    sent, conversation_id = read_request(ChatRequest, await body_of(request)), conversation_by_header(request)
+    sent, conversation_id = read_request(ChatRequest, await json_body(request)), conversation_by_header(request)
     service, own = service_state(request), sent.functions_of_page()
     decided = decisions(sent.continued_message())
     stream = MessageStream(decided.approvals if decided else (), own, in_session=bool(conversation_id))

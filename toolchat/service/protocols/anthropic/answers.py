@@ -14,7 +14,7 @@ from toolchat.service.api.responses.formats import BufferedFormat
 from toolchat.service.protocols.answers import Outcome, ResponseContext, SavedTurns
 from toolchat.service.protocols.anthropic.errors import REQUEST_ID, error_document
 from toolchat.service.protocols.anthropic.requests import MessagesRequest
-from toolchat.service.protocols.openai.responses.tools import SERVER_LABEL
+from toolchat.service.protocols.wire import SERVER_LABEL
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted, parse_arguments
 
 _Fields = dict[str, Any]

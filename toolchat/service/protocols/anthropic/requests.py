@@ -25,13 +25,13 @@ from toolchat.service.protocols.messages import (
     images_of,
     text_of,
 )
-from toolchat.service.protocols.openai.responses.tools import model_name
 from toolchat.service.protocols.wire import (
     ModelRequest,
     Part,
     Refused,
     ToolDescription,
     Wire,
+    model_name,
 )
 
 _NAMES = FieldNames("messages", "tool_use_id")

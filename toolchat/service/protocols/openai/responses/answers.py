@@ -17,9 +17,8 @@ from toolchat.service.protocols.openai.answers import OpenAIFormat, usage_docume
 from toolchat.service.protocols.openai.errors import error_document
 from toolchat.service.protocols.openai.responses.requests import Item, ResponsesRequest
 from toolchat.service.protocols.openai.responses.store import ResponseStore
-from toolchat.service.protocols.openai.responses.tools import SERVER_LABEL
 from toolchat.service.protocols.partial_turns import save_turn
-from toolchat.service.protocols.wire import CHOICES
+from toolchat.service.protocols.wire import CHOICES, SERVER_LABEL
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted, parse_arguments
 
 Event = dict[str, Any]

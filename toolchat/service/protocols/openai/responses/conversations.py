@@ -14,15 +14,13 @@ from pydantic_core import from_json, to_json
 from toolchat.chat.memory import Turn
 from toolchat.chat.session_records import dump_turn, parse_turn_summary
 from toolchat.errors import NotFound
-from toolchat.service.api.body_limits import body_of
-from toolchat.service.api.dependencies import refuse_cross_site, scoped_key
-from toolchat.service.api.parameters import require_json
+from toolchat.service.api.dependencies import scoped_key
 from toolchat.service.api.service import Service, ServiceState
 from toolchat.service.api.sessions import conversation_of, forget
-from toolchat.service.protocols.openai.documentation import documents_router, json_response
+from toolchat.service.protocols.documentation import json_response
+from toolchat.service.protocols.openai.documentation import documents_router
 from toolchat.service.protocols.openai.responses.requests import Item, Metadata, conversation_of_items
-from toolchat.service.protocols.openai.responses.tools import SERVER_LABEL
-from toolchat.service.protocols.wire import BadRequest, Wire, read_request
+from toolchat.service.protocols.wire import SERVER_LABEL, BadRequest, Wire, json_body, read_request
 from toolchat.state.base import decoding
 
 _PATH = "/v1/conversations/{identifier}"
@@ -111,9 +109,7 @@ async def find(service: ServiceState, identifier: str) -> dict[str, Any]:
 
 
 async def _read(request: Request) -> ConversationRequest:
-    refuse_cross_site(request)
-    require_json(request)
-    return read_request(ConversationRequest, await body_of(request))
+    return read_request(ConversationRequest, await json_body(request))
 
 
 async def _append(service: ServiceState, identifier: str, sent: ConversationRequest) -> list[dict[str, Any]]:

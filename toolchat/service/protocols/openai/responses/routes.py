@@ -1,26 +1,25 @@
 """The routes of OpenAI's Responses: ``POST /v1/responses``, and what is stored under its ids."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic_core import from_json
 
 from toolchat.chat.client import PromptSpec
-from toolchat.chat.request import Approval
 from toolchat.errors import ValidationFailed
 from toolchat.service.access.principals import current_request_caller
 from toolchat.service.api.background.records import BackgroundQuestion
 from toolchat.service.api.background.routes import accept, background, stream
-from toolchat.service.api.body_limits import body_of
-from toolchat.service.api.dependencies import reject_prefetch, require_same_site
-from toolchat.service.api.parameters import require_json
+from toolchat.service.api.dependencies import require_same_site
 from toolchat.service.api.responses.active_request import BACKGROUND, IN_CHAT_PAGE
 from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.service import Service, ServiceState, service_state
 from toolchat.service.api.sessions import conversation_of
+from toolchat.service.protocols.decisions import resume_turn
+from toolchat.service.protocols.documentation import add_question, json_response
 from toolchat.service.protocols.models import model_prompt
-from toolchat.service.protocols.openai.documentation import add_question, documents_router, json_response
+from toolchat.service.protocols.openai.documentation import DOCUMENTATION, documents_router
 from toolchat.service.protocols.openai.responses import conversations
 from toolchat.service.protocols.openai.responses.answers import Answer, ResponseDocument, ResponseEvents
 from toolchat.service.protocols.openai.responses.conversations import Page, shown
@@ -32,7 +31,7 @@ from toolchat.service.protocols.openai.responses.requests import (
 )
 from toolchat.service.protocols.openai.responses.store import ResponseStore
 from toolchat.service.protocols.partial_turns import restore_turns
-from toolchat.service.protocols.wire import BadRequest, read_request
+from toolchat.service.protocols.wire import BadRequest, json_body, read_request
 
 _REQUEST = {
     "type": "object",
@@ -59,29 +58,24 @@ async def create(request: Request) -> Response:
     also call the functions of the request; those calls are returned as `function_call` items. The response is stored,
     to be continued by `previous_response_id`, unless `store` is false. `conversation` names a session of the service.
     """
-    reject_prefetch(request)
-    require_json(request)
-    service, body = service_state(request), await body_of(request)
+    service, body = service_state(request), await json_body(request)
     sent = read_request(ResponsesRequest, body)
     _require_one_history(sent)
     store = _responses(service)
     earlier, items, previous = await store.complete(sent)
     decided, form = decisions(items), ResponseEvents if sent.stream else ResponseDocument
-    if decided is None:
-        # Whoever lists the service's tools decides by items; all others read how to decide.
-        request.scope["state"][IN_CHAT_PAGE] = sent.service_tools is None
-        background = request.scope["state"].get(BACKGROUND, ("",))[0]
-        answer = form(sent, items, previous, store, {}, background)
-        prompt, taken = await _prompt(service, sent, earlier, items), None
-        if sent.background:
-            return await _accept(request, sent, body, answer)
-    else:
-        identifier, approvals = decided
-        taken = await service.approvals.find(identifier, approvals)
-        _require_decisions(approvals, taken.calls)
-        answer = form(sent, items, previous, store, {call: f"mcpr_{identifier}/{call}" for call in approvals})
-        prompt = taken.prompt(service.chat, approvals)
-    return await answer_prompt(request, prompt, answer, taken=taken)
+    if decided is not None:
+        asked = {call: f"mcpr_{decided.turn_id}/{call}" for call in decided.approvals}
+        answer = form(sent, items, previous, store, asked)
+        return await resume_turn(request, decided, sent.functions_of_client(), answer)
+    # Whoever lists the service's tools decides by items; all others read how to decide.
+    request.scope["state"][IN_CHAT_PAGE] = sent.service_tools is None
+    background = request.scope["state"].get(BACKGROUND, ("",))[0]
+    answer = form(sent, items, previous, store, {}, background)
+    prompt = await _prompt(service, sent, earlier, items)
+    if sent.background:
+        return await _accept(request, sent, body, answer)
+    return await answer_prompt(request, prompt, answer)
 
 
 @router.get("/v1/responses/{identifier}", summary="Show a response")
@@ -148,7 +142,8 @@ def add_routes(added: APIRouter) -> None:
     """Add the routes of Responses."""
     added.include_router(router)
     added.include_router(conversations.router)
-    add_question(added, "/v1/responses", create, "Responses, in OpenAI's format", _REQUEST)
+    summary = "Responses, in OpenAI's format"
+    add_question(added, "/v1/responses", create, summary, _REQUEST, documentation=DOCUMENTATION)
 
 
 def _responses(service: ServiceState) -> ResponseStore:
@@ -160,12 +155,6 @@ def _require_one_history(sent: ResponsesRequest) -> None:
         raise BadRequest("conversation: send either it or previous_response_id", "conversation")
     if sent.conversation and sent.store is False:
         raise BadRequest("store: a conversation is stored; leave one of the two out", "store")
-
-
-def _require_decisions(approvals: Mapping[str, Approval], calls: list[dict[str, Any]]) -> None:
-    # A pending answer can be resumed once, so all of its calls are decided together.
-    if missing := ", ".join(each["id"] for each in calls if each["id"] not in approvals):
-        raise BadRequest(f"input: send an mcp_approval_response for each call; missing: {missing}", "input")
 
 
 async def _prompt(

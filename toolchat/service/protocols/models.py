@@ -12,6 +12,7 @@ from toolchat.models.base import ChatOptions
 from toolchat.service.api.service import ServiceState
 from toolchat.service.api.sessions import conversation_prompt
 from toolchat.service.api.tool_registry import ToolRegistry
+from toolchat.service.protocols.partial_turns import restore_turns
 from toolchat.service.protocols.wire import CHOICES, BadRequest, ModelRequest, client_tools, with_client_tools
 from toolchat.tool_calling.callback import ToolSet
 from toolchat.tool_calling.caller import current_caller
@@ -54,10 +55,10 @@ def model_documents(tools: ToolRegistry) -> list[dict[str, Any]]:
     return [{"id": name, "display_name": name, **_DOCUMENT} for name in (ALL_TOOLS, NO_TOOLS, *usable)]
 
 
-def model_prompt(
+async def model_prompt(
     service: ServiceState,
     sent: ModelRequest,
-    messages: Sequence[Message],
+    messages: tuple[Message, ...],
     conversation_id: str,
     allowed: Sequence[str] | None = None,
 ) -> PromptSpec:
@@ -72,6 +73,7 @@ def model_prompt(
     tools = with_client_tools(tools, own)
     if tool_choice not in (None, *CHOICES) and not _may_use(tools, tool_choice):
         raise BadRequest(f"tool_choice: no tool has the name {tool_choice[:64]}", "tool_choice")
+    messages = await restore_turns(service.store, messages)
     prompt = conversation_prompt(service, messages, conversation_id, tools=tools, advisors=advisors)
     named = {} if tool_choice in (None, "none", "auto") else {"tool_choice": tool_choice}
     changed = {name: each for name, each in sent.options().items() if each is not None} | named

@@ -18,7 +18,6 @@ from toolchat.service.protocols.anthropic.errors import error_response
 from toolchat.service.protocols.anthropic.requests import MessagesRequest
 from toolchat.service.protocols.documentation import add_question, documentation_of, json_response
 from toolchat.service.protocols.models import ALL_TOOLS, model_prompt
-from toolchat.service.protocols.partial_turns import restore_turns
 from toolchat.service.protocols.wire import MAX_BODY_BYTES, json_body, read_request
 
 _BLOCKS = {"type": ["string", "array"], "items": {"type": "object"}}
@@ -93,8 +92,8 @@ async def _read(request: Request) -> tuple[ServiceState, MessagesRequest]:
 async def _prompt(request: Request, service: ServiceState, sent: MessagesRequest) -> PromptSpec:
     # Agents name models of Anthropic's, some of them in places that no setting reaches.
     named = sent.model_copy(update={"model": ALL_TOOLS}) if sent.model.startswith("claude") else sent
-    conversation = await restore_turns(service.store, sent.conversation(service.chat.system_text))
-    return model_prompt(service, named, conversation, conversation_by_header(request))
+    conversation = sent.conversation(service.chat.system_text)
+    return await model_prompt(service, named, conversation, conversation_by_header(request))
 
 
 def add_routes(added: APIRouter) -> None:

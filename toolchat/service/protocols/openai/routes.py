@@ -17,7 +17,6 @@ from toolchat.service.protocols.openai.documentation import DOCUMENTATION, docum
 from toolchat.service.protocols.openai.errors import error_response
 from toolchat.service.protocols.openai.requests import ChatCompletionRequest
 from toolchat.service.protocols.openai.responses import routes as responses
-from toolchat.service.protocols.partial_turns import restore_turns
 from toolchat.service.protocols.wire import MAX_BODY_BYTES, json_body, read_request
 
 _UNSUPPORTED = {
@@ -86,8 +85,7 @@ async def chat_completions(request: Request) -> Response:
     """
     service, sent = service_state(request), read_request(ChatCompletionRequest, await json_body(request))
     conversation_id = conversation_by_header(request)
-    messages = await restore_turns(service.store, sent.conversation(service.chat.system_text))
-    prompt = model_prompt(service, sent, messages, conversation_id)
+    prompt = await model_prompt(service, sent, sent.conversation(service.chat.system_text), conversation_id)
     request.scope["state"][IN_CHAT_PAGE] = True
     context = ResponseContext(
         sent.model,

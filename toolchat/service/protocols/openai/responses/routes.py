@@ -30,7 +30,6 @@ from toolchat.service.protocols.openai.responses.requests import (
     decisions,
 )
 from toolchat.service.protocols.openai.responses.store import ResponseStore
-from toolchat.service.protocols.partial_turns import restore_turns
 from toolchat.service.protocols.wire import BadRequest, json_body, read_request
 
 _REQUEST = {
@@ -162,13 +161,8 @@ async def _prompt(
 ) -> PromptSpec:
     messages = conversation_of_items(earlier, items, service.chat.system_text, sent.instructions or "")
     named = sent.service_tools
-    return model_prompt(
-        service,
-        sent,
-        await restore_turns(service.store, messages),
-        await _conversation_id(service, sent),
-        named.allowed_tools if named else None,
-    )
+    allowed = named.allowed_tools if named else None
+    return await model_prompt(service, sent, messages, await _conversation_id(service, sent), allowed)
 
 
 async def _conversation_id(service: ServiceState, sent: ResponsesRequest) -> str:

@@ -11,7 +11,6 @@ from toolchat.service.api.body_limits import body_of
 from toolchat.service.api.dependencies import refuse_cross_site
 from toolchat.service.api.guard import ProtocolAdapter
 from toolchat.service.api.parameters import require_json
-from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.responses.event_stream import EVENT_SCHEMA
 from toolchat.service.api.schemas import STREAM_RESPONSES
 from toolchat.service.api.service import service_state
@@ -21,7 +20,7 @@ from toolchat.service.protocols.ag_ui.requests import RunInput
 from toolchat.service.protocols.openai.documentation import Documentation, add_question
 from toolchat.service.protocols.openai.errors import BadRequest
 from toolchat.service.protocols.openai.wire import read_request
-from toolchat.service.protocols.pages import MAX_BODY_BYTES, PageStream, page_prompt, resume_turn
+from toolchat.service.protocols.pages import MAX_BODY_BYTES, PageStream, answer_page, resume_turn
 
 _BODY: dict[str, Any] = {
     "type": "object",
@@ -49,9 +48,8 @@ async def run(request: Request) -> Response:
     stream.writer = partial(RunWriter, stream.context, {"threadId": sent.thread_id, "runId": sent.run_id}, shown)
     if decided:
         return await resume_turn(request, decided, own, stream)
-    service = service_state(request)
-    prompt = await page_prompt(service, sent.conversation(service.chat.system_text), own, conversation_id)
-    return await answer_prompt(request, prompt, stream)
+    messages = sent.conversation(service_state(request).chat.system_text)
+    return await answer_page(request, messages, own, conversation_id, stream)
 
 
 def error_response(error: ToolchatError, request_id: str) -> Response:

@@ -6,7 +6,6 @@ from toolchat.service.api.body_limits import body_of
 from toolchat.service.api.dependencies import refuse_cross_site
 from toolchat.service.api.guard import ProtocolAdapter
 from toolchat.service.api.parameters import require_json
-from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.responses.event_stream import EVENT_SCHEMA
 from toolchat.service.api.service import service_state
 from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header
@@ -14,7 +13,7 @@ from toolchat.service.protocols.ai_sdk.answers import MessageStream, error_respo
 from toolchat.service.protocols.ai_sdk.requests import ChatRequest, conversation, decisions
 from toolchat.service.protocols.openai.documentation import Documentation, add_question
 from toolchat.service.protocols.openai.wire import read_request
-from toolchat.service.protocols.pages import MAX_BODY_BYTES, page_prompt, resume_turn
+from toolchat.service.protocols.pages import MAX_BODY_BYTES, answer_page, resume_turn
 
 _EXAMPLE = {
     "id": "c-1",
@@ -54,14 +53,12 @@ async def chat(request: Request) -> Response:
     refuse_cross_site(request)
     require_json(request)
     sent, conversation_id = read_request(ChatRequest, await body_of(request)), conversation_by_header(request)
-    service, own = service_state(request), sent.functions_of_page()
-    decided = decisions(sent.continued_message())
+    own, decided = sent.functions_of_page(), decisions(sent.continued_message())
     stream = MessageStream(decided.approvals if decided else (), own, in_session=bool(conversation_id))
     if decided:
         return await resume_turn(request, decided, own, stream)
-    instructions = "\n\n".join(filter(None, (service.chat.system_text, sent.system)))
-    prompt = await page_prompt(service, conversation(sent.messages, instructions), own, conversation_id)
-    return await answer_prompt(request, prompt, stream)
+    instructions = "\n\n".join(filter(None, (service_state(request).chat.system_text, sent.system)))
+    return await answer_page(request, conversation(sent.messages, instructions), own, conversation_id, stream)
 
 
 async def resume() -> Response:

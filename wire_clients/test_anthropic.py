@@ -51,6 +51,23 @@ def test_a_tool_of_the_client_runs_beside_the_services_and_the_turn_goes_on(
     assert roles[-4:] == ["user", "assistant", "tool", "tool"]
 
 
+def test_its_tool_runner_asks_until_every_call_has_its_result(client: anthropic.Anthropic, model: Model) -> None:
+    @anthropic.beta_tool
+    def roll(sides: int) -> str:
+        """Roll a die.
+
+        Args:
+            sides: how many sides it has
+        """
+        return str(sides - 2)
+
+    model.plays(calls(TIME, ROLL), says("A four."))
+    answer = client.beta.messages.tool_runner(**ASKED, tools=[roll]).until_done()
+    assert answer.content[0].to_dict() == {"type": "text", "text": "A four."}
+    results = [each["content"] for each in model.requests[1].body["messages"] if each["role"] == "tool"]
+    assert (results[0].startswith("The current time zone is"), results[1:]) == (True, ["4"])
+
+
 def test_a_stream_is_collected_to_the_same_message(client: anthropic.Anthropic, model: Model) -> None:
     model.plays(calls(TIME), sse(delta(reasoning_content="A die."), delta("stop", content="Four.")))
     thinking: Any = {"type": "adaptive"}

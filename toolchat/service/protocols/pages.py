@@ -4,15 +4,16 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from fastapi import Request, Response
 from pydantic_core import to_json
 
-from toolchat.chat.client import PromptSpec
 from toolchat.chat.request import ChatEvent, Notice
 from toolchat.messages import Message, ToolCall
 from toolchat.models.base import ChatResponse, Progress, TextDelta
 from toolchat.service.api.responses.active_request import ActiveRequest
+from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter, frame_of
-from toolchat.service.api.service import ServiceState
+from toolchat.service.api.service import service_state
 from toolchat.service.api.sessions import conversation_prompt
 from toolchat.service.protocols.answers import Outcome, ResponseContext, SavedTurns
 from toolchat.service.protocols.partial_turns import restore_turns
@@ -155,11 +156,17 @@ class PageWriter(StreamWriter):
         """The end of the answer, with the calls that wait for the page."""
 
 
-async def page_prompt(
-    service: ServiceState, messages: tuple[Message, ...], own: Sequence[ToolDescription], conversation_id: str
-) -> PromptSpec:
-    """The prompt for a page's messages, with the tools of every conversation and those that the page runs."""
+async def answer_page(
+    request: Request,
+    messages: tuple[Message, ...],
+    own: Sequence[ToolDescription],
+    conversation_id: str,
+    stream: StreamFormat,
+) -> Response:
+    """Answer a page's messages, with the tools of every conversation and those that the page runs."""
+    service = service_state(request)
     messages = await restore_turns(service.store, messages)
     tools, advisors = service.tools.for_conversation(None)
     tools = with_client_tools(tools, client_tools(own))
-    return conversation_prompt(service, messages, conversation_id, tools=tools, advisors=advisors)
+    prompt = conversation_prompt(service, messages, conversation_id, tools=tools, advisors=advisors)
+    return await answer_prompt(request, prompt, stream)

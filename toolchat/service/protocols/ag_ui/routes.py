@@ -8,7 +8,6 @@ from fastapi import APIRouter, Request, Response
 from toolchat.errors import InvalidRequest, NotFound, ToolchatError
 from toolchat.service.api import problems
 from toolchat.service.api.guard import ProtocolAdapter
-from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.responses.event_stream import EVENT_SCHEMA
 from toolchat.service.api.schemas import STREAM_RESPONSES
 from toolchat.service.api.service import service_state
@@ -17,7 +16,7 @@ from toolchat.service.protocols.ag_ui.answers import RunWriter
 from toolchat.service.protocols.ag_ui.requests import RunInput
 from toolchat.service.protocols.decisions import resume_turn
 from toolchat.service.protocols.documentation import Documentation, add_question
-from toolchat.service.protocols.pages import PageStream, page_prompt
+from toolchat.service.protocols.pages import PageStream, answer_page
 from toolchat.service.protocols.wire import MAX_BODY_BYTES, BadRequest, json_body, read_request
 
 _BODY: dict[str, Any] = {
@@ -44,9 +43,8 @@ async def run(request: Request) -> Response:
     stream.writer = partial(RunWriter, stream.context, {"threadId": sent.thread_id, "runId": sent.run_id}, shown)
     if decided:
         return await resume_turn(request, decided, own, stream)
-    service = service_state(request)
-    prompt = await page_prompt(service, sent.conversation(service.chat.system_text), own, conversation_id)
-    return await answer_prompt(request, prompt, stream)
+    messages = sent.conversation(service_state(request).chat.system_text)
+    return await answer_page(request, messages, own, conversation_id, stream)
 
 
 def error_response(error: ToolchatError, request_id: str) -> Response:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from fastapi import Response
 
@@ -78,15 +78,7 @@ class PartWriter(PageWriter):
 class MessageStream(PageStream):
     """Server-sent events with one part each, ended by ``[DONE]``."""
 
-    documentation: ClassVar = {"schema": {"type": "string"}}
-
-    def __init__(
-        self,
-        known: Iterable[str],
-        client_tools: Sequence[ToolDescription],
-        *,
-        in_session: bool,
-    ) -> None:
+    def __init__(self, known: Iterable[str], client_tools: Sequence[ToolDescription], *, in_session: bool) -> None:
         super().__init__(client_tools, in_session=in_session)
         self.writer = partial(PartWriter, self.context, known)
 

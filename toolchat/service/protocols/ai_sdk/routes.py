@@ -3,7 +3,6 @@
 from fastapi import APIRouter, Request, Response
 
 from toolchat.service.api.guard import ProtocolAdapter
-from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.responses.event_stream import EVENT_SCHEMA
 from toolchat.service.api.service import service_state
 from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header
@@ -11,7 +10,7 @@ from toolchat.service.protocols.ai_sdk.answers import MessageStream, error_respo
 from toolchat.service.protocols.ai_sdk.requests import ChatRequest, conversation, decisions
 from toolchat.service.protocols.decisions import resume_turn
 from toolchat.service.protocols.documentation import Documentation, add_question
-from toolchat.service.protocols.pages import page_prompt
+from toolchat.service.protocols.pages import answer_page
 from toolchat.service.protocols.wire import MAX_BODY_BYTES, json_body, read_request
 
 _EXAMPLE = {
@@ -50,14 +49,12 @@ async def chat(request: Request) -> Response:
     the stream; the request with the user's decisions resumes the answer.
     """
     sent, conversation_id = read_request(ChatRequest, await json_body(request)), conversation_by_header(request)
-    service, own = service_state(request), sent.functions_of_page()
-    decided = decisions(sent.continued_message())
+    own, decided = sent.functions_of_page(), decisions(sent.continued_message())
     stream = MessageStream(decided.approvals if decided else (), own, in_session=bool(conversation_id))
     if decided:
         return await resume_turn(request, decided, own, stream)
-    instructions = "\n\n".join(filter(None, (service.chat.system_text, sent.system)))
-    prompt = await page_prompt(service, conversation(sent.messages, instructions), own, conversation_id)
-    return await answer_prompt(request, prompt, stream)
+    instructions = "\n\n".join(filter(None, (service_state(request).chat.system_text, sent.system)))
+    return await answer_page(request, conversation(sent.messages, instructions), own, conversation_id, stream)
 
 
 async def resume() -> Response:

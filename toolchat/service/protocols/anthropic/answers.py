@@ -1,5 +1,6 @@
 """Answers in Anthropic's formats: a message, or a stream of the events that build it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic_core import to_json
@@ -38,18 +39,18 @@ class Answer(SavedTurns):
         """A call that the client must run."""
         return {"type": "tool_use", "id": call.id, "name": self.names[call.name], "input": _input(call)}
 
-    def message(self, **fields: Any) -> _Fields:
-        """A message, by default at its begin."""
+    def message(self, content: Sequence[_Fields], stop_reason: str | None, usage: Usage) -> _Fields:
+        """A message; when it begins, it has nothing of the three."""
         return {
             "id": f"msg_{self.context.identifier}",
             "type": "message",
             "role": "assistant",
             "model": self.context.model,
-            "content": [],
-            "stop_reason": None,
+            "content": content,
+            "stop_reason": stop_reason,
             "stop_sequence": None,
-            "usage": _usage(Usage()),
-        } | fields
+            "usage": _usage(usage),
+        }
 
 
 class MessageDocument(Answer, BufferedFormat):
@@ -63,8 +64,7 @@ class MessageDocument(Answer, BufferedFormat):
         content += [_said("thinking", outcome.reasoning)] if outcome.reasoning and self.shows_thinking else []
         content += [_said("text", outcome.text)] if outcome.text else []
         content += map(self.client_call, outcome.calls)
-        ended = {"content": content, "stop_reason": _stop_reason(outcome), "usage": _usage(outcome.usage)}
-        return _json(self.message(**ended, **outcome.approval))
+        return _json(self.message(content, _stop_reason(outcome), outcome.usage) | {**outcome.approval})
 
 
 class MessageEvents(Answer, StreamFormat):
@@ -114,7 +114,7 @@ class EventWriter(StreamWriter):
 
     def _start(self) -> bytes:
         has_started, self._has_started = self._has_started, True
-        return b"" if has_started else _event("message_start", message=self._answer.message())
+        return b"" if has_started else _event("message_start", message=self._answer.message([], None, Usage()))
 
     def _piece(self, kind: str, text: str) -> bytes:
         """A piece of what the model says, in a block of its kind."""

@@ -236,6 +236,8 @@ class MessagesRequest(ModelRequest):
     stop: Annotated[list[str] | None, Field(max_length=16)] = Field(None, alias="stop_sequences")
     output_config: OutputConfig | None = None
     thinking: Thinking | None = None
+    thread: Any = None
+    """A conversation that the server holds, so that the client sends new messages only."""
     mcp_servers: Refused = None
     stream: StrictBool | None = None
 

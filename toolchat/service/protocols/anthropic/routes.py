@@ -14,7 +14,7 @@ from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.service import ServiceState, service_state
 from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header
 from toolchat.service.protocols.anthropic.answers import MessageDocument, MessageEvents
-from toolchat.service.protocols.anthropic.errors import error_response
+from toolchat.service.protocols.anthropic.errors import ThreadUnsupported, error_response
 from toolchat.service.protocols.anthropic.requests import MessagesRequest
 from toolchat.service.protocols.documentation import add_question, documentation_of, json_response
 from toolchat.service.protocols.models import ALL_TOOLS, model_prompt
@@ -86,7 +86,10 @@ async def doubled_base() -> Response:
 
 
 async def _read(request: Request) -> tuple[ServiceState, MessagesRequest]:
-    return service_state(request), read_request(MessagesRequest, await json_body(request))
+    sent = read_request(MessagesRequest, await json_body(request))
+    if sent.thread is not None:
+        raise ThreadUnsupported("thread: not supported; send all messages, or the header X-Session-ID")
+    return service_state(request), sent
 
 
 async def _prompt(request: Request, service: ServiceState, sent: MessagesRequest) -> PromptSpec:

@@ -22,7 +22,7 @@ BUDGET = {
     "toolchat/service/observability": 1986,
     "toolchat/service/offline": 1456,
     "toolchat/service/pages": 304,
-    "toolchat/service/protocols": 5002,
+    "toolchat/service/protocols": 4988,
     "toolchat/service/server": 922,
     "toolchat/service/settings": 525,
     "toolchat/service/tool_modules": 594,

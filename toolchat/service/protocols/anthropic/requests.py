@@ -1,8 +1,8 @@
 """Requests of Anthropic's Messages: their schema, and their blocks as messages."""
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AliasPath, BeforeValidator, Field, StrictBool, model_validator
 from pydantic_core import to_json
@@ -17,14 +17,7 @@ from toolchat.messages import (
     UserMessage,
     is_image,
 )
-from toolchat.service.protocols.messages import (
-    FieldNames,
-    Sent,
-    check_question,
-    conversation,
-    images_of,
-    text_of,
-)
+from toolchat.service.protocols.messages import FieldNames, check_question, conversation, images_of, text_of
 from toolchat.service.protocols.wire import (
     ModelRequest,
     Part,
@@ -150,13 +143,6 @@ class BlockMessage(Wire):
             yield AssistantMessage("".join(texts))
 
 
-class _Question(NamedTuple):
-    """A message as :func:`check_question` reads it."""
-
-    role: str
-    content: Sequence[Block] | str
-
-
 class Tool(Wire):
     """A tool that the client runs."""
 
@@ -270,5 +256,5 @@ class MessagesRequest(ModelRequest):
         return conversation(sent, "\n\n".join(filter(None, texts)), _NAMES)
 
 
-def _as_question(sent: BlockMessage) -> Sent:
-    return _Question("tool", sent.content) if len(sent.question()) < len(sent.content) else sent
+def _as_question(sent: BlockMessage) -> BlockMessage:
+    return sent.model_copy(update={"role": "tool"}) if len(sent.question()) < len(sent.content) else sent

@@ -92,6 +92,15 @@ class StreamWriter(ABC):
         """Encode an error after the first byte; it ends the stream."""
 
 
+_TEXT = "a text, which takes the place of this one"
+
+
+def frame_of(write: Callable[[str], bytes]) -> tuple[bytes, bytes]:
+    """The bytes that a function writes around a text."""
+    before, _, after = write(_TEXT).partition(to_json(_TEXT))
+    return before, after
+
+
 _EXAMPLE = 'event: delta\ndata: {"text":"北京现在是 17:30。"}\n\nevent: done\ndata: {"answer":"北京现在是 17:30。"}\n\n'
 
 _EVENTS = (

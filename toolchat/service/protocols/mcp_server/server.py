@@ -150,19 +150,18 @@ def _validation(schema: bytes) -> tuple[Validate, _Scalars]:
     from toolchat.tool_calling.given_schemas import SchemaValidator, upgraded  # imported late: takes 0.1 s
 
     checked = upgraded(from_json(schema))
-    members, required = checked.get("properties", {}), checked.get("required", ())
-    is_plain = checked.keys() - _NOTES == {"properties", "required"} and members.keys() == set(required)
-    is_scalar = all(isinstance(each, dict) and each.keys() <= _NOTES for each in members.values())
-    scalars = (
-        {name: _SCALARS.get(each.get("type"), ()) for name, each in members.items()} if is_plain and is_scalar else {}
-    )
-    return SchemaValidator(checked).validate_json, scalars
+    members = checked.get("properties", {})
+    is_plain = checked.keys() - _NOTES == {"properties", "required"} and members.keys() == set(checked["required"])
+    if not (is_plain and all(isinstance(each, dict) and each.keys() <= _NOTES for each in members.values())):
+        members = {}
+    return SchemaValidator(checked).validate_json, {
+        n: _SCALARS.get(each.get("type"), ()) for n, each in members.items()
+    }
 
 
-def _consists_of(scalars: _Scalars, data: object) -> bool:
-    if not isinstance(data, dict) or data.keys() != scalars.keys():
-        return False
-    return all(type(value) in scalars[name] for name, value in data.items())
+def _consists_of(scalars: _Scalars, data: Any) -> bool:
+    has_names = isinstance(data, dict) and data.keys() == scalars.keys()
+    return has_names and all(type(value) in scalars[name] for name, value in data.items())
 
 
 _NOTES = frozenset(("type", "title", "description"))

@@ -167,7 +167,7 @@ class _Exchange(EventStream):
 
     def __init__(self, request: Request, service: ServiceState, message: JSONRPCRequest, client: _Client) -> None:
         super().__init__(_EVENTS, service.tuning.stream_keep_alive)
-        self.can_send_request = _EVENTS in request.headers.get("accept", "")
+        self.can_send_request = _EVENTS in request.headers.get("accept", "").lower()
         self.progress_token = progress_token_from_params(message.params) if self.can_send_request else None
         self._progress: dict[str, Any] = {"progressToken": self.progress_token, "progress": 0}
         self.request_id = message.id

@@ -64,7 +64,7 @@ async def test_sandbox_data_is_marked() -> None:
     async with serving(create_sandbox()) as url, service(CHAT_PROVIDER="offline", SANDBOX_URL=url) as client:
         result = await Host(client).call("getWeatherFunction", city="Rome", days=1)
     assert "Sandbox data, not real" in result["content"][1]["text"]
-    assert result["structuredContent"]
+    assert "Sandbox data, not real" in result["structuredContent"]["notice"]
 
 
 @pytest.mark.parametrize(("version", "status"), [(MODERN, 503), (LEGACY[0], 200)])

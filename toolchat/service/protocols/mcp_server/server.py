@@ -126,12 +126,17 @@ def _result(tool: ToolCallback, version: str, _active: ActiveRequest, response: 
     if not _has_own_structure(tool):
         # Without an output schema the protocol allows any object.
         return {"content": content} | ({"structuredContent": data} if isinstance(data := execution.data, dict) else {})
+    schema = tool.definition.output_schema
     try:
-        return {"content": content, "structuredContent": _structured(execution, tool.definition.output_schema)}
+        structure = _structured(execution, schema)
     except ValidationError:
         # Hosts reject a result that lacks the structure of its output schema, unless it is marked as an error.
         note = text_block("The result does not match the tool's output schema; the text below is unchanged.")
         return {"content": [note, *content], "isError": True}
+    if execution.sandbox and schema.get("additionalProperties") is not False:
+        # Some hosts, such as Claude Code, show their model the structure and not the content.
+        structure = {"notice": SandboxNoticeAdvisor.notice.strip(), **structure}
+    return {"content": content, "structuredContent": structure}
 
 
 def _structured(execution: ToolCallFinished, schema: Mapping[str, Any]) -> Any:

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import mcp_types as types
 from anyio import Event
@@ -61,12 +61,6 @@ _Message = JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError
 _T = TypeVar("_T")
 
 
-class _Client(NamedTuple):
-    version: str
-    capabilities: Any
-    """As the client sent them; the SDK validates them with the request."""
-
-
 async def answer(request: Request) -> Response:
     """Answer one JSON-RPC message."""
     service, message = service_state(request), None
@@ -75,14 +69,14 @@ async def answer(request: Request) -> Response:
         if isinstance(message, JSONRPCResponse | JSONRPCError):
             await back_channel.accept_response(service.store, message)
             return Response(status_code=202)
-        client = _client_of(message, request.scope)
+        version, capabilities = _client_of(message, request.scope)
     except MCPError as error:
         identifier = message.id if isinstance(message, JSONRPCRequest) else None
         request.state.outcome = f"rpc-error{error.code}"
         return _json_response(to_json(_error(identifier, error.error)), inbound.ERROR_CODE_HTTP_STATUS[error.code])
     if isinstance(message, JSONRPCNotification):
         return Response(status_code=202)
-    exchange = _Exchange(request, service, message, client)
+    exchange = _Exchange(request, service, message, version, capabilities)
     # From here on the client waits for a response with its id, so every error must become one.
     request.scope["state"][ERROR_RESPONSE] = partial(_failure_response, message.id, exchange.is_modern)
     if exchange.can_send_request:
@@ -111,8 +105,8 @@ def _kind(value: object) -> type[_Message]:
     return JSONRPCError if "error" in value else JSONRPCResponse
 
 
-def _client_of(message: JSONRPCRequest | JSONRPCNotification, scope: Scope) -> _Client:
-    """Determine the protocol version; a request of 2026-07-28 or newer names it itself, and so do its headers."""
+def _client_of(message: JSONRPCRequest | JSONRPCNotification, scope: Scope) -> tuple[str, Any]:
+    """The client's protocol version and capabilities; a request of 2026-07-28 or newer names them itself."""
     sent = [(name, value) for name, value in scope["headers"] if name.startswith(b"mcp-")]
     lines = [(name.decode(), value.decode("latin-1").strip()) for name, value in sent]
     if repeated := inbound.find_duplicated_routing_header(lines):
@@ -124,12 +118,12 @@ def _client_of(message: JSONRPCRequest | JSONRPCNotification, scope: Scope) -> _
         _accepted(inbound.unsupported_protocol_version_rejection(version))
     if isinstance(message, JSONRPCNotification) or not (has_envelope or version in MODERN_PROTOCOL_VERSIONS):
         can_ask = routing.get(_SESSION_ID, "").startswith(_SHOWS_FORMS)
-        return _Client(version, {"elicitation": {}} if can_ask else {})
+        return version, {"elicitation": {}} if can_ask else {}
     if version in MODERN_PROTOCOL_VERSIONS:
         _check_method(message.method, version)
     body = {"method": message.method, "params": message.params}
     route = _accepted(inbound.classify_inbound_request(body, headers=routing))
-    return _Client(route.protocol_version, route.client_capabilities)
+    return route.protocol_version, route.client_capabilities
 
 
 def _check_method(method: str, version: str) -> None:
@@ -165,16 +159,19 @@ class _Exchange(EventStream):
     cancel_requested = Event()
     """Never set: the guard cancels the task of a request."""
 
-    def __init__(self, request: Request, service: ServiceState, message: JSONRPCRequest, client: _Client) -> None:
+    def __init__(
+        self, request: Request, service: ServiceState, message: JSONRPCRequest, version: str, capabilities: Any
+    ) -> None:
         super().__init__(_EVENTS, service.tuning.stream_keep_alive)
         self.can_send_request = _EVENTS in request.headers.get("accept", "").lower()
         self.progress_token = progress_token_from_params(message.params) if self.can_send_request else None
         self._progress: dict[str, Any] = {"progressToken": self.progress_token, "progress": 0}
         self.request_id = message.id
         self.message_metadata = ServerMessageMetadata(request_context=Origin(request, _context(request)))
-        self.is_modern = client.version in MODERN_PROTOCOL_VERSIONS
+        self.is_modern = version in MODERN_PROTOCOL_VERSIONS
         """Older clients treat every HTTP status but 200 as the end of the connection."""
-        self._message, self._client, self._service = message, client, service
+        self._message, self._service = message, service
+        self._version, self._capabilities = version, capabilities
         self._scope, self._state = request.scope, request.scope["state"]
 
     async def produce(self) -> bytes:
@@ -196,7 +193,7 @@ class _Exchange(EventStream):
         method, params = self._message.method, self._message.params
         if method == "tools/call":
             return await call_tool(self._context(), params or {})
-        connection = Connection.from_envelope(self._client.version, None, self._client.capabilities)
+        connection = Connection.from_envelope(self._version, None, self._capabilities)
         # Without the teardown of serve_one: nothing is opened for the connection of a single request.
         result = await ServerRunner(SERVER, connection, self._service).on_request(self, method, params)
         if method == "initialize" and shows_forms(connection.client_capabilities):
@@ -205,15 +202,15 @@ class _Exchange(EventStream):
 
     def _context(self) -> Context:
         """The context that the SDK's runner makes for a handler."""
-        message, client = self._message, self._client
+        message = self._message
         meta = (message.params or {}).get("_meta")
-        connection = Connection(self, protocol_version=client.version)
+        connection = Connection(self, protocol_version=self._version)
         with suppress(ValidationError):
-            connection.client_capabilities = types.ClientCapabilities.model_validate(client.capabilities)
+            connection.client_capabilities = types.ClientCapabilities.model_validate(self._capabilities)
         return Context(
             session=ServerSession(self, connection),
             lifespan_context=self._service,
-            protocol_version=client.version,
+            protocol_version=self._version,
             method=message.method,
             params=message.params,
             request_id=message.id,

@@ -146,6 +146,8 @@ def wires_table(summary: Summary) -> list[list[str]]:
     rows = []
     for title, mine, get in (("whole", "facade", "get"), ("streamed", "facade-stream", "get-stream")):
         ours, base = _cpu(summary, "toolchat", mine), _cpu(summary, "toolchat", get)
+        if ours is None:
+            continue
         peer = _cpu(summary, "hayhooks", mine)
         ratio = _ratio(ours, base)
         met = _met(ratio <= _OF_GET, ours, base)
@@ -153,6 +155,8 @@ def wires_table(summary: Summary) -> list[list[str]]:
         rows.append([f"chat completions, {title}", _text(ours), beside, goal, met, f"Hayhooks {_text(peer)}"])
     for title, mine, get in _OTHERS:
         ours, base = _cpu(summary, "toolchat", mine), _cpu(summary, "toolchat", get)
+        if ours is None:
+            continue
         ratio = _ratio(ours, base)
         met, goal = _met(ratio <= _OF_GET, ours, base), f"≤ {_OF_GET} × GET"
         rows.append([title, _text(ours), f"GET {_text(base)}: {ratio:.2f} ×", goal, met, "–"])

@@ -72,6 +72,7 @@ def _pool(url: str) -> ConnectionPool:
         "retry": Retry(NoBackoff(), 0),
         "health_check_interval": 0,
         "decode_responses": False,
+        "encoding_errors": "surrogatepass",  # not every key is valid text: a client may have sent half of a character
         **_without_announcements(),
     }
     try:

@@ -12,7 +12,7 @@ from typing import Any
 
 import toolchat.instruments as instruments
 from toolchat.errors import StoreUnavailable
-from toolchat.state.base import StateStore
+from toolchat.state.base import StateStore, Write
 
 _PROBE_SECONDS = 2.0
 _PROBE_SECONDS_UNAVAILABLE = 1.0
@@ -68,26 +68,36 @@ class WatchedStateStore(StateStore):
         await self._close_idle()
 
     async def run(
-        self, name: str, operation: Callable[[], Awaitable[Any]], expected: type[Exception] | None = None
+        self,
+        name: str,
+        operation: Callable[[], Awaitable[Any]],
+        expected: type[Exception] | tuple[type[Exception], ...] = (),
+        seconds: float | None = None,
     ) -> Any:
-        """Run an operation and return its reply; ``None`` if the server refuses it as expected."""
+        """Run an operation and return its reply; ``None`` if the server refuses it as expected.
+
+        ``seconds``: a longer deadline than that of others.
+        """
         if self.available or _probing.get():
             began = time.monotonic()
             try:
-                with _Deadline(self._deadline):
+                with _Deadline(seconds or self._deadline):
                     async with self._permits:
                         reply = await operation()
                     instruments.observer.record_store_operation(self.kind, name, time.monotonic() - began)
                     return reply
             except Exception as error:  # noqa: BLE001 - a peer of another kind causes any error
-                if expected and isinstance(error, expected):
+                if isinstance(error, expected):
                     return None
                 self._failed(error)
         raise self._unavailable("the state store cannot be reached")
 
-    @abstractmethod
     async def probe(self) -> None:
-        """Do what is needed of the server; raises ``StoreUnavailable`` unless all of it succeeds."""
+        """Do what a turn does, so that a server that is full, read-only or lacks a permission is found."""
+        write = Write("probe", b"", 0.001, lists=("probe",), line=b"")
+        await self.commit((write, Write("probe")), checks={"probe": (None, b"")})
+        await self.listed("probe", limit=1)
+        await self.read_log("probe")
 
     async def _watch(self) -> None:
         while True:
@@ -143,6 +153,18 @@ class WatchedStateStore(StateStore):
         if self._warned:
             self._warned = False
             _log.info("the state store can be used again")
+
+
+class Places:
+    """Collects the keys or the values that a script gets, and their places in it."""
+
+    def __init__(self, *first: Any) -> None:
+        self.values: list[Any] = list(first)
+
+    def add(self, value: Any) -> int:
+        """The place of a value, counted from 1."""
+        self.values.append(value)
+        return len(self.values)
 
 
 class _Deadline:

@@ -70,6 +70,7 @@ async def test_records_move_from_a_file_to_redis_and_back(tmp_path: Path) -> Non
     )
     assert {row.pop("client") for row in before.values()} == {"alice"}
     assert {row.pop("client") for row in after.values()} == {""}  # Redis counts no clients
+    assert {row.pop("kept") for row in after.values()} == {True}  # and evicts nothing
     assert all(abs(before[key].pop("expires") - after[key].pop("expires")) <= 1 for key in after)
     assert before == after
     assert before.keys() == values.keys() - {"quota:key:alice"}
@@ -106,7 +107,7 @@ def test_what_cannot_be_imported_is_refused_with_one_line(given: str, code: int,
     ("command", "url", "told"),
     [
         ("export", "memory://", "STATE_URL: the memory of a process cannot be read by another one"),
-        ("vacuum", "redis://127.0.0.1:1/0", "STATE_URL: names no file: Redis frees its memory by itself"),
+        ("vacuum", "redis://127.0.0.1:1/0", "STATE_URL: names no file: a server frees its memory by itself"),
     ],
 )
 def test_a_store_for_which_a_command_makes_no_sense_is_refused(

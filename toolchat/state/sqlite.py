@@ -180,10 +180,9 @@ class SqliteStateStore(StateStore):
 
     async def listed(self, name: str, *, limit: int, before: float | None = None) -> list[tuple[str, bytes, float]]:
         def read(database: sqlite3.Connection) -> list[tuple[str, bytes, float]]:
-            since_1970 = time.time() - self._now()
-            latest = 1e12 if before is None else before - since_1970
+            latest = 1e12 if before is None else before
             rows = database.execute(_LISTED, (name, latest, self._now(), limit)).fetchall()
-            return [(_decoded(key), value, written + since_1970) for key, value, written in rows]
+            return [(_decoded(key), value, written) for key, value, written in rows]
 
         return await self._read("list", read)
 
@@ -198,7 +197,8 @@ class SqliteStateStore(StateStore):
                 if not name.startswith(("lock:", "quota:")):
                     log = tuple([each for each in (line, *[row[-1] for row in rest]) if each is not None])
                     client_key = share.partition(" ")[2]
-                    yield StoredRecord(name, value, expires + since_1970, client_key, tuple(from_json(lists)), log)
+                    names = tuple(from_json(lists))
+                    yield StoredRecord(name, value, expires + since_1970, client_key, names, log, is_kept=not share)
         except sqlite3.Error as error:
             raise StoreUnavailable(f"the state store cannot be read: {error}") from None
 
@@ -285,7 +285,7 @@ class SqliteStateStore(StateStore):
             if write.line is not None:
                 self._add_line(identifier, write.place, write.line)
             for each in write.lists:
-                self._execute("REPLACE INTO listed (list, id, written) VALUES (?, ?, ?)", each, identifier, now)
+                self._execute("REPLACE INTO listed (list, id, written) VALUES (?, ?, ?)", each, identifier, time.time())
         return False
 
     def _add_line(self, identifier: int, place: int, line: bytes) -> None:

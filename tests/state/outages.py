@@ -1,4 +1,4 @@
-"""What tests of Redis need when it does not work."""
+"""What tests of a server need when it does not work."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from tests.waiting import until
-from toolchat.state.base import Lock
-from toolchat.state.redis import RedisStateStore
+from toolchat.state.base import Lock, StateStore
 
 __all__ = ["AWAY", "BACK", "answering", "every_operation", "reasons", "recovered", "refused"]
 
@@ -16,8 +15,8 @@ AWAY = "the state store cannot be used"
 BACK = "the state store can be used again"
 
 
-def every_operation(store: RedisStateStore) -> list[Callable[[], Awaitable[object]]]:
-    lock = Lock("memory:a", 1)
+def every_operation(store: StateStore) -> list[Callable[[], Awaitable[object]]]:
+    lock = Lock("memory:a", b"1")
     return [
         lambda: store.get("memory:a"),
         lambda: store.put("memory:a", b"x", ttl=30),
@@ -36,7 +35,7 @@ async def refused(operations: list[Callable[[], Awaitable[object]]]) -> None:
     assert {repr(result) for result in results} == {"StoreUnavailable('the state store cannot be reached')"}
 
 
-async def recovered(store: RedisStateStore) -> None:
+async def recovered(store: StateStore) -> None:
     async def is_available() -> bool:
         return store.available
 

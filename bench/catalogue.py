@@ -38,7 +38,7 @@ class Service:
     name: str
     title: str
     kind: str
-    """``toolchat``, ``framework``, ``client``, ``spring`` or ``limit``."""
+    """``toolchat``, ``framework``, ``client``, ``spring``, ``limit`` or ``sdk``."""
     package: str = ""
     """The distribution whose version the report names."""
     module: str = ""
@@ -54,13 +54,18 @@ class Service:
         """The path of a question; ``{tool}`` is its tool."""
         return f"/{{tool}}/chat-tool-{self.tools}"
 
+    @property
+    def needs_peers(self) -> bool:
+        """Whether it runs in the environment of the peers; the MCP SDK is in toolchat's own."""
+        return self.kind in ("framework", "client")
+
     def command(self, port: int) -> Sequence[str]:
         """The program that serves on a port."""
         if self.kind == "toolchat":
             return ["python", "-m", "app"]
         if self.kind == "spring":
             return java.command()
-        program = "python" if self.kind == "limit" else str(PEERS_PYTHON)
+        program = str(PEERS_PYTHON) if self.needs_peers else "python"
         return [program, "-m", f"bench.services.{self.module}", str(port)]
 
     def environment(self, port: int, upstream: str) -> Mapping[str, str]:
@@ -77,7 +82,7 @@ class Service:
         if self.kind == "spring":
             return java.lacking(virtual_threads=self.virtual_threads)
         needed: Path = PEERS_PYTHON
-        return "" if self.kind in ("toolchat", "limit") or needed.exists() else f"{needed} is not there: make bench"
+        return f"{needed} is not there: make bench" if self.needs_peers and not needed.exists() else ""
 
 
 def toolchat_environment(provider: str, port: int, upstream: str, **more: str) -> dict[str, str]:
@@ -119,6 +124,6 @@ SERVICES: Mapping[str, Service] = {
 """By name, in the order of the table."""
 WIRE_PEERS: Mapping[str, Service] = {
     "hayhooks": Service("hayhooks", "Hayhooks", "framework", "hayhooks", "hayhooks_agent"),
-    "mcp-sdk": Service("mcp-sdk", "the official SDK's server", "framework", "mcp", "mcp_server"),
+    "mcp-sdk": Service("mcp-sdk", "the official SDK's server", "sdk", "mcp", "mcp_server"),
 }
 """Who speaks OpenAI's wire or MCP as we do; asked in these alone."""

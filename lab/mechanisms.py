@@ -64,7 +64,7 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
         ("wait for another process that writes to the file", "round(1000 * busy_seconds)", "0",
          "a-file-whose-writes-are-slow"),
     ],
-    "toolchat/state/redis_connection.py": [
+    "toolchat/state/watched.py": [
         ("deadline of Redis", "self._task.cancel()", "pass", "redis-stopped redis-replies-stall"),
         ("refusal at once while Redis is unavailable",
          "self.available = False\n            self._became", "self._became",

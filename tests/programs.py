@@ -6,18 +6,22 @@ All skips for a program come from one line, so that pytest counts them together 
 import os
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 
-__all__ = ["CHROMIUM", "REDIS", "find", "require", "require_linux"]
+__all__ = ["CHROMIUM", "INITDB", "POSTGRES", "REDIS", "find", "require", "require_linux"]
 
 REDIS = ("redis-server", "valkey-server")
+INITDB, POSTGRES = "initdb", "postgres"
 CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 """The headless shell comes first: it starts no windows of its own, and needs half the processor time."""
 
 _PACKAGES = {
     "go": "golang-go",
+    "initdb": "postgresql",
     "kubectl": "kubernetes-client (of Debian 13)",
+    "postgres": "postgresql",
     "promtool": "prometheus",
     "systemd-analyze": "systemd",
 }
@@ -28,6 +32,7 @@ def find(*names: str) -> str | None:
     """Path of the first of these programs that is installed."""
     path = os.environ.get("PATH", os.defpath)
     path += ":" + path.replace("/bin", "/sbin")  # servers are there, and only root looks there
+    path = ":".join([path, *map(str, Path("/usr/lib/postgresql").glob("*/bin"))])  # Debian has several versions
     return next((found for name in names if (found := shutil.which(name, path=path))), None)
 
 

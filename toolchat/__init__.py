@@ -10,10 +10,11 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from toolchat.exports import *  # noqa: F403 - the list stands there once
+    from toolchat.state.postgresql import PostgresqlStateStore as PostgresqlStateStore
     from toolchat.state.redis import RedisStateStore as RedisStateStore
 else:
+    _OPTIONAL = {"PostgresqlStateStore": "state.postgresql", "RedisStateStore": "state.redis"}
 
     def __getattr__(name: str) -> Any:
         """Import the engine at its first use (PEP 562), so that ``import toolchat`` loads no dependency."""
-        module = "state.redis" if name == "RedisStateStore" else "exports"  # redis is an optional dependency
-        return getattr(importlib.import_module(f"toolchat.{module}"), name)
+        return getattr(importlib.import_module(f"toolchat.{_OPTIONAL.get(name, 'exports')}"), name)

@@ -4,7 +4,15 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from agents import Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, function_tool, set_tracing_disabled
+from agents import (
+    Agent,
+    OpenAIChatCompletionsModel,
+    OpenAIConversationsSession,
+    OpenAIResponsesModel,
+    Runner,
+    function_tool,
+    set_tracing_disabled,
+)
 from openai import AsyncOpenAI
 from pydantic import BaseModel
 
@@ -83,3 +91,19 @@ async def test_its_default_api_continues_a_conversation_of_the_service(client: A
     assert answer.final_output == "It was 4."
     texts = [each["content"] for each in model.requests[-1].body["messages"] if each["role"] == "user"]
     assert texts == ["Roll a die", "Which one?"]
+
+
+async def test_its_session_keeps_the_conversation_in_the_service(client: AsyncOpenAI, model: Model) -> None:
+    model.plays(calls(TIME, ROLLED), says("Noon, and 4."), says("It was 4."))
+    teller, session = (
+        agent(client, OpenAIResponsesModel, tools=[roll]),
+        OpenAIConversationsSession(openai_client=client),
+    )
+    await Runner.run(teller, "The time, and a die?", session=session)
+    answer = await Runner.run(teller, "Which one?", session=session)
+    assert answer.final_output == "It was 4."
+    roles = [each["role"] for each in model.requests[-1].body["messages"][1:]]
+    assert roles == ["user", "assistant", "tool", "tool", "assistant", "user"]
+    assert len(await session.get_items()) == 8
+    await session.clear_session()
+    assert await session.get_items() == []

@@ -10,6 +10,7 @@ from typing import Any
 import openai
 import pytest
 from openai import AsyncOpenAI, OpenAI
+from openai.types.conversations import Conversation, ConversationItem
 from openai.types.responses import Response, ResponseItem, ResponseStreamEvent
 from pydantic import BaseModel, TypeAdapter
 
@@ -24,6 +25,7 @@ ROLL: Any = {"type": "function", "name": "roll", "parameters": {"type": "object"
 TOOLS: Any = {"type": "mcp", "server_label": "toolchat", "server_url": "http://unused"}
 EVENT: Any = TypeAdapter(ResponseStreamEvent)
 ITEM: Any = TypeAdapter(ResponseItem)
+CONVERSATION_ITEM: Any = TypeAdapter(ConversationItem)
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +67,23 @@ def test_a_whole_answer_shows_the_services_call_and_has_text_and_tokens(client: 
     client.responses.delete(answer.id)
     with pytest.raises(openai.NotFoundError):
         client.responses.retrieve(answer.id)
+
+
+def test_a_conversation_is_created_continued_listed_and_deleted(client: OpenAI, model: Model) -> None:
+    model.plays(calls(TIME), says("It is noon."), says("Bye."))
+    begun = client.conversations.create(metadata={"a": "b"}, items=[{"role": "user", "content": "Hello."}])
+    Conversation.model_validate(begun.model_dump())
+    client.responses.create(model="toolchat", input="What time is it?", conversation=begun.id)
+    valid(client.responses.create(model="toolchat", input="Bye", conversation={"id": begun.id}))
+    client.conversations.items.create(begun.id, items=[{"role": "assistant", "content": "See you."}])
+    items = list(client.conversations.items.list(begun.id, order="asc", limit=2))
+    for item in items:
+        CONVERSATION_ITEM.validate_python(item.model_dump(warnings=False))
+    assert [each.type for each in items] == ["message", "message", "mcp_call", *["message"] * 4]
+    assert client.conversations.retrieve(begun.id) == begun
+    assert client.conversations.delete(begun.id).deleted
+    with pytest.raises(openai.NotFoundError):
+        client.responses.create(model="toolchat", input="?", conversation=begun.id)
 
 
 def test_a_stream_has_valid_events_and_its_helper_assembles_them(client: OpenAI, model: Model) -> None:

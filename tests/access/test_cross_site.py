@@ -16,9 +16,13 @@ READS = {
     *("GET /approvals/{identifier}", "GET /.well-known/oauth-protected-resource/mcp"),
     "GET /questions/{identifier}",
     *("GET /v1/responses/{identifier}", "GET /v1/responses/{identifier}/input_items"),
+    *("GET /v1/conversations/{identifier}", "GET /v1/conversations/{identifier}/items"),
 }
 """They change nothing, cost nothing, and a page of another site cannot read the answer."""
-PREFLIGHTED = {"DELETE /chat/{sessionId}", "POST /approvals/{identifier}", "DELETE /v1/responses/{identifier}"}
+PREFLIGHTED = {
+    *("DELETE /chat/{sessionId}", "POST /approvals/{identifier}", "DELETE /v1/responses/{identifier}"),
+    "DELETE /v1/conversations/{identifier}",
+}
 """A browser asks before it sends a DELETE or JSON for another site's page, and CORS says no."""
 SET_UP = {
     "SANDBOX_URL": "http://127.0.0.1:9",

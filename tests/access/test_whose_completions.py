@@ -195,3 +195,23 @@ async def test_cross_site_and_misdirected_requests_get_openais_error_format() ->
         page = await client.post(COMPLETIONS, json=body, headers={"Origin": "https://evil.example"})
         name = await client.get("/v1/models", headers={"Host": "evil.example"})
     assert [error_of(each)[:2] for each in (page, name)] == [(403, "cross_site"), (421, "misdirected")]
+
+
+@pytest.mark.parametrize(("owner", "other"), PAIRS)
+async def test_a_conversation_belongs_to_the_principal_that_created_it(
+    owner: str, other: str, played: tuple[httpx.AsyncClient, OpenAIPlayer]
+) -> None:
+    client, _ = played
+    body = {"items": [{"role": "user", "content": "my secret"}]}
+    identifier = (await client.post("/v1/conversations", json=body, headers=as_(owner))).json()["id"]
+    path = f"/v1/conversations/{identifier}"
+    question = {"model": "toolchat", "input": "?", "conversation": identifier}
+    foreign = [
+        await client.get(path, headers=as_(other)),
+        await client.get(f"{path}/items", headers=as_(other)),
+        await client.post(f"{path}/items", json=body, headers=as_(other)),
+        await client.delete(path, headers=as_(other)),
+        await client.post("/v1/responses", json=question, headers=as_(other)),
+    ]
+    assert [error_of(each)[:2] for each in foreign] == [(404, "not_found")] * 5
+    assert len((await client.get(f"{path}/items", headers=as_(owner))).json()["data"]) == 1

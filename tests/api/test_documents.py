@@ -20,6 +20,7 @@ ASKED = {path: {"query": "北京现在几点？"} for path in ("/chat", "/chat/s
 OF_NOBODY = (
     *("/chat/{sessionId}", "/approvals/{identifier}", "/.well-known/oauth-protected-resource/mcp"),
     *("/v1/responses/{identifier}", "/v1/responses/{identifier}/input_items", "/questions/{identifier}"),
+    *("/v1/conversations/{identifier}", "/v1/conversations/{identifier}/items"),
 )
 """Where what nobody has begun is not found, and how to authenticate where nobody needs to."""
 FOREIGN = re.compile("/v1/|/mcp|/ai-sdk/|/ag-ui")
@@ -154,6 +155,9 @@ async def test_errors_of_another_protocol_are_documented_in_its_own_form(offline
         if FOREIGN.match(path)
     }
     assert forms == {
+        "/v1/conversations": ["application/json"],
+        "/v1/conversations/{identifier}": ["application/json"],
+        "/v1/conversations/{identifier}/items": ["application/json"],
         "/v1/messages": ["application/json"],
         "/v1/messages/count_tokens": ["application/json"],
         "/v1/models": ["application/json"],

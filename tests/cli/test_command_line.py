@@ -105,9 +105,12 @@ def test_tools_lists_registered_modules_and_the_reasons_for_others(tmp_path: Pat
             {"REDIS_URL": "nonsense"},
             [
                 "REDIS_URL: must be memory://, sqlite:///relative/path or sqlite:////absolute/path with "
-                "?synchronous=full, ?max_entries=N or both by & if wanted, "
+                "?synchronous=full, ?max_mb=N or both by & if wanted, "
                 "redis://[user:password@]host[:port][/number], rediss:// for TLS, or "
-                "unix://[user:password@]/path[?db=number]; the user and the password percent-encoded"
+                "unix://[user:password@]/path[?db=number], with ?prefix=NAME: if several deployments share the server "
+                "(valkey:// and valkeys:// are accepted as well), or "
+                "postgresql://user:password@host[:port]/database with ?schema=NAME for the same and options of libpq; "
+                "the user and the password percent-encoded"
             ],
         ),
         ({"STATE_URL": "redis://user:sk-a%zz@h:99999/0"}, ["STATE_URL: must be memory://"]),

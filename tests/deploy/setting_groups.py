@@ -41,7 +41,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "Clients and quotas": (
         "For clients on other machines: keys, browsers, proxies and quotas ([security.md](security.md)).",
         "API_KEYS ALLOW_ANONYMOUS OPEN_PATHS ALLOWED_HOSTS CORS_ORIGINS PUBLIC_URL TRUSTED_PROXIES FORWARDED_HEADER "
-        "MAX_QUESTIONS REQUESTS_PER_MINUTE TOKENS_PER_DAY",
+        "MAX_QUESTIONS REQUESTS_PER_MINUTE TOKENS_PER_DAY PEOPLE_JWT_SECRET",
     ),
     "Tokens of an identity provider": (
         "For clients that send JSON Web Tokens ([security.md](security.md#tokens-of-an-identity-provider)).",

@@ -44,6 +44,14 @@ REQUESTS: dict[str, dict[str, Any]] = {
         ],
         "store": False,
     },
+    "/v1/conversations": {
+        "items": [
+            {"role": "user", "content": [{"type": "input_text", "text": "hi"}]},
+            {"type": "function_call", "call_id": "c", "name": "roll", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c", "output": "4"},
+        ],
+        "metadata": {"a": "b"},
+    },
     "/v1/messages": {
         "model": "claude-sonnet-4-5",
         "max_tokens": 100,

@@ -69,7 +69,7 @@ async def test_every_request_of_a_long_conversation_is_one_that_strict_providers
 
 
 async def test_beyond_the_window_its_older_half_is_left_out_in_whole_turns() -> None:
-    # Seven messages hold a question and three turns; the memory itself does not grow beyond the window either.
+    # Seven messages hold a question and three turns; the conversation itself is stored whole.
     variables = {"MEMORY_MAX_MESSAGES": "7"}
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url, **variables) as client:
         for number in range(6):
@@ -77,7 +77,7 @@ async def test_beyond_the_window_its_older_half_is_left_out_in_whole_turns() -> 
         kept = await conversation(client)
 
     assert questions(player.requests[-1]) == ["question 2", "question 3", "question 4", "question 5"]
-    assert [text for role, text in kept if role == "user"] == ["question 4", "question 5"]
+    assert [text for role, text in kept if role == "user"] == [f"question {number}" for number in range(6)]
 
 
 async def test_the_window_counts_tokens_too() -> None:

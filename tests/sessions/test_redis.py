@@ -28,15 +28,16 @@ async def readiness(client: httpx.AsyncClient) -> Any:
 
 async def assert_away(client: httpx.AsyncClient, answers: int) -> None:
     """What needs the store is refused at once, and nothing else is."""
-    needing = [("GET", "/chat?query=hello&sessionId=s-1"), ("GET", "/chat/stream?query=hello"), ("GET", "/chat/s-1"),
-               ("DELETE", "/chat/s-1"), ("GET", "/todo/s-1")]  # fmt: skip
+    needing = [("GET", "/chat?query=hello&sessionId=s-1"), ("GET", "/chat/stream?query=hello&sessionId=s-1"),
+               ("GET", "/chat/s-1"), ("DELETE", "/chat/s-1"), ("GET", "/todo/s-1")]  # fmt: skip
     async with asyncio.timeout(PATIENCE):  # REDIS_TIMEOUT for each would be more
         for method, path in needing * 5:
             refused = await client.request(method, path)
             assert (refused.status_code, refused.json()["code"]) == (503, "store-unavailable"), path
             assert (refused.json()["retryable"], refused.headers["retry-after"]) == (True, "1")
     for _ in range(answers):
-        assert (await client.get("/time/chat", params={"query": "hello"})).text == reply("hello")
+        for path in ("/time/chat", "/chat"):  # the session of the second would have been a new one
+            assert (await client.get(path, params={"query": "hello"})).text == reply("hello")
     ready = await readiness(client)
     assert (ready["status"], ready["state_store"]) == ("degraded", {"kind": "redis", "available": False})
     assert (await client.get("/health/live")).json() == {"status": "ok"}

@@ -1,11 +1,13 @@
-"""Both state stores, and pairs of them that share what they keep."""
+"""All state stores, and pairs of them that share what they keep."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AsyncExitStack
+import secrets
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.players.postgresql_server import PostgresqlServer
 from tests.players.redis_server import RedisServer
 from tests.waiting import PATIENCE
 from toolchat.state.base import StateStore
@@ -38,20 +40,44 @@ async def open_store(server: RedisServer) -> AsyncGenerator[OpenStore, None]:
         yield opened
 
 
-@pytest.fixture(params=["memory", "file", pytest.param("redis", marks=pytest.mark.slow)])
+@pytest.fixture(scope="session")
+def postgresql() -> Generator[PostgresqlServer, None, None]:
+    """A PostgreSQL that tests share, each with a schema of its own, and none stops."""
+    with PostgresqlServer() as server:
+        yield server
+
+
+@asynccontextmanager
+async def opened(kind: str, path: Path, request: pytest.FixtureRequest) -> AsyncGenerator[StateStore, None]:
+    """An empty store of a kind."""
+    async with AsyncExitStack() as stack:
+        if kind == "redis":
+            server = await stack.enter_async_context(RedisServer())
+            store: StateStore = RedisStateStore(server.url, deadline=PATIENCE)
+        elif kind == "postgresql":
+            store = postgresql_store(request.getfixturevalue("postgresql"), f"test_{secrets.token_hex(8)}")
+        else:
+            store = SqliteStateStore(IN_MEMORY if kind == "memory" else path)
+        await store.start()
+        stack.push_async_callback(store.aclose)
+        yield store
+
+
+def postgresql_store(server: PostgresqlServer, schema: str, *, deadline: float = PATIENCE) -> StateStore:
+    """A store that has not been started; psycopg is imported here, as not every machine has it."""
+    from toolchat.state.postgresql import PostgresqlStateStore
+
+    return PostgresqlStateStore(server.url, schema=schema, deadline=deadline)
+
+
+KINDS = ["memory", "file", *[pytest.param(each, marks=pytest.mark.slow) for each in ("redis", "postgresql")]]
+
+
+@pytest.fixture(params=KINDS)
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[StateStore, None]:
     """Each of the implementations."""
-    if request.param != "redis":
-        store: StateStore = SqliteStateStore(IN_MEMORY if request.param == "memory" else tmp_path / "state.db")
-        await store.start()
+    async with opened(request.param, tmp_path / "state.db", request) as store:
         yield store
-        await store.aclose()
-        return
-    async with RedisServer() as server:
-        store = RedisStateStore(server.url, deadline=PATIENCE)
-        await store.start()
-        yield store
-        await store.aclose()
 
 
 @pytest.fixture

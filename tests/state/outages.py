@@ -1,4 +1,4 @@
-"""What tests of Redis need when it does not work."""
+"""What tests of a server need when it does not work."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from tests.waiting import until
-from toolchat.state.base import Lock
-from toolchat.state.redis import RedisStateStore
+from toolchat.state.base import Lock, StateStore
 
 __all__ = ["AWAY", "BACK", "answering", "every_operation", "reasons", "recovered", "refused"]
 
@@ -16,7 +15,7 @@ AWAY = "the state store cannot be used"
 BACK = "the state store can be used again"
 
 
-def every_operation(store: RedisStateStore) -> list[Callable[[], Awaitable[object]]]:
+def every_operation(store: StateStore) -> list[Callable[[], Awaitable[object]]]:
     lock = Lock("memory:a", b"1")
     return [
         lambda: store.get("memory:a"),
@@ -36,7 +35,7 @@ async def refused(operations: list[Callable[[], Awaitable[object]]]) -> None:
     assert {repr(result) for result in results} == {"StoreUnavailable('the state store cannot be reached')"}
 
 
-async def recovered(store: RedisStateStore) -> None:
+async def recovered(store: StateStore) -> None:
     async def is_available() -> bool:
         return store.available
 
@@ -83,9 +82,7 @@ async def answering(line: bytes, *, after: float = 0, greeted: list[object] | No
             while command := await reader.read(1000):
                 with suppress(TimeoutError):
                     await asyncio.wait_for(ended.wait(), 0 if b"HELLO" in command else after)
-                if ended.is_set():
-                    break
-                writer.write(b"+OK\r\n" if after and b"HELLO" in command else line)
+                writer.write(line)
                 if not line:
                     break
         writer.close()

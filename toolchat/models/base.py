@@ -47,7 +47,7 @@ class ChatOptions:
 
     def updated(self, other: "ChatOptions") -> "ChatOptions":
         """Copy with every option of another one that differs from the default."""
-        return updated(self, other)
+        return other if self == _NO_OPTIONS else updated(self, other)
 
 
 @immutable

@@ -98,6 +98,8 @@ class StoredRecord:
     """The client for whom it is counted, if the store counts."""
     lists: tuple[str, ...] = ()
     log: tuple[bytes, ...] = ()
+    is_kept: bool = True
+    """Whether it is never evicted; a store that evicts nothing does not know."""
 
 
 class LockLost(Exception):

@@ -10,6 +10,7 @@ from redis.exceptions import ResponseError
 
 from toolchat.state.base import Committed, StoredRecord, Write
 from toolchat.state.redis_connection import RedisConnection
+from toolchat.state.watched import Places
 
 # KEYS: all names. ARGV[1]: the commit as JSON, with numbers that are places in KEYS and ARGV:
 # checks: [[key, [the values that it may have; 0: none]]]; longest: milliseconds; reads: [key];
@@ -19,7 +20,7 @@ from toolchat.state.redis_connection import RedisConnection
 _COMMIT: Final = """
 local commit = cjson.decode(ARGV[1])
 local clock = redis.call('TIME')
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local now = clock[1] * 1000000 + clock[2]
 local function value_of(key)
   local value = redis.pcall('GET', KEYS[key])
   if type(value) == 'table' then return value.err end
@@ -55,9 +56,9 @@ for _, write in ipairs(commit.writes) do
     end
     redis.call('PEXPIRE', KEYS[write.log], write.px)
     for _, list in ipairs(write.lists) do
-      redis.call('ZREMRANGEBYSCORE', KEYS[list], '-inf', now - write.px)
+      redis.call('ZREMRANGEBYSCORE', KEYS[list], '-inf', now - write.px * 1000)
       redis.call('ZADD', KEYS[list], now, ARGV[write.n])
-      redis.call('PEXPIRE', KEYS[list], write.px)
+      redis.call('PEXPIRE', KEYS[list], math.max(write.px, redis.call('PTTL', KEYS[list])))
     end
   end
 end
@@ -78,18 +79,6 @@ for n = 1, #found, 2 do
 end
 return reply
 """
-
-
-class _Places:
-    """Collects the keys or the arguments of a script, and tells the place of each."""
-
-    def __init__(self, *first: Any) -> None:
-        self.values: list[Any] = list(first)
-
-    def add(self, value: Any) -> int:
-        """The place of a value, counted from 1."""
-        self.values.append(value)
-        return len(self.values)
 
 
 class RedisStateStore(RedisConnection):
@@ -122,7 +111,7 @@ class RedisStateStore(RedisConnection):
         name: str = "commit",
     ) -> Committed:
         """See :meth:`StateStore.commit`."""
-        keys, arguments, checks = _Places(), _Places(b""), checks or {}
+        keys, arguments, checks = Places(), Places(b""), checks or {}
         arguments.values[0] = to_json(
             {
                 "checks": [
@@ -138,12 +127,12 @@ class RedisStateStore(RedisConnection):
         async def commit() -> Committed:
             is_done, deleted, now, *found = await self._commit(keys.values, arguments.values)
             values = dict(zip((*checks, *reads), found, strict=True))
-            return Committed(bool(is_done), values, deleted, int(now) / 1000)
+            return Committed(bool(is_done), values, deleted, int(now) / 1e6)
 
         outcome: Committed = await self.run(name, commit)
         return outcome
 
-    def _written(self, write: Write, keys: _Places, arguments: _Places) -> dict[str, Any]:
+    def _written(self, write: Write, keys: Places, arguments: Places) -> dict[str, Any]:
         name, is_deleted = self._name(write.key), write.value is None or write.ttl <= 0
         return {
             "k": keys.add(name),
@@ -162,24 +151,37 @@ class RedisStateStore(RedisConnection):
         return lines
 
     async def listed(self, name: str, *, limit: int, before: float | None = None) -> list[tuple[str, bytes, float]]:
-        latest = "+inf" if before is None else f"({round(before * 1000)}"
+        latest = "+inf" if before is None else f"({round(before * 1e6)}"
         arguments = latest, limit, self._name("")
         found = await self.run("list", partial(self._listed, [self._name(f"list:{name}")], arguments))
         entries = zip(found[::3], found[1::3], found[2::3], strict=True)
-        return [(key.decode(errors="surrogatepass"), value, int(at) / 1000) for key, value, at in entries]
+        return [(key.decode(errors="surrogatepass"), value, int(at) / 1e6) for key, value, at in entries]
 
     async def records(self) -> AsyncIterator[StoredRecord]:
         """See :meth:`StateStore.records`; those that are written meanwhile may be missing."""
         lists: dict[str, list[str]] = {}
+        times: dict[str, float] = {}
         async for key in self._keys("list:"):
-            for each in await self.run("list", partial(self.client.zrange, self._name(key), 0, -1)):
-                lists.setdefault(each.decode(errors="surrogatepass"), []).append(key.removeprefix("list:"))
+            zrange = partial(self.client.zrange, self._name(key), 0, -1, withscores=True)
+            for each, at in await self.run("list", zrange):
+                name = each.decode(errors="surrogatepass")
+                lists.setdefault(name, []).append(key.removeprefix("list:"))
+                times[name] = max(at, times.get(name, 0))
         async for key in self._keys(""):
-            if key.startswith(("list:", "log:", "lock:", "quota:")) or (value := await self.get(key)) is None:
-                continue
-            left = await self.run("pttl", partial(self.client.pttl, self._name(key)))
-            log = tuple(await self.read_log(key))
-            yield StoredRecord(key, value, time.time() + left / 1000, lists=tuple(lists.get(key, ())), log=log)
+            is_other = key.startswith(("list:", "log:", "lock:", "quota:")) or key in lists
+            if not is_other and (record := await self._record(key)):
+                yield record
+        for key in sorted(times, key=times.__getitem__):  # an import of lists puts their keys in this order
+            if record := await self._record(key, lists[key]):
+                yield record
+
+    async def _record(self, key: str, lists: Sequence[str] = ()) -> StoredRecord | None:
+        if (value := await self.get(key)) is None:
+            return None
+        left = await self.run("pttl", partial(self.client.pttl, self._name(key)))
+        return StoredRecord(
+            key, value, time.time() + left / 1000, lists=tuple(lists), log=tuple(await self.read_log(key))
+        )
 
     async def _keys(self, beginning: str) -> AsyncIterator[str]:
         cursor = 0
@@ -203,13 +205,6 @@ class RedisStateStore(RedisConnection):
         """One value of the server's configuration; ``None`` if it refuses to tell it, as managed servers mostly do."""
         found = await self.run("config", partial(self.client.config_get, name), ResponseError)
         return next(map(_text, found.values()), None) if found else None
-
-    async def probe(self) -> None:
-        """Do what a turn does, so that a server that is full, read-only or lacks a permission is found."""
-        write = Write("probe", b"", 0.001, lists=("probe",), line=b"")
-        await self.commit((write, Write("probe")), checks={"probe": (None, b"")})
-        await self.listed("probe", limit=1)
-        await self.read_log("probe")
 
     def _name(self, key: str) -> str:
         return f"{self.prefix}{key}"

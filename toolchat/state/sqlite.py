@@ -70,7 +70,7 @@ UPDATE entries SET log_size = (SELECT sum(length(line)) FROM log WHERE log.id = 
 """
 _SWEEP: Final = "DELETE FROM entries WHERE id IN (SELECT id FROM entries WHERE expires <= ? LIMIT ?)"
 _RECORDS: Final = """
-SELECT id, key, value, expires, client, (SELECT json_group_array(list) FROM listed WHERE listed.id = entries.id), line
+SELECT id, key, value, expires, client, kind, (SELECT json_group_array(list) FROM listed WHERE listed.id = entries.id), line
 FROM entries LEFT JOIN log USING (id) WHERE expires > ? ORDER BY entries.written, id, place
 """
 T = TypeVar("T")
@@ -183,10 +183,9 @@ class SqliteStateStore(StateStore):
 
     async def listed(self, name: str, *, limit: int, before: float | None = None) -> list[tuple[str, bytes, float]]:
         def read(database: sqlite3.Connection) -> list[tuple[str, bytes, float]]:
-            since_1970 = time.time() - self._now()
-            latest = 1e12 if before is None else before - since_1970
+            latest = 1e12 if before is None else before
             rows = database.execute(_LISTED, (name, latest, self._now(), limit)).fetchall()
-            return [(_decoded(key), value, written + since_1970) for key, value, written in rows]
+            return [(_decoded(key), value, written) for key, value, written in rows]
 
         return await self._read("list", read)
 
@@ -196,11 +195,13 @@ class SqliteStateStore(StateStore):
         database = self._opened() if self.kind == "memory" else open_reader(self.path)
         try:
             for _, rows in groupby(database.execute(_RECORDS, (self._now(),)), key=lambda row: row[0]):
-                [[_, key, value, expires, client, lists, line], *rest] = rows
+                [[_, key, value, expires, client, kind, lists, line], *rest] = rows
                 name = _decoded(key)
                 if not name.startswith(("lock:", "quota:")):
                     log = tuple([each for each in (line, *[row[-1] for row in rest]) if each is not None])
-                    yield StoredRecord(name, value, expires + since_1970, client, tuple(from_json(lists)), log)
+                    names = tuple(from_json(lists))
+                    kept = kind is None
+                    yield StoredRecord(name, value, expires + since_1970, client, names, log, is_kept=kept)
         except sqlite3.Error as error:
             raise StoreUnavailable(f"the state store cannot be read: {error}") from None
 
@@ -287,7 +288,7 @@ class SqliteStateStore(StateStore):
             if write.line is not None:
                 self._add_line(identifier, write.place, write.line)
             for each in write.lists:
-                self._execute("REPLACE INTO listed (list, id, written) VALUES (?, ?, ?)", each, identifier, now)
+                self._execute("REPLACE INTO listed (list, id, written) VALUES (?, ?, ?)", each, identifier, time.time())
         return False
 
     def _add_line(self, identifier: int, place: int, line: bytes) -> None:

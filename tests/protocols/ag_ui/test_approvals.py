@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.protocols.ag_ui.asking import SHIP_FOLDERS, Page, asks, call, kinds, played, says, sent, user
+from tests.protocols.ag_ui.asking import ROLL, SHIP_FOLDERS, Page, asks, call, kinds, played, says, sent, user
 
 SHIP = call("ship", '{"number":1}')
 TIME = call("getCityTimeFunction", '{"timeZoneId":"Asia/Shanghai"}', "call_2")
@@ -30,7 +30,7 @@ async def test_a_call_that_needs_approval_interrupts_the_run_and_an_approved_one
     assert {"message", "responseSchema", "expiresAt"} < interrupt.keys()
     assert "Waiting for approval" not in str(asked)
     # The page has the call already.
-    assert kinds(page.events)[1:3] == ["TOOL_CALL_RESULT", "TEXT_MESSAGE_START"]
+    assert kinds(page.events)[1:4] == ["TOOL_CALL_RESULT", "STEP_STARTED", "TEXT_MESSAGE_START"]
     assert (page.events[1]["toolCallId"], page.events[1]["content"]) == (started["toolCallId"], "shipped 1")
     assert player.requests[1].body["messages"][-1]["content"] == "shipped 1"
 
@@ -61,7 +61,7 @@ async def test_all_calls_are_decided_together_and_one_alone_leaves_them_pending(
         refused = await sent(client, *page.messages, resume=[resolved(first)])
         await page.run(resume=[resolved(first, approved=False), resolved(second)])
         again = await sent(client, *page.messages, resume=[resolved(first), resolved(second)])
-    assert (refused.status_code, "every interrupt" in refused.json()["detail"]) == (400, True)
+    assert (refused.status_code, "every call" in refused.json()["detail"]) == (400, True)
     results = [each["content"] for each in player.requests[1].body["messages"][-3:]]
     assert ["rejected" in each for each in results] == [True, False, False]
     assert (again.status_code, len(player.requests)) == (404, 2)
@@ -79,6 +79,18 @@ async def test_a_second_call_with_the_same_id_requires_its_own_approval() -> Non
     assert first != second
     sent_back = [each["content"] for each in player.requests[3].body["messages"] if each["role"] == "tool"]
     assert sent_back == ["shipped 1", "shipped 1"]
+
+
+async def test_the_pages_tools_are_offered_after_an_approval_as_well() -> None:
+    rolled = call("roll", '{"sides":6}', "call_3")
+    async with played([asks(SHIP), asks(rolled), says("Done.")], SHIP_FOLDERS) as (client, player):
+        page = Page(client, tools=[ROLL])
+        await page.run(ASKED)
+        await page.run(resume=[resolved(each) for each in page.interrupts])
+        (pending,) = [each["toolCallId"] for each in page.events if each["type"] == "TOOL_CALL_START"]
+        await page.run({"id": "m-9", "role": "tool", "toolCallId": pending, "content": "4"})
+    results = [each["content"] for each in player.requests[2].body["messages"] if each["role"] == "tool"]
+    assert results == ["shipped 1", "4"]
 
 
 async def test_another_question_instead_of_a_decision_is_answered() -> None:

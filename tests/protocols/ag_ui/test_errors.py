@@ -32,8 +32,8 @@ ENTRY = {"interruptId": "x/y", "status": "resolved"}
         ({"resume": [ENTRY]}, "resume: a resolved interrupt needs a payload"),
         ({"resume": [ENTRY | {"payload": {"approved": "yes"}}]}, "resume[0].payload.approved: "),
         (
-            {"resume": [{"interruptId": each, "status": "resolved"} for each in ("a/b", "c/d")]},
-            "resume: the interrupts",
+            {"resume": [{"interruptId": each, "status": "cancelled"} for each in ("a/b", "c/d")], "messages": []},
+            "decide about the calls of one answer only",
         ),
     ],
 )

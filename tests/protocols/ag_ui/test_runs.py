@@ -10,6 +10,7 @@ from tests.protocols.ag_ui.asking import ROLL, Page, asks, call, events_of, kind
 TIME = call("getCityTimeFunction", '{"timeZoneId":"Asia/Shanghai"}')
 SUCCESS = {"type": "success"}
 DIE = call("roll", '{"sides":6}', "call_2")
+START, END = "STEP_STARTED", "STEP_FINISHED"
 TEXT = ["TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END"]
 CALL = ["TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END"]
 
@@ -22,12 +23,14 @@ async def test_text_is_a_message_within_a_run() -> None:
     async with played([says("Hel", "lo.")]) as (client, player):
         answer = await sent(client, user("Hi"))
     events = events_of(answer)
-    (identifier,) = {each["messageId"] for each in events[1:-1]}
+    (identifier,) = {each["messageId"] for each in events if "messageId" in each}
     assert events[1:] == [
+        {"type": "STEP_STARTED", "stepName": "round 1"},
         {"type": "TEXT_MESSAGE_START", "messageId": identifier, "role": "assistant"},
         {"type": "TEXT_MESSAGE_CONTENT", "messageId": identifier, "delta": "Hel"},
         {"type": "TEXT_MESSAGE_CONTENT", "messageId": identifier, "delta": "lo."},
         {"type": "TEXT_MESSAGE_END", "messageId": identifier},
+        {"type": "STEP_FINISHED", "stepName": "round 1"},
         {"type": "RUN_FINISHED", "threadId": "t-1", "runId": "r-1", "outcome": SUCCESS},
     ]
     assert told(player) == [{"role": "user", "content": "Hi"}]
@@ -35,11 +38,13 @@ async def test_text_is_a_message_within_a_run() -> None:
     assert "x-session-id" not in answer.headers
 
 
-async def test_a_call_of_the_service_has_its_result_and_belongs_to_the_message_of_its_round() -> None:
+async def test_each_round_is_a_step_whose_calls_have_their_results_and_belong_to_its_message() -> None:
     async with played([asks(TIME, content="Looking."), says("Noon.")]) as (client, _):
         events = events_of(await sent(client, user("What time is it in Shanghai?")))
-    assert kinds(events) == ["RUN_STARTED", *TEXT, *CALL, "TOOL_CALL_RESULT", *TEXT, "RUN_FINISHED"]
-    first, started, arguments, result, second = events[1], events[4], events[5], events[7], events[8]
+    steps = [START, *TEXT, *CALL, "TOOL_CALL_RESULT", END, START, *TEXT, END]
+    assert kinds(events) == ["RUN_STARTED", *steps, "RUN_FINISHED"]
+    assert [each["stepName"] for each in events if "stepName" in each] == [*["round 1"] * 2, *["round 2"] * 2]
+    first, started, arguments, result, second = events[2], events[5], events[6], events[8], events[11]
     assert (started["toolCallName"], started["parentMessageId"]) == ("getCityTimeFunction", first["messageId"])
     assert arguments["delta"] == '{"timeZoneId":"Asia/Shanghai"}'
     assert (result["toolCallId"], result["role"]) == (started["toolCallId"], "tool")
@@ -67,7 +72,7 @@ async def test_reasoning_is_a_message_of_its_own_and_does_not_come_back() -> Non
         shown = {"id": "m-3", "role": "activity", "activityType": "PLAN", "content": {"steps": []}}
         await sent(client, user("?"), thought, shown, {"id": "m-4", "role": "assistant", "content": "4"}, user("!"))
     message = ["REASONING_MESSAGE_START", "REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_END"]
-    assert kinds(events)[1:-1] == ["REASONING_START", *message, "REASONING_END", *TEXT]
+    assert kinds(events)[1:-1] == [START, "REASONING_START", *message, "REASONING_END", *TEXT, END]
     assert [each["content"] for each in told(player)] == ["?", "4", "!"]
 
 
@@ -108,14 +113,29 @@ async def test_instructions_and_context_of_the_page_are_appended_to_those_of_the
     assert player.requests[0].body["messages"][0] == {"role": "system", "content": expected}
 
 
+async def test_the_model_reads_the_state_of_the_page() -> None:
+    async with played([says("ok"), says("ok")], SYSTEM_PROMPT="Be kind.") as (client, player):
+        await sent(client, user("Hi"), state={"selected": [7]}, forwardedProps={"selected": 8})
+        await sent(client, user("Hi"), state={})
+    told = [each.body["messages"][0]["content"] for each in player.requests]
+    assert told == ['Be kind.\n\nThe state of the page:\n{"selected":[7]}', "Be kind."]
+
+
 async def test_an_image_goes_to_a_model_that_takes_it() -> None:
     parts: list[Any] = [{"type": "text", "text": "See"}]
     parts.append({"type": "image", "source": {"type": "data", "value": "AA==", "mimeType": "image/png"}})
     parts.append({"type": "image", "source": {"type": "url", "value": "https://example.org/a.png"}})
+    parts.append({"type": "binary", "mimeType": "image/gif", "filename": "a.gif", "data": "AA=="})  # before 1.0
+    parts.append({"type": "binary", "mimeType": "image/png", "url": "https://example.org/b.png"})
     async with played([says("ok")], OPENAI_IMAGES="true") as (client, player):
         events_of(await sent(client, user(parts)))
     urls = [each["image_url"]["url"] for each in told(player)[0]["content"][1:]]
-    assert urls == ["data:image/png;base64,AA==", "https://example.org/a.png"]
+    assert urls == [
+        "data:image/png;base64,AA==",
+        "https://example.org/a.png",
+        "data:image/gif;base64,AA==",
+        "https://example.org/b.png",
+    ]
 
 
 async def test_calls_without_a_result_and_all_results_but_the_last_of_a_call_are_left_out() -> None:

@@ -128,14 +128,19 @@ async def test_a_decision_counts_once() -> None:
     assert len(player.requests) == 2
 
 
-@pytest.mark.parametrize("second", [None, True], ids=["one is not decided", "another answer's"])
-async def test_partial_decisions_are_rejected_and_the_answer_stays_pending(second: bool | None) -> None:
-    async with played([asks(SHIP), says("On its way.")], SHIP_FOLDERS) as (client, player):
-        identifier = requests_of(await sent(client, ASKED))["call_1"]
-        refused = await sent(client, ASKED, said(decided(identifier, True), decided("x/call_2", second)))
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [(("call_3", None), "every call of the answer (call_3)"), (("x/call_3", True), "the calls of one answer only")],
+    ids=["one is not decided", "another answer's"],
+)
+async def test_partial_decisions_are_rejected_and_the_answer_stays_pending(second: Any, words: str) -> None:
+    async with played([asks(SHIP, SHIP | {"id": "call_3"}), says("On its way.")], SHIP_FOLDERS) as (client, player):
+        asked = requests_of(await sent(client, ASKED))
+        other = decided(asked.get(second[0], second[0]), second[1])
+        refused = await sent(client, ASKED, said(decided(asked["call_1"], True), other))
         assert (refused.status_code, len(player.requests)) == (400, 1)
-        assert "every call" in refused.text
-        parts_of(await sent(client, ASKED, said(decided(identifier, True))))
+        assert words in refused.text
+        parts_of(await sent(client, ASKED, said(*[decided(each, True) for each in asked.values()])))
 
 
 @pytest.mark.parametrize("identifier", ["", "x", "x/", "/call_1", "../../x/call_1", "\u0000/\u0000", "字" * 1000])

@@ -8,7 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.protocols.ai_sdk.asking import CHAT, asks, parts_of, said, says, sent, text, user
+from tests.protocols.ai_sdk.asking import CHAT, SHIP_FOLDERS, asks, parts_of, said, says, sent, text, user
+from tests.protocols.ai_sdk.test_approvals import decided, requests_of
 from tests.protocols.openai.asking import call, played
 from tests.serving import service
 
@@ -40,6 +41,21 @@ async def test_a_page_runs_its_tool_and_the_answer_goes_on_with_what_the_service
     assert "getCityTimeFunction" in offered
     results = [each["content"] for each in player.requests[-1].body["messages"] if each["role"] == "tool"]
     assert (results[0].startswith("The current time zone is"), results[1:]) == (True, ["4"])
+
+
+async def test_the_pages_tools_are_offered_after_an_approval_as_well() -> None:
+    ship = call("ship", '{"number":1}')
+    async with played([asks(ship), asks(ROLLED), says("Done.")], SHIP_FOLDERS) as (client, player):
+        paused = await sent(client, user("Ship"), tools=TOOLS)
+        (identifier,) = requests_of(paused).values()
+        first = parts_of(await sent(client, user("Ship"), said(decided(identifier, True)), tools=TOOLS))
+        shipped = decided(identifier, True) | {"state": "output-available", "output": "shipped 1"}
+        history = said(shipped, {"type": "step-start"}, shown(first))
+        answer = await sent(client, user("Ship"), history, tools=TOOLS)
+    assert first[-1] == {"type": "finish", "finishReason": "tool-calls"}
+    assert "".join(each.get("delta", "") for each in parts_of(answer)) == "Done."
+    results = [each["content"] for each in player.requests[-1].body["messages"] if each["role"] == "tool"]
+    assert results == ["shipped 1", "4"]
 
 
 async def test_instructions_of_the_request_are_appended_to_those_of_the_service() -> None:

@@ -51,9 +51,16 @@ async def test_a_faulty_request_names_the_field(fields: dict[str, Any], words: s
     assert words in told
 
 
+async def test_a_thread_is_refused_so_that_the_client_sends_the_whole_conversation(offline: httpx.AsyncClient) -> None:
+    answer = await sent(offline, user("?"), thread={"type": "create"})
+    error = answer.json()["error"]
+    assert (answer.status_code, error["type"]) == (400, "invalid_request_error")
+    assert error["details"] == {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
+
+
 async def test_what_has_no_effect_is_ignored() -> None:
     ignored = {
-        "thinking": {"type": "enabled", "budget_tokens": 1024},
+        "thinking": {"type": "disabled"},
         "metadata": {"user_id": "u"},
         "top_k": 5,
         "service_tier": "auto",

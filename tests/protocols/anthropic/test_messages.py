@@ -89,6 +89,24 @@ async def test_blocks_of_earlier_turns_are_read_and_those_of_other_models_droppe
     ]
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [(None, "{}"), ("", "{}"), ("git status", '{"input":"git status"}'), ({"sides": 6}, '{"sides":6}')],
+)
+async def test_input_of_an_earlier_call_that_is_no_object_does_not_end_the_session(given: object, told: str) -> None:
+    called = said({"type": "tool_use", "id": "a", "name": "roll", "input": given})
+    async with played([says("ok")]) as (client, player):
+        await message(client, user("Roll"), called, user(result("a")), tools=[ROLL])
+    assert player.requests[0].body["messages"][2]["tool_calls"][0]["function"]["arguments"] == told
+
+
+async def test_keywords_of_a_schema_that_are_null_are_left_out() -> None:
+    schema = {"type": "object", "properties": {"sides": {"default": None}}}
+    async with played([says("ok")]) as (client, player):
+        await message(client, tools=[ROLL | {"input_schema": schema | {"required": None}}], model="toolchat-plain")
+    assert player.requests[0].body["tools"][0]["function"]["parameters"] == schema
+
+
 async def test_images_and_documents_of_text_reach_the_model() -> None:
     page = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "Some text"}}
     shown = user(text("See"), image(), image(type="url", url="https://a.example/b.png"), page)

@@ -47,6 +47,12 @@ async def test_a_result_that_violates_the_output_schema_is_marked_and_readable(m
     assert "dear" in result["content"][-1]["text"]
 
 
+async def test_a_member_of_another_type_is_noticed_in_an_object_of_texts(modern: Host) -> None:
+    right, wrong = [await modern.call("label", unit=unit) for unit in ("EUR", "")]
+    assert right["structuredContent"] == {"name": "price", "unit": "EUR"}
+    assert (wrong["isError"], "structuredContent" in wrong) == (True, False)
+
+
 async def test_a_failure_has_a_hint_for_the_hosts_model(modern: Host) -> None:
     result = await modern.call("fail")
     assert result["isError"] is True
@@ -58,7 +64,7 @@ async def test_sandbox_data_is_marked() -> None:
     async with serving(create_sandbox()) as url, service(CHAT_PROVIDER="offline", SANDBOX_URL=url) as client:
         result = await Host(client).call("getWeatherFunction", city="Rome", days=1)
     assert "Sandbox data, not real" in result["content"][1]["text"]
-    assert result["structuredContent"]
+    assert "Sandbox data, not real" in result["structuredContent"]["notice"]
 
 
 @pytest.mark.parametrize(("version", "status"), [(MODERN, 503), (LEGACY[0], 200)])

@@ -43,6 +43,11 @@ async def test_any_replica_receives_the_decision_and_the_first_one_counts(
     assert (sent, result["isError"], Seen.switched) == ([202, 400], True, before)
 
 
+async def test_a_media_type_may_have_capitals(client: httpx.AsyncClient) -> None:
+    async with asked(client, **CALL, headers={"Accept": "Application/JSON, Text/Event-Stream"}) as call:
+        assert (await call.message())["method"] == "elicitation/create"
+
+
 async def test_the_result_ends_the_stream_that_asks(client: httpx.AsyncClient) -> None:
     before = Seen.switched
     async with asked(client, **CALL) as call:

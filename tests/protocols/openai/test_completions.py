@@ -32,7 +32,7 @@ async def test_an_answer_is_a_chat_completion() -> None:
             "prompt_tokens": 7,
             "completion_tokens": 3,
             "total_tokens": 10,
-            "prompt_tokens_details": {"cached_tokens": 0},
+            "prompt_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
             "completion_tokens_details": {"reasoning_tokens": 0},
         },
     }

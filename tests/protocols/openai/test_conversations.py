@@ -170,11 +170,12 @@ async def test_an_invalid_session_id_is_rejected(offline: httpx.AsyncClient) -> 
     assert answer.json()["error"]["message"].startswith("X-Session-ID: ")
 
 
-async def test_a_tool_with_state_works_without_a_session() -> None:
+async def test_a_tool_with_state_works_without_a_session_and_shows_no_id_of_one() -> None:
     script = sensible_model({"items": [{"id": "1", "text": "a", "status": "pending"}]})
     async with played(script) as (client, _):
-        document = await completion(client, user("Plan"), model="toolchat-todo")
-    assert "#1: a" in document["choices"][0]["message"]["content"]
+        answer = await client.post(COMPLETIONS, json={"model": "toolchat-todo", "messages": [user("Plan")]})
+    assert "#1: a" in answer.json()["choices"][0]["message"]["content"]
+    assert "x-session-id" not in answer.headers
 
 
 async def test_a_stored_response_keeps_the_address_of_an_image_but_not_its_bytes() -> None:

@@ -1,5 +1,7 @@
 """The listed models: the service with all its tools, with none, and with those of one module."""
 
+from datetime import datetime
+
 import httpx
 import pytest
 
@@ -10,7 +12,7 @@ from tests.protocols.openai.asking import COMPLETIONS, completion, error_of, pla
 async def test_the_models_are_the_service_and_each_module_with_tools(offline: httpx.AsyncClient) -> None:
     answer = await offline.get("/v1/models")
     document = answer.json()
-    assert document["object"] == "list"
+    assert (document["object"], document["has_more"]) == ("list", False)
     names = [each["id"] for each in document["data"]]
     assert names[:2] == ["toolchat", "toolchat-plain"]
     assert {"toolchat-time", "toolchat-todo"} <= set(names)
@@ -18,6 +20,9 @@ async def test_the_models_are_the_service_and_each_module_with_tools(offline: ht
     for each in document["data"]:
         assert (each["object"], each["owned_by"]) == ("model", "toolchat")
         assert isinstance(each["created"], int)
+        # Anthropic's clients read these fields.
+        assert (each["type"], each["display_name"]) == ("model", each["id"])
+        assert datetime.fromisoformat(each["created_at"]).timestamp() == each["created"]
         assert (await offline.get(f"/v1/models/{each['id']}")).json() == each
 
 

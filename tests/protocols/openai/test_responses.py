@@ -174,6 +174,16 @@ async def test_a_client_that_lists_the_services_tools_decides_by_items(stream: b
         assert error_of(await client.post(RESPONSES, json=body))[0] == 404
 
 
+async def test_a_decision_may_bring_tools_of_the_client() -> None:
+    script = [asks(SHIP), asks(ROLLED)]
+    async with played(script, "tests.protocols.openai.folders") as (client, _):
+        first = await ask(client, "Ship order 1", model="toolchat-ship", tools=[TOOLS])
+        decided = {"type": "mcp_approval_response", "approval_request_id": first["output"][0]["id"], "approve": True}
+        fields = {"model": "toolchat-ship", "tools": [TOOLS, ROLL], "previous_response_id": first["id"]}
+        second = await ask(client, [decided], **fields)
+    assert types(second) == ["mcp_call", "function_call"]
+
+
 async def test_a_client_that_does_not_list_them_reads_how_to_decide() -> None:
     async with played([asks(SHIP), says("Hello.")], "tests.protocols.openai.folders") as (client, player):
         first = await ask(client, "Ship order 1", model="toolchat-ship")

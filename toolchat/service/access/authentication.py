@@ -8,6 +8,7 @@ from starlette.types import Scope
 from toolchat.errors import Forbidden, Unauthorized
 from toolchat.service.access.hosts import Proxies, check_host, header, is_address, is_loopback
 from toolchat.service.access.keys import KeyRegistry
+from toolchat.service.access.people import SEPARATOR, person_of
 from toolchat.service.access.principals import ANONYMOUS, Principal, RequestCaller, Role
 
 _READINESS = "/health/ready"
@@ -52,6 +53,7 @@ class Authenticator:
         anonymous: whether requests without a key are accepted; ``None``: only from this machine.
         open_paths: paths that need no key, with everything below them; ``*`` stands for any one segment.
         hosts: allowed values of ``Host`` for requests without a key.
+        people_secret: the secret of the tokens by which pages name people.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Authenticator:
         open_paths: Sequence[str] = (),
         hosts: Sequence[str] = (),
         proxies: Proxies | None = None,
+        people_secret: str = "",
     ) -> None:
         self.keys = keys
         """Replaced as a whole when the key file is reloaded."""
@@ -69,6 +72,7 @@ class Authenticator:
         self._open = [each.split("/") for each in (*_ALWAYS_OPEN, *open_paths)]
         self._hosts = frozenset(hosts)
         self._proxies = proxies or Proxies()
+        self._people_secret = people_secret
         self.approval_tokens: ApprovalTokenReader | None = None
         """Validates the tokens of approval links; set when the service runs, because it needs the service's store."""
         self.tokens: TokenReader | None = None
@@ -93,6 +97,7 @@ class Authenticator:
             role = _ROLES.get(path, "ask")
             if role and role not in principal.roles and not self._is_open(path):
                 raise Forbidden(f"this needs the role {role}")
+            principal = self._speaking(principal, scope, path)
             return RequestCaller.from_request(principal, address, scope["headers"])
         is_allowed = self._allows_anonymous(scope)
         if is_allowed and not _in_process(scope):
@@ -103,6 +108,20 @@ class Authenticator:
         if not is_allowed:
             raise Unauthorized("send a key: Authorization: Bearer KEY, or X-API-Key: KEY")
         return RequestCaller.from_request(ANONYMOUS, address, scope["headers"])
+
+    def _speaking(self, principal: Principal, scope: Scope, path: str) -> Principal:
+        """The person for whom a page speaks; the principal itself if its key is not one of a page."""
+        if principal.people is None:
+            if self.keys.people_headers and any(name in self.keys.people_headers for name, _ in scope["headers"]):
+                raise Forbidden("this key may not speak for people: its entry has no [keys.people]")
+            return principal
+        person, tenant = person_of(principal.people, scope["headers"], self._people_secret)
+        if person:
+            return principal.speaking_for(person, tenant)
+        if path in _ROLES or path.startswith("/v1/models"):  # what a page asks for itself
+            return principal
+        named = principal.people.token_header or principal.people.header
+        raise Forbidden(f"this key speaks for people, and the request names none: send {named}")
 
     async def _probing(self, scope: Scope) -> Principal:
         """The principal of a probe: it needs no key, so one that is not valid counts as none."""
@@ -135,8 +154,12 @@ class Authenticator:
 
     def current_rights(self, principal: Principal) -> Principal | None:
         """A principal that asked before, with its rights of now; ``None`` if it may not ask any more."""
-        if not principal.name or ":" in principal.name:
-            current: Principal | None = principal  # anonymous, or of a token: no registry has it
+        current: Principal | None
+        if principal.page is not None:
+            page, person = self.keys.named(principal.page.name), principal.name.partition(SEPARATOR)[2]
+            current = page.speaking_for(person, principal.tenant) if page and page.people else None
+        elif not principal.name or ":" in principal.name:
+            current = principal  # anonymous, or of a token: no registry has it
         else:
             current = self.keys.named(principal.name)
         return current if current is not None and not current.has_expired and "ask" in current.roles else None

@@ -12,12 +12,14 @@ import secrets
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from toolchat.errors import ConfigurationError
+from toolchat.service.access.people import People
 from toolchat.service.access.principals import TENANT_PATTERN, Principal, Role
 from toolchat.service.settings.base import describe_faults
 
@@ -53,10 +55,12 @@ class _Entry(BaseModel):
     tokens_per_day: _Count | None = None
     expires: AwareDatetime | None = None
     tenant: str = Field("", pattern=f"^({TENANT_PATTERN})?$")
+    people: People | None = None
 
     def principal(self) -> Principal:
         limits = self.model_dump(include={"requests_per_minute", "concurrent", "tokens_per_day", "expires"})
-        return Principal(self.name, tuple(self.tools), frozenset(self.roles), tenant=self.tenant, **limits)
+        tools, roles = tuple(self.tools), frozenset(self.roles)
+        return Principal(self.name, tools, roles, tenant=self.tenant, people=self.people, **limits)
 
 
 class _File(BaseModel):
@@ -77,6 +81,11 @@ class KeyRegistry:
 
     def __len__(self) -> int:
         return len(self._principals)
+
+    @cached_property
+    def people_headers(self) -> frozenset[bytes]:
+        """The headers that name somebody, of all keys that speak for people."""
+        return frozenset().union(*[each.people.headers for each in self._principals.values() if each.people])
 
     def find(self, key: str) -> Principal | None:
         """The principal of a key, unless it has expired.

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -10,6 +10,7 @@ from typing import Literal
 
 from toolchat.errors import ValidationFailed
 from toolchat.messages import immutable
+from toolchat.service.access.people import SEPARATOR, People
 from toolchat.tool_calling.caller import Caller, current_caller
 from toolchat.tool_calling.definition import provider_name
 
@@ -36,6 +37,22 @@ class Principal:
     expires: datetime | None = None
     tenant: str = ""
     """The tenant of its tool calls; empty: its name."""
+    people: People | None = field(default=None, repr=False)
+    """How it names the people for whom it speaks; ``None``: it may not."""
+    page: "Principal | None" = field(default=None, repr=False)
+    """The key that speaks for this person, whose limits hold for all of its people together."""
+
+    def speaking_for(self, person: str, tenant: str = "") -> "Principal":
+        """The principal of a person behind this page: the page's rights, its own limits and data."""
+        limits = self.people.limits if self.people else {}
+        return replace(
+            self,
+            name=f"{self.name}{SEPARATOR}{person}",
+            tenant=tenant or self.tenant,
+            people=None,
+            page=self,
+            **limits,
+        )
 
     @property
     def owner(self) -> str:

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import TypeAdapter
 
@@ -63,8 +63,7 @@ class Quotas:
 
     async def reserve(self, principal: Principal) -> QuotaReservation:
         """Accept a question of a principal."""
-        bounds = principal.requests_per_minute, principal.concurrent, principal.tokens_per_day
-        limits = self._limits(principal.name, *bounds)
+        limits = self._limits(*_bounds(principal), *(_bounds(principal.page) if principal.page else ()))
         if not limits:
             return QuotaReservation()
         reservation = QuotaReservation(limits, question=f"{self._process}:{next(self._numbers)}", store=self._store)
@@ -117,9 +116,14 @@ class Quotas:
         await store.update([f"quota:{each.name}" for each in limits], update, ttl=2 * DAY)
         return results[0]
 
-    def _limits_of(self, name: str, *bounds: int | None) -> Sequence[Limits]:
-        """The limits that apply to a principal: its own, and the total."""
-        return [each for each in (Limits(f"key:{name}", *bounds), self._total) if each.policy]
+    def _limits_of(self, *bounds: Any) -> Sequence[Limits]:
+        """The limits that apply to a principal: its own, those of the page that speaks for it, and the total."""
+        own = [Limits(f"key:{bounds[at]}", *bounds[at + 1 : at + 4]) for at in range(0, len(bounds), 4)]
+        return [each for each in (*own, self._total) if each.policy]
+
+
+def _bounds(principal: Principal) -> tuple[Any, ...]:
+    return principal.name, principal.requests_per_minute, principal.concurrent, principal.tokens_per_day
 
 
 def _exceeded(limits: Limits, usage: Sequence[QuotaUsage], kind: Kind) -> QuotaExceeded:

@@ -109,6 +109,11 @@ class AccessSettings(EnvironmentSettings):
         pattern="^[A-Za-z0-9-]+$",
         description="The only header in which TRUSTED_PROXIES name the client, such as Forwarded or X-Real-IP",
     )
+    people_jwt_secret: Secret | None = Field(
+        None,
+        description="Secret of the HS256 tokens by which a page names people ([keys.people] token_header in "
+        "API_KEYS_FILE), such as Open WebUI's FORWARD_USER_INFO_HEADER_JWT_SECRET",
+    )
     requests_per_minute: int = Field(
         0, ge=0, description="Chat requests and tool runs per minute of all clients together; 0: no limit"
     )
@@ -169,6 +174,7 @@ class Access:
             open_paths=settings.open_paths,
             hosts=[*settings.allowed_hosts, *filter(None, [host_name(urlsplit(settings.public_url).netloc)])],
             proxies=self._proxies,
+            people_secret=settings.people_jwt_secret.get_secret_value() if settings.people_jwt_secret else "",
         )
         self._file = KeyFile(configuration.file, self._replace_keys) if configuration.file else None
 

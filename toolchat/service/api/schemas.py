@@ -182,7 +182,7 @@ class SessionEntry(BaseModel):
 class StateStoreHealth(BaseModel):
     """The store of conversations."""
 
-    kind: Literal["memory", "redis", "sqlite"]
+    kind: Literal["memory", "postgresql", "redis", "sqlite"]
     available: bool
 
 

@@ -22,7 +22,7 @@ def leave_question(service: OpenedService, query: str, tools: Sequence[str] | No
         ConfigurationError: the state is in the memory of this process.
     """
     if service.state.store.kind == "memory":
-        raise ConfigurationError("--background needs a STATE_URL that the running service shares: a file or Redis")
+        raise ConfigurationError("--background needs a STATE_URL that the running service shares: a file or a server")
     body: dict[str, object] = {"userInput": query, "sessionId": conversation_or_new("")}
     body |= {} if tools is None else {"tools": list(tools)}
     headers = (("host", "localhost"),)

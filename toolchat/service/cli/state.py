@@ -10,6 +10,8 @@ import time
 from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,11 +25,12 @@ from toolchat.service.composition.state import state_store
 from toolchat.service.settings.base import read_settings
 from toolchat.service.settings.env_file import check_env_file
 from toolchat.service.settings.service_settings import Settings
-from toolchat.state.base import StateStore, StoredRecord, check_version
+from toolchat.state.base import StateStore, StoredRecord, Write, check_version
 from toolchat.state.sqlite import SqliteStateStore
 from toolchat.tool_calling.caller import Caller, current_caller
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
+"""The first one had no logs and lists, and is read as well."""
 _LOCK_SECONDS: Final = 5.0
 
 
@@ -60,7 +63,7 @@ def import_(_: Program) -> int:
 
     async def read(store: StateStore) -> int:
         lines = map(_parsed, enumerate(sys.stdin.buffer, 1))
-        if (first := next(lines, {})).get("format") != _FORMAT:
+        if (first := next(lines, {})).get("format") not in (1, _FORMAT):
             raise ConfigurationError(f"line 1: is not an export of format {_FORMAT}, the one that this version reads")
         return await _import(store, lines) if first else FAILED
 
@@ -89,7 +92,10 @@ async def _store_new(store: StateStore, record: StoredRecord) -> str:
     if lock.value is not None:
         await store.unlock(lock)
         return "held"
-    await store.put(record.key, record.value, ttl=ttl, lock=lock, unlock=True)
+    first, *further = record.log or (None,)
+    write = Write(record.key, record.value, ttl, is_kept=record.is_kept, lists=record.lists, line=first)
+    lines = [replace(write, lists=(), line=line, place=place) for place, line in enumerate(further, 1)]
+    await store.commit_under(lock, [write, *lines, lock.release])
     return "new"
 
 
@@ -105,7 +111,7 @@ def stats(_: Program) -> int:
         async for record in store.records():
             for kind in (record.key.partition(":")[0], "all"):
                 numbers[kind] += 1
-                sizes[kind] += len(record.value)
+                sizes[kind] += len(record.value) + sum(map(len, record.log))
         print_result(f"{'kind':20} {'records':>10} {'bytes':>14}")
         for kind, number in sorted(numbers.items(), key=lambda each: (each[0] == "all", each[0])):
             print_result(f"{kind:20} {number:10,} {sizes[kind]:14,}")
@@ -125,7 +131,7 @@ def vacuum(_: Program) -> int:
 
     async def rewrite(store: StateStore) -> int:
         if not isinstance(store, SqliteStateStore):
-            raise ConfigurationError("STATE_URL: names no file: Redis frees its memory by itself")
+            raise ConfigurationError("STATE_URL: names no file: a server frees its memory by itself")
         before = _bytes(store.path)
         await store.vacuum()
         print_result(f"{store.path}: {before} before, {_bytes(store.path)} now")
@@ -160,10 +166,17 @@ def _write_line(document: Mapping[str, object]) -> None:
 
 def _to_json(record: StoredRecord) -> dict[str, object]:
     common = {"key": record.key, "client": record.client_key, "expires": round(record.expires)}
+    others: dict[str, object] = {"lists": record.lists} if record.lists else {}
+    if record.log:
+        others["log"] = tuple(map(_content, record.log))
+    return {**common, **_content(record.value), **others}
+
+
+def _content(value: bytes) -> dict[str, str]:
     try:
-        return {**common, "value": record.value.decode()}
+        return {"value": value.decode()}
     except UnicodeDecodeError:
-        return {**common, "base64": b64encode(record.value).decode()}
+        return {"base64": b64encode(value).decode()}
 
 
 def _parsed(numbered: tuple[int, bytes]) -> Mapping[str, Any]:
@@ -171,7 +184,9 @@ def _parsed(numbered: tuple[int, bytes]) -> Mapping[str, Any]:
     try:
         document: dict[str, Any] = json.loads(line)
         if not document.keys() & {"format", "records"}:
-            _check_version(_from_json(document).value)
+            record = _from_json(document)
+            for each in (record.value, *record.log):
+                _check_version(each)
     except StoreUnavailable as error:
         raise ConfigurationError(f"line {number}: {error.detail}") from None
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
@@ -180,8 +195,14 @@ def _parsed(numbered: tuple[int, bytes]) -> Mapping[str, Any]:
 
 
 def _from_json(document: Mapping[str, Any]) -> StoredRecord:
-    value = b64decode(document["base64"]) if "base64" in document else document["value"].encode()
-    return StoredRecord(document["key"], value, float(document["expires"]), document["client"])
+    lists, log = tuple(document.get("lists", ())), tuple(map(_bytes_of, document.get("log", ())))
+    return StoredRecord(
+        document["key"], _bytes_of(document), float(document["expires"]), document["client"], lists, log
+    )
+
+
+def _bytes_of(document: Mapping[str, str]) -> bytes:
+    return b64decode(document["base64"]) if "base64" in document else document["value"].encode()
 
 
 def _check_version(value: bytes) -> None:
@@ -195,7 +216,7 @@ def _check_version(value: bytes) -> None:
     except ValueError:
         return
     if isinstance(found, list) and found:
-        found = found[-1]  # a conversation has its version in its last message
+        found = found[-1]  # a turn has its version in its last message
     if isinstance(found, dict) and isinstance(version := found.get("version"), int):
         check_version(version)
 

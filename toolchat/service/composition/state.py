@@ -1,7 +1,7 @@
 """The state store that ``STATE_URL`` names."""
 
 from typing import Literal
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -18,7 +18,8 @@ _FORMS = (
     "must be memory://, sqlite:///relative/path or sqlite:////absolute/path with ?synchronous=full, ?max_mb=N or "
     "both by & if wanted, "
     "redis://[user:password@]host[:port][/number], rediss:// for TLS, or unix://[user:password@]/path[?db=number], "
-    "with ?prefix=NAME: if several deployments share the server (valkey:// and valkeys:// are accepted as well); "
+    "with ?prefix=NAME: if several deployments share the server (valkey:// and valkeys:// are accepted as well), "
+    "or postgresql://user:password@host[:port]/database with ?schema=NAME for the same and options of libpq; "
     "the user and the password percent-encoded"
 )
 
@@ -36,7 +37,7 @@ def state_store(settings: Settings) -> StateStore:
         raise ConfigurationError(f"{'REDIS_URL' if settings.redis_url else 'STATE_URL'}: {error}") from None
     if store.kind == "memory" and settings.server_workers > 1:
         told = f"{settings.server_workers} processes do not share memory"
-        raise ConfigurationError(f"SERVER_WORKERS: {told}: set STATE_URL to a file or to Redis, or leave it at 1")
+        raise ConfigurationError(f"SERVER_WORKERS: {told}: set STATE_URL to a file or a server, or leave it at 1")
     return store
 
 
@@ -44,26 +45,39 @@ def _store(settings: Settings) -> StateStore:
     url = settings.store_url
     if url.startswith(("sqlite:", "memory:")):
         return _sqlite(url)
+    is_postgresql = url.startswith(("postgresql:", "postgres:"))
+    package = "psycopg[binary]" if is_postgresql else "redis"
     try:
-        from toolchat.state.redis import RedisStateStore
-
-        address, prefix = _without_prefix(url)
-        return RedisStateStore(address, prefix=prefix, deadline=settings.redis_timeout)
-    except ModuleNotFoundError as missing:
-        if missing.name is None or missing.name.partition(".")[0] != "redis":
+        return _postgresql(url, settings) if is_postgresql else _redis(url, settings)
+    except ImportError as missing:  # psycopg's has no name if libpq is missing
+        if (missing.name or "psycopg").partition(".")[0] not in ("psycopg", "redis"):
             raise  # the package is there, and lacks something itself
-        raise ConfigurationError("needs the package redis: pip install redis") from None
+        raise ConfigurationError(f"needs the package {package}: pip install {package}") from None
     except ValueError:
         raise ConfigurationError(_FORMS) from None
 
 
-def _without_prefix(url: str) -> tuple[str, str]:
-    """The URL without its option ``prefix``, which is ours, and that prefix."""
-    parts = urlsplit(url)
-    options = parse_qsl(parts.query, keep_blank_values=True)
-    prefix = dict(options).get("prefix", "toolchat:")
-    others = urlencode([(name, value) for name, value in options if name != "prefix"])
-    return parts._replace(query=others).geturl(), prefix
+def _redis(url: str, settings: Settings) -> StateStore:
+    from toolchat.state.redis import RedisStateStore
+
+    address, prefix = _without_option(url, "prefix", "toolchat:")
+    return RedisStateStore(address, prefix=prefix, deadline=settings.redis_timeout)
+
+
+def _postgresql(url: str, settings: Settings) -> StateStore:
+    from toolchat.state.postgresql import PostgresqlStateStore
+
+    address, schema = _without_option(url, "schema", "toolchat")
+    return PostgresqlStateStore(address, schema=schema, deadline=settings.redis_timeout)
+
+
+def _without_option(url: str, ours: str, default: str) -> tuple[str, str]:
+    """The URL without the option that is ours, and the option's value."""
+    address, _, query = url.partition("?")
+    options = [each.partition("=") for each in query.split("&") if each]
+    others = "&".join("".join(each) for each in options if each[0] != ours)
+    found = next((unquote(value) for name, _, value in options if name == ours), default)
+    return f"{address}?{others}" if others else address, found
 
 
 def _sqlite(url: str) -> SqliteStateStore:

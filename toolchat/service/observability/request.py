@@ -99,7 +99,7 @@ current_request: ContextVar[Request] = ContextVar("observed_request", default=Re
 
 
 def _principal(name: str) -> str:
-    """The label of a principal; those of an identity provider share one, because there may be any number."""
+    """The label of a principal; all people of an identity provider share one, and those of a page have the page's."""
     if not name:
         return "anonymous"
-    return OTHER if name.startswith("jwt:") else _principals.of(name)
+    return OTHER if name.startswith("jwt:") else _principals.of(name.partition("~")[0])

@@ -148,7 +148,7 @@ def mcp_attributes(method: str, version: str, target: str) -> Attributes:
 
 
 def store_attributes(kind: str, operation: str) -> Attributes:
-    """An operation of a shared store (https://opentelemetry.io/docs/specs/semconv/db/redis/)."""
+    """An operation of a shared store (https://opentelemetry.io/docs/specs/semconv/db/)."""
     return {"db.system.name": kind, "db.operation.name": operation}
 
 

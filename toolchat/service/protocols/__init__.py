@@ -8,5 +8,6 @@ add one, write a package with
 - a function that answers a ``ToolchatError`` in the protocol's format,
 
 and describe it by a ``ProtocolAdapter``: the prefix of its paths, the function that adds its routes, its error
-function, and its limit for request bodies. ``toolchat/service/main.py`` lists the adapters.
+function, and its limit for request bodies. ``toolchat/service/main.py`` lists the adapters. The modules beside the
+packages are what several wires share: parts of requests, conversations, saved turns, and the end of an answer.
 """

@@ -79,14 +79,14 @@ class Settings(EnvironmentSettings):
     state_url: Secret | None = Field(
         None,
         description=f"State store: by default {_DEFAULT_STATE_URL}, a file in the working directory; "
-        "redis://user:password@host:6379/0, rediss:// or unix:// for several machines; memory:// for none. REDIS_URL "
-        "is another name",
+        "redis://user:password@host:6379/0, rediss://, unix:// or postgresql://user:password@host:5432/database for "
+        "several machines; memory:// for none. REDIS_URL is another name",
     )
     redis_url: Secret | None = Field(
         None, description="Another name of STATE_URL, which it precedes", json_schema_extra={"alias_of": "STATE_URL"}
     )
     redis_timeout: float = Field(
-        0.5, gt=0, le=60, description="Seconds one Redis operation may take before Redis counts as unavailable"
+        0.5, gt=0, le=60, description="Seconds an operation of Redis or PostgreSQL may take before it is unavailable"
     )
     session_ttl: float = Field(
         86_400, gt=0, le=31_536_000, description="Seconds a conversation is stored after its last turn"

@@ -92,6 +92,15 @@ class StreamWriter(ABC):
         """Encode an error after the first byte; it ends the stream."""
 
 
+_TEXT = "a text, which takes the place of this one"
+
+
+def frame_of(write: Callable[[str], bytes]) -> tuple[bytes, bytes]:
+    """The bytes that a function writes around a text."""
+    before, _, after = write(_TEXT).partition(to_json(_TEXT))
+    return before, after
+
+
 _EXAMPLE = 'event: delta\ndata: {"text":"北京现在是 17:30。"}\n\nevent: done\ndata: {"answer":"北京现在是 17:30。"}\n\n'
 
 _EVENTS = (
@@ -180,6 +189,7 @@ class EventStream(Response):
         """Whether the status line and the headers have been sent."""
         self._writing = False
         self._last_sent = time.monotonic()
+        self._keeper: asyncio.Task[None] | None = None
 
     async def produce(self) -> bytes:
         """Send pieces by :meth:`write`, and return the last one."""
@@ -200,11 +210,17 @@ class EventStream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         """Answer one request."""
         self._send = send
-        keep_alive = asyncio.create_task(self._keep_open())
+        # A task only for an answer that is silent for so long: most are complete before.
+        begin = asyncio.get_running_loop().call_later(self._first_silence, self._begin_keeping_open)
         try:
             await self._answer(scope["state"])
         finally:
-            keep_alive.cancel()
+            begin.cancel()
+            if self._keeper is not None:
+                self._keeper.cancel()
+
+    def _begin_keeping_open(self) -> None:
+        self._keeper = asyncio.create_task(self._keep_open())
 
     async def _answer(self, state: dict[str, Any]) -> None:
         try:

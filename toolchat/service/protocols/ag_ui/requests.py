@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, StrictBool, model_validator
 from pydantic.alias_generators import to_camel
@@ -11,9 +11,10 @@ from pydantic_core import to_json
 from toolchat.chat.request import Approval
 from toolchat.errors import InvalidRequest
 from toolchat.messages import AssistantMessage, Message
-from toolchat.service.protocols.openai.messages import FieldNames, check_question, conversation, text_of
+from toolchat.service.protocols.decisions import Decided, decisions_of
+from toolchat.service.protocols.messages import FieldNames, check_question, conversation, text_of
 from toolchat.service.protocols.openai.requests import Function, WireMessage, to_message
-from toolchat.service.protocols.openai.wire import ToolDescription, Wire
+from toolchat.service.protocols.wire import ToolDescription, Wire
 
 _NAMES = FieldNames("messages", "toolCallId")
 _UNIQUE = re.compile("^[0-9a-f]{24}:")
@@ -38,11 +39,21 @@ class PageMessage(WireMessage):
 
 def _part(part: Any) -> Any:
     """An image in OpenAI's form; any other part is left as it is."""
-    if not isinstance(part, dict) or part.get("type") != "image" or not isinstance(part.get("source"), dict):
+    if not isinstance(part, dict):
         return part
-    source = part["source"]
-    urls = {"url": source.get("value"), "data": f"data:{source.get('mimeType')};base64,{source.get('value')}"}
-    return {"type": "image_url", "image_url": urls.get(str(source.get("type")))}
+    source = part.get("source")
+    if part.get("type") == "image" and isinstance(source, dict):
+        data = source.get("value")
+        url = data if source.get("type") == "url" else _data_url(source, data)
+    elif part.get("type") == "binary":  # of versions before 1.0
+        url = part.get("url") or _data_url(part, part.get("data"))
+    else:
+        return part
+    return {"type": "image_url", "image_url": url}
+
+
+def _data_url(source: Mapping[str, Any], data: Any) -> str:
+    return f"data:{source.get('mimeType')};base64,{data}"
 
 
 class Context(Wire):
@@ -68,15 +79,6 @@ class ResumeEntry(Wire):
     payload: Decision | None = None
 
 
-class Resumed(NamedTuple):
-    """What a request says about the calls of a paused turn."""
-
-    turn_id: str
-    approvals: Mapping[str, Approval]
-    shown: Mapping[str, str]
-    """The ids under which the page knows the calls."""
-
-
 class RunInput(Wire):
     """The body of ``POST /ag-ui`` (``RunAgentInput``)."""
 
@@ -85,6 +87,8 @@ class RunInput(Wire):
     messages: list[PageMessage] = Field(max_length=4096)
     tools: list[Function] | None = Field(None, max_length=128)
     context: list[Context] | None = None
+    state: Any = None
+    """What the page and the agent share; the model reads it."""
     resume: list[ResumeEntry] | None = None
 
     def functions_of_page(self) -> list[ToolDescription]:
@@ -94,25 +98,24 @@ class RunInput(Wire):
     def conversation(self, instructions: str) -> tuple[Message, ...]:
         """The conversation below the service's instructions and the page's context."""
         check_question(self.messages, _NAMES.messages)
-        context = (f"{each.description}:\n{each.value}" for each in self.context or ())
+        context = [f"{each.description}:\n{each.value}" for each in self.context or ()]
+        if self.state:
+            context.append(f"The state of the page:\n{to_json(self.state, inf_nan_mode='strings').decode()}")
         sent = [(index, to_message(each, text_of(each.content))) for index, each in _paired(self.messages)]
         told = [each for each in sent if each[1] != AssistantMessage()]
         if not told:
             raise InvalidRequest("messages: none has a text")
         return conversation(told, "\n\n".join(filter(None, (instructions, *context))), _NAMES)
 
-    def resumed(self) -> Resumed | None:
-        """The decisions about a paused turn; ``None`` without any, and if the user asks something else instead."""
+    def resumed(self) -> tuple[Decided, Mapping[str, str]] | None:
+        """The decisions about a paused turn, and the page's ids of its calls; ``None`` if the user asks something."""
         entries = self.resume or ()
         is_left = self.messages[-1:] and self.messages[-1].role == "user"
         if not entries or (is_left and all(each.status == "cancelled" for each in entries)):
             return None
-        found = [each.interrupt_id.partition("/") for each in entries]
-        if len({turn_id for turn_id, _, _ in found}) > 1:
-            raise InvalidRequest("resume: the interrupts are of several runs")
-        shown = {_UNIQUE.sub("", unique): unique for _, _, unique in found}
-        approvals = {_UNIQUE.sub("", each.interrupt_id.partition("/")[2]): _approval(each) for each in entries}
-        return Resumed(found[0][0], approvals, shown)
+        turn_id, decided = decisions_of({each.interrupt_id: _approval(each) for each in entries})
+        shown = {_UNIQUE.sub("", unique): unique for unique in decided}
+        return Decided(turn_id, {_UNIQUE.sub("", unique): each for unique, each in decided.items()}), shown
 
 
 def _paired(messages: Sequence[PageMessage]) -> Iterator[tuple[int, PageMessage]]:

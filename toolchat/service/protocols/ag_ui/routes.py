@@ -7,22 +7,17 @@ from fastapi import APIRouter, Request, Response
 
 from toolchat.errors import InvalidRequest, NotFound, ToolchatError
 from toolchat.service.api import problems
-from toolchat.service.api.approvals import PendingTurn
-from toolchat.service.api.body_limits import body_of
-from toolchat.service.api.dependencies import refuse_cross_site
-from toolchat.service.api.fast_router import QuestionRoute
 from toolchat.service.api.guard import ProtocolAdapter
-from toolchat.service.api.parameters import require_json
-from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.responses.event_stream import EVENT_SCHEMA
 from toolchat.service.api.schemas import STREAM_RESPONSES
-from toolchat.service.api.service import ServiceState, service_state
+from toolchat.service.api.service import service_state
 from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header
 from toolchat.service.protocols.ag_ui.answers import RunWriter
-from toolchat.service.protocols.ag_ui.requests import Resumed, RunInput
-from toolchat.service.protocols.openai.errors import BadRequest
-from toolchat.service.protocols.openai.wire import read_request
-from toolchat.service.protocols.pages import MAX_BODY_BYTES, PageStream, page_prompt
+from toolchat.service.protocols.ag_ui.requests import RunInput
+from toolchat.service.protocols.decisions import resume_turn
+from toolchat.service.protocols.documentation import Documentation, add_question
+from toolchat.service.protocols.pages import PageStream, answer_page
+from toolchat.service.protocols.wire import MAX_BODY_BYTES, BadRequest, json_body, read_request
 
 _BODY: dict[str, Any] = {
     "type": "object",
@@ -30,8 +25,8 @@ _BODY: dict[str, Any] = {
     "properties": {"messages": {"type": "array", "items": {"type": "object"}}},
     "example": {"threadId": "t-1", "runId": "r-1", "messages": [{"id": "m-1", "role": "user", "content": "Hi"}]},
 }
-_REQUEST = {"required": True, "content": {"application/json": {"schema": _BODY}}}
 _EVENTS = {"description": "AG-UI's events", "content": {PageStream.media_type: {"schema": EVENT_SCHEMA}}}
+_RESPONSES = STREAM_RESPONSES | problems.problems(InvalidRequest, NotFound) | {200: _EVENTS}
 
 
 async def run(request: Request) -> Response:
@@ -41,27 +36,15 @@ async def run(request: Request) -> Response:
     Calls of the page's `tools` end the run, and the page sends their results as messages. Calls that require approval
     are interrupts; the request with `resume` resumes the answer.
     """
-    refuse_cross_site(request)
-    require_json(request)
-    service, sent = service_state(request), read_request(RunInput, await body_of(request))
-    conversation_id, resumed = conversation_by_header(request), sent.resumed()
-    tools = [] if resumed else sent.functions_of_page()
-    stream = PageStream(tools, in_session=bool(conversation_id))
-    ids = {"threadId": sent.thread_id, "runId": sent.run_id}
-    stream.writer = partial(RunWriter, stream.context, ids, resumed.shown if resumed else {})
-    if resumed:
-        pending = await _pending(service, resumed)
-        return await answer_prompt(request, pending.prompt(service.chat, resumed.approvals), stream, taken=pending)
-    prompt = await page_prompt(service, sent.conversation(service.chat.system_text), tools, conversation_id)
-    return await answer_prompt(request, prompt, stream)
-
-
-async def _pending(service: ServiceState, resumed: Resumed) -> PendingTurn:
-    pending = await service.approvals.find(resumed.turn_id, resumed.approvals)
-    # A paused turn can be resumed once, so all of its calls are decided together.
-    if missing := ", ".join(call["id"] for call in pending.calls if call["id"] not in resumed.approvals):
-        raise InvalidRequest(f"resume: decide about every interrupt of the run ({missing})")
-    return pending
+    sent, conversation_id = read_request(RunInput, await json_body(request)), conversation_by_header(request)
+    decided, shown = sent.resumed() or (None, {})
+    own = sent.functions_of_page()
+    stream = PageStream(own, in_session=bool(conversation_id))
+    stream.writer = partial(RunWriter, stream.context, {"threadId": sent.thread_id, "runId": sent.run_id}, shown)
+    if decided:
+        return await resume_turn(request, decided, own, stream)
+    messages = sent.conversation(service_state(request).chat.system_text)
+    return await answer_page(request, messages, own, conversation_id, stream)
 
 
 def error_response(error: ToolchatError, request_id: str) -> Response:
@@ -72,17 +55,8 @@ def error_response(error: ToolchatError, request_id: str) -> Response:
 
 def add_routes(added: APIRouter) -> None:
     """Add the route."""
-    added.add_api_route(
-        "/ag-ui",
-        run,
-        methods=["POST"],
-        tags=["AG-UI"],
-        summary="Chat, in the format of AG-UI",
-        response_class=Response,
-        responses=STREAM_RESPONSES | problems.problems(InvalidRequest, NotFound) | {200: _EVENTS},
-        route_class_override=QuestionRoute,
-        openapi_extra={"requestBody": _REQUEST, "parameters": [SESSION_HEADER]},
-    )
+    summary, documentation = "Chat, in the format of AG-UI", Documentation("AG-UI", _RESPONSES)
+    add_question(added, "/ag-ui", run, summary, _BODY, SESSION_HEADER, documentation=documentation)
 
 
 AG_UI = ProtocolAdapter("/ag-ui", add_routes, error_response, MAX_BODY_BYTES)

@@ -1,10 +1,10 @@
 """Requests of ``useChat``: their schema, their messages, and the user's decisions about tool calls."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError
+from pydantic import ConfigDict, Field, StrictBool
 from pydantic.alias_generators import to_camel
 from pydantic_core import to_json
 
@@ -21,15 +21,15 @@ from toolchat.messages import (
     UserMessage,
     is_image,
 )
-from toolchat.service.protocols.openai.wire import ToolDescription, ToolName
-from toolchat.service.settings.base import describe_faults
+from toolchat.service.protocols.decisions import Decided, decisions_of
+from toolchat.service.protocols.wire import ToolDescription, ToolName, Wire
 
 _NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 """Tool names that every provider accepts; a model may have invented others."""
 
 
-class _Wire(BaseModel):
-    model_config = ConfigDict(extra="ignore", alias_generator=to_camel)
+class _Wire(Wire):
+    model_config = ConfigDict(alias_generator=to_camel)
 
 
 class ToolApproval(_Wire):
@@ -93,17 +93,6 @@ class ChatRequest(_Wire):
         """The message that a resumed answer continues: the one of ``message_id``, else the last."""
         named = (each for each in self.messages if self.message_id and each.id == self.message_id)
         return next(named, self.messages[-1])
-
-
-def read_request(body: bytes) -> ChatRequest:
-    """Parse the body of a request."""
-    try:
-        return ChatRequest.model_validate_json(body)
-    except ValidationError as error:
-        place, message, kind = describe_faults(error)[0]
-    if kind == "json_invalid":
-        raise InvalidRequest("the body is not valid JSON")
-    raise InvalidRequest(f"{place}: {message}" if place else message)
 
 
 def conversation(sent: Sequence[UIMessage], instructions: str = "") -> tuple[Message, ...]:
@@ -185,31 +174,12 @@ def _text(message: UIMessage) -> str:
     return "\n".join([texts.get(part.type, part.text) for part in parts])
 
 
-def approval_requests(pending: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The parts that request approval; each has an id of its own, because pages decide about calls one by one."""
-    for call in pending["calls"]:
-        yield {
-            "type": "tool-approval-request",
-            "approvalId": f"{pending['id']}/{call['id']}",
-            "toolCallId": call["id"],
-        }
-
-
-def decisions(message: UIMessage) -> tuple[str, Mapping[str, Approval]] | None:
-    """The id of the pending answer, and the user's decisions about its calls; ``None`` without any."""
+def decisions(message: UIMessage) -> Decided | None:
+    """The user's decisions about the calls of a message; ``None`` without any."""
     parts = message.parts if message.role == "assistant" else ()
     decided = {
-        part.approval.id: part.approval for part in parts if part.approval and part.state == "approval-responded"
+        part.approval.id: Approval(bool(part.approval.approved), part.approval.reason or "")
+        for part in parts
+        if part.approval and part.state == "approval-responded"
     }
-    pending = {identifier.partition("/")[0] for identifier in decided}
-    if not decided:
-        return None
-    # A pending answer can be resumed once, so all of its calls are decided together.
-    if len(pending) > 1 or any(part.state == "approval-requested" for part in parts):
-        raise InvalidRequest("messages: decide about every call that requires approval, and about one answer only")
-    approvals = {
-        # The part before the slash is the pending answer's id; see approval_requests.
-        identifier.partition("/")[2]: Approval(bool(each.approved), each.reason or "")
-        for identifier, each in decided.items()
-    }
-    return pending.pop(), approvals
+    return decisions_of(decided) if decided else None

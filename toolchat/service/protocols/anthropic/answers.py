@@ -1,5 +1,6 @@
 """Answers in Anthropic's formats: a message, or a stream of the events that build it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic_core import to_json
@@ -7,14 +8,14 @@ from pydantic_core import to_json
 from toolchat.chat.request import ChatEvent
 from toolchat.errors import ToolchatError
 from toolchat.messages import ToolCall, Usage
-from toolchat.models.base import ChatResponse, TextDelta
+from toolchat.models.base import ChatResponse, Progress, TextDelta
 from toolchat.service.api.responses.active_request import ActiveRequest
-from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter
+from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter, frame_of
 from toolchat.service.api.responses.formats import BufferedFormat
+from toolchat.service.protocols.answers import Outcome, ResponseContext, SavedTurns
 from toolchat.service.protocols.anthropic.errors import REQUEST_ID, error_document
 from toolchat.service.protocols.anthropic.requests import MessagesRequest
-from toolchat.service.protocols.openai.answers import Outcome, ResponseContext, SavedTurns
-from toolchat.service.protocols.openai.responses.tools import SERVER_LABEL
+from toolchat.service.protocols.wire import SERVER_LABEL
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted, parse_arguments
 
 _Fields = dict[str, Any]
@@ -27,6 +28,7 @@ class Answer(SavedTurns):
 
     def __init__(self, sent: MessagesRequest) -> None:
         self.names = sent.client_tools
+        self.shows_thinking = sent.shows_thinking
         self.context = ResponseContext(sent.model, frozenset(self.names))
 
     def headers(self, active: ActiveRequest, response: ChatResponse | None = None) -> dict[str, str]:
@@ -37,32 +39,32 @@ class Answer(SavedTurns):
         """A call that the client must run."""
         return {"type": "tool_use", "id": call.id, "name": self.names[call.name], "input": _input(call)}
 
-    def message(self, **fields: Any) -> _Fields:
-        """A message, by default at its begin."""
+    def message(self, content: Sequence[_Fields], stop_reason: str | None, usage: Usage) -> _Fields:
+        """A message; when it begins, it has nothing of the three."""
         return {
             "id": f"msg_{self.context.identifier}",
             "type": "message",
             "role": "assistant",
             "model": self.context.model,
-            "content": [],
-            "stop_reason": None,
+            "content": content,
+            "stop_reason": stop_reason,
             "stop_sequence": None,
-            "usage": _usage(Usage()),
-        } | fields
+            "usage": _usage(usage),
+        }
 
 
 class MessageDocument(Answer, BufferedFormat):
-    """A message: the calls of the service's tools with their results, the text, and the calls of the client's tools."""
+    """A message: the calls of the service's tools with their results, what the model says, and the client's calls."""
 
     media_type = "application/json"
 
     def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:
         outcome = self.context.outcome(active, response)
         content = [block for each in response.executions for block in (_call(each.call), _result(each))]
-        content += [_text(outcome.text)] if outcome.text else []
+        content += [_said("thinking", outcome.reasoning)] if outcome.reasoning and self.shows_thinking else []
+        content += [_said("text", outcome.text)] if outcome.text else []
         content += map(self.client_call, outcome.calls)
-        ended = {"content": content, "stop_reason": _stop_reason(outcome), "usage": _usage(outcome.usage)}
-        return _json(self.message(**ended, **outcome.approval))
+        return _json(self.message(content, _stop_reason(outcome), outcome.usage) | {**outcome.approval})
 
 
 class MessageEvents(Answer, StreamFormat):
@@ -74,13 +76,15 @@ class MessageEvents(Answer, StreamFormat):
 
 
 class EventWriter(StreamWriter):
-    """Writes the text as it arrives, the calls of the service's tools with their results, and the client's calls."""
+    """Writes text and thinking as they arrive, the service's calls with their results, and the client's calls."""
 
     def __init__(self, answer: Answer, active: ActiveRequest) -> None:
         super().__init__(active)
         self._answer = answer
         self._blocks = 0
-        self._has_started = self._has_text = self._in_text = False
+        self._has_started = self._has_text = False
+        self._said = ""
+        """``text`` or ``thinking`` while such a block is open."""
 
     def keep_alive(self) -> bytes:
         """See :meth:`StreamWriter.keep_alive`; clients that measure the silence know this event."""
@@ -88,17 +92,19 @@ class EventWriter(StreamWriter):
 
     def event(self, event: ChatEvent) -> bytes:
         if isinstance(event, TextDelta):
-            return self._text(event.text)
+            return self._piece("text", event.text)
+        if isinstance(event, Progress):
+            return self._piece("thinking", event.reasoning) if self._answer.shows_thinking else b""
         if isinstance(event, ToolCallStarted):
             return self._block(_call(event.call))
         return self._block(_result(event)) if isinstance(event, ToolCallFinished) else b""
 
     def done(self, response: ChatResponse) -> bytes:
         outcome = self._answer.context.outcome(self.active, response, has_text=self._has_text)
-        pieces = [self._text(outcome.text), *map(self._client_call, outcome.calls)]
+        pieces = [self._piece("text", outcome.text), *map(self._client_call, outcome.calls)]
         delta = {"stop_reason": _stop_reason(outcome), "stop_sequence": None}
         usage = _usage(outcome.usage)
-        pieces += [self._start(), self._close_text()]
+        pieces += [self._start(), self._close_said()]
         pieces += [_event("message_delta", delta=delta, usage=usage, **outcome.approval), _event("message_stop")]
         return b"".join(pieces)
 
@@ -108,16 +114,22 @@ class EventWriter(StreamWriter):
 
     def _start(self) -> bytes:
         has_started, self._has_started = self._has_started, True
-        return b"" if has_started else _event("message_start", message=self._answer.message())
+        return b"" if has_started else _event("message_start", message=self._answer.message([], None, Usage()))
 
-    def _text(self, text: str) -> bytes:
+    def _piece(self, kind: str, text: str) -> bytes:
+        """A piece of what the model says, in a block of its kind."""
         if not text:
             return b""
-        opened = b"" if self._in_text else self._open(_text(""))
-        self._in_text = self._has_text = True
-        before, _, after = self._delta(type="text_delta", text=_TEXT).partition(to_json(_TEXT))
-        self.text_frame = before, after
-        return opened + before + to_json(text) + after
+        opened = b"" if self._said == kind else self._open_said(kind)
+        return opened + self._delta(**{"type": f"{kind}_delta", kind: text})
+
+    def _open_said(self, kind: str) -> bytes:
+        opened = self._open(_said(kind, ""))
+        self._said = kind
+        if kind == "text":
+            self._has_text = True
+            self.text_frame = frame_of(lambda text: self._delta(type="text_delta", text=text))
+        return opened
 
     def _client_call(self, call: ToolCall) -> bytes:
         block = self._answer.client_call(call)
@@ -129,22 +141,19 @@ class EventWriter(StreamWriter):
         return self._open(block) + self._stop()
 
     def _open(self, block: _Fields) -> bytes:
-        before = self._start() + self._close_text()
+        before = self._start() + self._close_said()
         self._blocks += 1
         return before + _event("content_block_start", index=self._blocks - 1, content_block=block)
 
     def _delta(self, **delta: Any) -> bytes:
         return _event("content_block_delta", index=self._blocks - 1, delta=delta)
 
-    def _close_text(self) -> bytes:
-        was_open, self._in_text, self.text_frame = self._in_text, False, None
+    def _close_said(self) -> bytes:
+        was_open, self._said, self.text_frame = self._said, "", None
         return self._stop() if was_open else b""
 
     def _stop(self) -> bytes:
         return _event("content_block_stop", index=self._blocks - 1)
-
-
-_TEXT = "a text, which takes the place of this one"
 
 
 def _event(type: str, **fields: Any) -> bytes:  # noqa: A002 - the name of the field
@@ -155,8 +164,9 @@ def _json(document: object) -> bytes:
     return to_json(document, inf_nan_mode="strings")
 
 
-def _text(text: str) -> _Fields:
-    return {"type": "text", "text": text}
+def _said(kind: str, text: str) -> _Fields:
+    """A block of text or thinking; nobody but Anthropic can sign thinking, and clients expect the field."""
+    return {"type": kind, kind: text} | ({"signature": ""} if kind == "thinking" else {})
 
 
 def _call(call: ToolCall) -> _Fields:
@@ -172,7 +182,7 @@ def _call(call: ToolCall) -> _Fields:
 
 def _result(execution: ToolCallFinished) -> _Fields:
     """The result of such a call, which the model has seen as well."""
-    content, is_error = [_text(execution.result)], execution.outcome != "ok"
+    content, is_error = [_said("text", execution.result)], execution.outcome != "ok"
     return {"type": "mcp_tool_result", "tool_use_id": execution.call.id, "is_error": is_error, "content": content}
 
 

@@ -1,11 +1,11 @@
 """Errors in Anthropic's format: types and status codes."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from fastapi import Response
 from pydantic_core import to_json
 
-from toolchat.errors import ContextTooLong, ToolchatError
+from toolchat.errors import ContextTooLong, InvalidRequest, ToolchatError
 from toolchat.service.api.problems import error_headers
 
 REQUEST_ID = "request-id"
@@ -23,13 +23,21 @@ _TYPES = {
 }
 
 
+class ThreadUnsupported(InvalidRequest):
+    """The client must send the whole conversation with every request."""
+
+    details: ClassVar = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
+    """What makes the official clients' tool runners send it."""
+
+
 def error_document(error: ToolchatError, request_id: str) -> dict[str, Any]:
     """An error as the body of a response, or as the event ``error`` of a stream."""
     status = _status(error)
     kind = _TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error")
     # Agents compact their conversation when they read these words.
     message = f"prompt is too long: {error.detail}" if isinstance(error, ContextTooLong) else error.detail
-    return {"type": "error", "error": {"type": kind, "message": message}, "request_id": request_id}
+    details = {"details": error.details} if isinstance(error, ThreadUnsupported) else {}
+    return {"type": "error", "error": {"type": kind, "message": message, **details}, "request_id": request_id}
 
 
 def error_response(error: ToolchatError, request_id: str) -> Response:

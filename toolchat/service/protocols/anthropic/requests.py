@@ -1,10 +1,10 @@
 """Requests of Anthropic's Messages: their schema, and their blocks as messages."""
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, StrictBool, model_validator
+from pydantic import AliasPath, BeforeValidator, Field, StrictBool, model_validator
 from pydantic_core import to_json
 
 from toolchat.messages import (
@@ -17,14 +17,14 @@ from toolchat.messages import (
     UserMessage,
     is_image,
 )
-from toolchat.service.protocols.openai.messages import FieldNames, check_question, conversation, images_of, text_of
-from toolchat.service.protocols.openai.responses.tools import model_name
-from toolchat.service.protocols.openai.wire import (
+from toolchat.service.protocols.messages import FieldNames, check_question, conversation, images_of, text_of
+from toolchat.service.protocols.wire import (
     ModelRequest,
     Part,
     Refused,
     ToolDescription,
     Wire,
+    model_name,
 )
 
 _NAMES = FieldNames("messages", "tool_use_id")
@@ -49,19 +49,15 @@ class Source(Wire):
     url: str | None = None
 
 
-def _as_blocks(value: object) -> object:
-    return [{"type": "text", "text": value}] if isinstance(value, str) else value
-
-
 class Block(Part):
     """A block of a message's content; of kinds that the model does not need, only the kind is read."""
 
     source: Source | None = None
     id: str | None = Field(None, min_length=1, max_length=256)
     name: str | None = None
-    input: dict[str, Any] = Field(default_factory=dict)
+    input: Any = None
     tool_use_id: str | None = Field(None, min_length=1, max_length=256)
-    content: Annotated["list[Block] | None", BeforeValidator(_as_blocks)] = None
+    content: "list[Block] | str | None" = None
     is_error: bool | None = None
 
     @model_validator(mode="before")
@@ -93,7 +89,9 @@ class Block(Part):
 
     def call(self) -> ToolCall:
         """The call of the block."""
-        return ToolCall(self.id or "", model_name(self.name or "", None), to_json(self.input).decode())
+        # Models write other input than an object at times, and clients send it back for ever.
+        given = self.input if isinstance(self.input, dict) else {"input": self.input} if self.input else {}
+        return ToolCall(self.id or "", model_name(self.name or "", None), to_json(given).decode())
 
     def result(self) -> ToolResponseMessage:
         """The result of the block, as the model reads it."""
@@ -106,26 +104,34 @@ class BlockMessage(Wire):
     """One message of the conversation."""
 
     role: Literal["user", "assistant", "system"]
-    content: Annotated[list[Block], BeforeValidator(_as_blocks)]
+    content: list[Block] | str
 
     def messages(self) -> Iterator[Message]:
         """The message as the engine's: results are messages of their own, and so is each round of the assistant."""
         if self.role == "assistant":
             yield from self._rounds()
             return
-        yield from (block.result() for block in self.content if block.type in _RESULTS)
-        if blocks := self.question():
-            text = text_of(blocks)
-            yield UserMessage(text, images_of(blocks)) if self.role == "user" else SystemMessage(text)
+        yield from self.results()
+        if content := self.question():
+            text = text_of(content)
+            yield UserMessage(text, images_of(content)) if self.role == "user" else SystemMessage(text)
 
-    def question(self) -> list[Block]:
-        """The blocks that are no results."""
+    def results(self) -> list[Message]:
+        """The results among the blocks."""
+        if isinstance(self.content, str):
+            return []
+        return [block.result() for block in self.content if block.type in _RESULTS]
+
+    def question(self) -> list[Block] | str:
+        """The content without results."""
+        if isinstance(self.content, str):
+            return self.content
         return [block for block in self.content if block.type not in _RESULTS]
 
     def _rounds(self) -> Iterator[Message]:
         # Thinking and the tools of other providers belong to the model that wrote the message.
-        texts: list[str] = []
-        for block in self.content:
+        texts, blocks = ([self.content], []) if isinstance(self.content, str) else (list[str](), self.content)
+        for block in blocks:
             if block.type == "text":
                 texts.append(block.text or "")
             elif block.type in _CALLS:
@@ -137,13 +143,6 @@ class BlockMessage(Wire):
             yield AssistantMessage("".join(texts))
 
 
-class _Question(NamedTuple):
-    """A message as :func:`check_question` reads it."""
-
-    role: str
-    content: Sequence[Block]
-
-
 class Tool(Wire):
     """A tool that the client runs."""
 
@@ -151,6 +150,11 @@ class Tool(Wire):
     name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,128}$")
     description: str | None = None
     input_schema: dict[str, Any]
+
+    @property
+    def schema_(self) -> dict[str, Any]:
+        """The schema without keywords that are ``null``, as Claude Code sends ``required``; providers refuse them."""
+        return {keyword: value for keyword, value in self.input_schema.items() if value is not None}
 
     @model_validator(mode="before")
     @classmethod
@@ -198,36 +202,47 @@ class OutputConfig(Wire):
     format: OutputFormat | None = None
 
 
+class Thinking(Wire):
+    """What the client wants of the model's reasoning; how much the model reasons is the provider's setting."""
+
+    type: str
+    display: str | None = None
+
+
 class MessagesRequest(ModelRequest):
     """The body of ``POST /v1/messages``."""
 
     messages: list[BlockMessage] = Field(min_length=1, max_length=4096)
-    system: Annotated[list[Block] | None, BeforeValidator(_as_blocks)] = None
+    system: list[Block] | str | None = None
     tools: Annotated[list[Tool] | None, Field(max_length=512), BeforeValidator(_without_provider_tools)] = None
     tool_choice: Annotated[str | None, BeforeValidator(_read_choice)] = None
+    is_single: bool | None = Field(None, validation_alias=AliasPath("tool_choice", "disable_parallel_tool_use"))
+    """Whether the model may make one call at a time."""
     max_tokens: int | None = Field(None, ge=1)
     stop: Annotated[list[str] | None, Field(max_length=16)] = Field(None, alias="stop_sequences")
     output_config: OutputConfig | None = None
+    thinking: Thinking | None = None
+    thread: Any = None
+    """A conversation that the server holds, so that the client sends new messages only."""
     mcp_servers: Refused = None
     stream: StrictBool | None = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _read_parallel(cls, value: object) -> object:
-        choice = value.get("tool_choice") if isinstance(value, dict) else None
-        is_single = isinstance(choice, dict) and choice.get("disable_parallel_tool_use")
-        return {**value, "parallel_tool_calls": False} if isinstance(value, dict) and is_single else value
-
     def functions_of_client(self) -> list[ToolDescription]:
-        return [(model_name(each.name, None), each.description, each.input_schema) for each in self.tools or ()]
+        return [(model_name(each.name, None), each.description, each.schema_) for each in self.tools or ()]
 
     @property
     def client_tools(self) -> dict[str, str]:
         """The names of the client's tools, by the name that the model sees."""
         return {model_name(each.name, None): each.name for each in self.tools or ()}
 
+    @property
+    def shows_thinking(self) -> bool:
+        """Whether the client shows the model's reasoning."""
+        thinking = self.thinking
+        return thinking is not None and thinking.type != "disabled" and thinking.display != "omitted"
+
     def options(self) -> dict[str, Any]:
-        sent = super().options()
+        sent = super().options() | ({"parallel_tool_calls": False} if self.is_single else {})
         if self.output_config and (form := self.output_config.format):
             schema = {"name": "answer", "schema": form.schema_}
             sent["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -241,6 +256,5 @@ class MessagesRequest(ModelRequest):
         return conversation(sent, "\n\n".join(filter(None, texts)), _NAMES)
 
 
-def _as_question(sent: BlockMessage) -> _Question:
-    has_results = len(sent.question()) < len(sent.content)
-    return _Question("tool" if has_results else sent.role, sent.content)
+def _as_question(sent: BlockMessage) -> BlockMessage:
+    return sent.model_copy(update={"role": "tool"}) if len(sent.question()) < len(sent.content) else sent

@@ -8,22 +8,17 @@ from pydantic_core import to_json
 from toolchat.chat.client import PromptSpec
 from toolchat.errors import InvalidRequest, NotFound
 from toolchat.messages import estimate_size, estimate_tokens
-from toolchat.service.api.body_limits import body_of
-from toolchat.service.api.dependencies import reject_prefetch
 from toolchat.service.api.guard import ProtocolAdapter
-from toolchat.service.api.parameters import require_json
 from toolchat.service.api.responses.active_request import IN_CHAT_PAGE
 from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.service import ServiceState, service_state
 from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header
 from toolchat.service.protocols.anthropic.answers import MessageDocument, MessageEvents
-from toolchat.service.protocols.anthropic.errors import error_response
+from toolchat.service.protocols.anthropic.errors import ThreadUnsupported, error_response
 from toolchat.service.protocols.anthropic.requests import MessagesRequest
-from toolchat.service.protocols.openai.documentation import Documentation, add_question, json_response
-from toolchat.service.protocols.openai.models import ALL_TOOLS, model_prompt
-from toolchat.service.protocols.openai.partial_turns import restore_turns
-from toolchat.service.protocols.openai.routes import MAX_BODY_BYTES
-from toolchat.service.protocols.openai.wire import read_request
+from toolchat.service.protocols.documentation import add_question, documentation_of, json_response
+from toolchat.service.protocols.models import ALL_TOOLS, model_prompt
+from toolchat.service.protocols.wire import MAX_BODY_BYTES, json_body, read_request
 
 _BLOCKS = {"type": ["string", "array"], "items": {"type": "object"}}
 _MESSAGE = {
@@ -56,7 +51,7 @@ _ERROR: dict[str, Any] = {
         "request_id": {"type": "string"},
     },
 }
-_DOCUMENTATION = Documentation("Anthropic", _ERROR)
+_DOCUMENTATION = documentation_of("Anthropic", _ERROR)
 
 
 async def messages(request: Request) -> Response:
@@ -91,16 +86,17 @@ async def doubled_base() -> Response:
 
 
 async def _read(request: Request) -> tuple[ServiceState, MessagesRequest]:
-    reject_prefetch(request)
-    require_json(request)
-    return service_state(request), read_request(MessagesRequest, await body_of(request))
+    sent = read_request(MessagesRequest, await json_body(request))
+    if sent.thread is not None:
+        raise ThreadUnsupported("thread: not supported; send all messages, or the header X-Session-ID")
+    return service_state(request), sent
 
 
 async def _prompt(request: Request, service: ServiceState, sent: MessagesRequest) -> PromptSpec:
     # Agents name models of Anthropic's, some of them in places that no setting reaches.
     named = sent.model_copy(update={"model": ALL_TOOLS}) if sent.model.startswith("claude") else sent
-    conversation = await restore_turns(service.store, sent.conversation(service.chat.system_text))
-    return model_prompt(service, named, conversation, conversation_by_header(request))
+    conversation = sent.conversation(service.chat.system_text)
+    return await model_prompt(service, named, conversation, conversation_by_header(request))
 
 
 def add_routes(added: APIRouter) -> None:

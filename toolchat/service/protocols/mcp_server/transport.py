@@ -3,14 +3,17 @@
 import re
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import mcp_types as types
 from anyio import Event
 from fastapi import Request, Response
 from mcp.server.connection import Connection
+from mcp.server.context import HandlerResult
 from mcp.server.runner import ServerRunner
+from mcp.server.session import ServerSession
 from mcp.shared import inbound
 from mcp.shared.exceptions import MCPError, NoBackChannelError
 from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
@@ -23,12 +26,14 @@ from mcp_types import (
     JSONRPCRequest,
     JSONRPCResponse,
     RequestId,
+    RequestParamsMeta,
     methods,
 )
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 from starlette.datastructures import Headers
+from starlette.types import Scope
 
 from toolchat.errors import ToolchatError
 from toolchat.service.api import problems
@@ -39,9 +44,9 @@ from toolchat.service.api.responses.event_stream import EventStream
 from toolchat.service.api.service import ServiceState, service_state
 from toolchat.service.api.sessions import conversation_of
 from toolchat.service.protocols.mcp_server import back_channel
-from toolchat.service.protocols.mcp_server.calls import ANSWER_HEADERS, Origin
+from toolchat.service.protocols.mcp_server.calls import ANSWER_HEADERS, Context, Origin
 from toolchat.service.protocols.mcp_server.consent import shows_forms
-from toolchat.service.protocols.mcp_server.server import SERVER
+from toolchat.service.protocols.mcp_server.server import SERVER, call_tool
 from toolchat.tool_calling.context import CONVERSATION_ID
 
 _JSON_TYPE = re.compile(r"application/([\w.-]+\+)?json\s*(;|$)", re.IGNORECASE)
@@ -64,14 +69,14 @@ async def answer(request: Request) -> Response:
         if isinstance(message, JSONRPCResponse | JSONRPCError):
             await back_channel.accept_response(service.store, message)
             return Response(status_code=202)
-        connection = _connection(message, request.headers)
+        version, capabilities = _client_of(message, request.scope)
     except MCPError as error:
         identifier = message.id if isinstance(message, JSONRPCRequest) else None
         request.state.outcome = f"rpc-error{error.code}"
         return _json_response(to_json(_error(identifier, error.error)), inbound.ERROR_CODE_HTTP_STATUS[error.code])
     if isinstance(message, JSONRPCNotification):
         return Response(status_code=202)
-    exchange = _Exchange(request, service, message, connection)
+    exchange = _Exchange(request, service, message, version, capabilities)
     # From here on the client waits for a response with its id, so every error must become one.
     request.scope["state"][ERROR_RESPONSE] = partial(_failure_response, message.id, exchange.is_modern)
     if exchange.can_send_request:
@@ -100,9 +105,10 @@ def _kind(value: object) -> type[_Message]:
     return JSONRPCError if "error" in value else JSONRPCResponse
 
 
-def _connection(message: JSONRPCRequest | JSONRPCNotification, headers: Headers) -> Connection:
-    """Determine the protocol version; a request of 2026-07-28 or newer names it itself, and so do its headers."""
-    lines = [(name, value.strip()) for name, value in headers.items()]
+def _client_of(message: JSONRPCRequest | JSONRPCNotification, scope: Scope) -> tuple[str, Any]:
+    """The client's protocol version and capabilities; a request of 2026-07-28 or newer names them itself."""
+    sent = [(name, value) for name, value in scope["headers"] if name.startswith(b"mcp-")]
+    lines = [(name.decode(), value.decode("latin-1").strip()) for name, value in sent]
     if repeated := inbound.find_duplicated_routing_header(lines):
         raise MCPError(types.HEADER_MISMATCH, f"Header mismatch: {repeated} was sent more than once")
     routing = dict(lines)
@@ -112,12 +118,12 @@ def _connection(message: JSONRPCRequest | JSONRPCNotification, headers: Headers)
         _accepted(inbound.unsupported_protocol_version_rejection(version))
     if isinstance(message, JSONRPCNotification) or not (has_envelope or version in MODERN_PROTOCOL_VERSIONS):
         can_ask = routing.get(_SESSION_ID, "").startswith(_SHOWS_FORMS)
-        return Connection.from_envelope(version, None, {"elicitation": {}} if can_ask else {})
+        return version, {"elicitation": {}} if can_ask else {}
     if version in MODERN_PROTOCOL_VERSIONS:
         _check_method(message.method, version)
     body = {"method": message.method, "params": message.params}
     route = _accepted(inbound.classify_inbound_request(body, headers=routing))
-    return Connection.from_envelope(route.protocol_version, None, route.client_capabilities)
+    return route.protocol_version, route.client_capabilities
 
 
 def _check_method(method: str, version: str) -> None:
@@ -154,25 +160,24 @@ class _Exchange(EventStream):
     """Never set: the guard cancels the task of a request."""
 
     def __init__(
-        self, request: Request, service: ServiceState, message: JSONRPCRequest, connection: Connection
+        self, request: Request, service: ServiceState, message: JSONRPCRequest, version: str, capabilities: Any
     ) -> None:
         super().__init__(_EVENTS, service.tuning.stream_keep_alive)
-        self.can_send_request = _EVENTS in request.headers.get("accept", "")
+        self.can_send_request = _EVENTS in request.headers.get("accept", "").lower()
         self.progress_token = progress_token_from_params(message.params) if self.can_send_request else None
         self._progress: dict[str, Any] = {"progressToken": self.progress_token, "progress": 0}
         self.request_id = message.id
         self.message_metadata = ServerMessageMetadata(request_context=Origin(request, _context(request)))
-        self.is_modern = connection.protocol_version in MODERN_PROTOCOL_VERSIONS
+        self.is_modern = version in MODERN_PROTOCOL_VERSIONS
         """Older clients treat every HTTP status but 200 as the end of the connection."""
-        self._message, self._connection, self._service = message, connection, service
+        self._message, self._service = message, service
+        self._version, self._capabilities = version, capabilities
         self._scope, self._state = request.scope, request.scope["state"]
 
     async def produce(self) -> bytes:
         """The response; raises the errors of the service."""
-        method, params = self._message.method, self._message.params
         try:
-            # Without the teardown of serve_one: nothing is opened for the connection of a single request.
-            result = await ServerRunner(SERVER, self._connection, self._service).on_request(self, method, params)
+            result = await self._result()
         except MCPError as error:
             self._state["outcome"] = f"rpc-error{error.code}"
             self.status_code = inbound.ERROR_CODE_HTTP_STATUS.get(error.code, 500) if self.is_modern else 200
@@ -183,6 +188,35 @@ class _Exchange(EventStream):
             return _event(response)
         self.headers["content-type"] = _JSON
         return to_json(response, inf_nan_mode="strings")
+
+    async def _result(self) -> HandlerResult:
+        method, params = self._message.method, self._message.params
+        if method == "tools/call":
+            return await call_tool(self._context(), params or {})
+        connection = Connection.from_envelope(self._version, None, self._capabilities)
+        # Without the teardown of serve_one: nothing is opened for the connection of a single request.
+        result = await ServerRunner(SERVER, connection, self._service).on_request(self, method, params)
+        if method == "initialize" and shows_forms(connection.client_capabilities):
+            self.headers[_SESSION_ID] = _SHOWS_FORMS + secrets.token_hex(16)
+        return result
+
+    def _context(self) -> Context:
+        """The context that the SDK's runner makes for a handler."""
+        message = self._message
+        meta = (message.params or {}).get("_meta")
+        connection = Connection(self, protocol_version=self._version)
+        with suppress(ValidationError):
+            connection.client_capabilities = types.ClientCapabilities.model_validate(self._capabilities)
+        return Context(
+            session=ServerSession(self, connection),
+            lifespan_context=self._service,
+            protocol_version=self._version,
+            method=message.method,
+            params=message.params,
+            request_id=message.id,
+            meta=cast("RequestParamsMeta", meta) if isinstance(meta, dict) else None,
+            request=self.message_metadata.request_context,
+        )
 
     async def send_raw_request(self, method: str, params: Mapping[str, Any] | None, *_: object) -> dict[str, Any]:
         """Send a request to the client, and wait for its response."""
@@ -214,10 +248,7 @@ class _Exchange(EventStream):
         return _event({"jsonrpc": "2.0", "method": "notifications/progress", "params": self._progress})
 
     def answer_headers(self) -> Mapping[str, str]:
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", **self._state.pop(ANSWER_HEADERS, dict)()}
-        if self._message.method == "initialize" and shows_forms(self._connection.client_capabilities):
-            headers[_SESSION_ID] = _SHOWS_FORMS + secrets.token_hex(16)
-        return headers
+        return {"Cache-Control": "no-store", "X-Accel-Buffering": "no", **self._state.pop(ANSWER_HEADERS, dict)()}
 
     def on_error(self, error: ToolchatError) -> bytes:
         return _event(_failure(self.request_id, error, self._state["request_id"]))

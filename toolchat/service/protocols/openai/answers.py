@@ -1,22 +1,19 @@
 """Answers in OpenAI's formats: a chat completion, or a stream of its chunks."""
 
 import time
-from collections.abc import Mapping
-from dataclasses import field
-from random import getrandbits
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic_core import to_json
 
 from toolchat.chat.request import ChatEvent
 from toolchat.errors import ToolchatError
-from toolchat.messages import ToolCall, Usage, immutable
-from toolchat.models.base import CUT, ChatResponse, Progress, TextDelta
+from toolchat.messages import Usage
+from toolchat.models.base import ChatResponse, Progress, TextDelta
 from toolchat.service.api.responses.active_request import ActiveRequest
-from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter
-from toolchat.service.api.responses.formats import AnswerFormat, BufferedFormat
+from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter, frame_of
+from toolchat.service.api.responses.formats import BufferedFormat
+from toolchat.service.protocols.answers import Outcome, ResponseContext, SavedTurns
 from toolchat.service.protocols.openai.errors import error_document, limit_headers
-from toolchat.service.protocols.openai.partial_turns import save_turn
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallProgress, ToolCallStarted
 
 OPEN_WEBUI = "open-webui"
@@ -24,91 +21,20 @@ OPEN_WEBUI = "open-webui"
 _DONE = b"data: [DONE]\n\n"
 
 
-def new_identifier() -> str:
-    """The part of a response's id behind its prefix: 24 hexadecimal digits."""
-    return f"{getrandbits(96):024x}"
-
-
-@immutable
-class ResponseContext:
-    """The parts of a request that shape its response."""
-
-    model: str
-    """The model's name in the request."""
-    client_tools: frozenset[str] = frozenset()
-    """Names of the tools that the client runs itself."""
-    in_session: bool = False
-    """Whether the client named the conversation."""
-    include_usage: bool = False
-    reports_progress: bool = False
-    """Whether a stream reports tool calls in Open WebUI's events."""
-    identifier: str = field(default_factory=new_identifier)
-    created: int = field(default_factory=lambda: int(time.time()))
-    started: float = field(default_factory=time.perf_counter)
-
-    def outcome(self, active: ActiveRequest, response: ChatResponse, *, has_text: bool = False) -> "Outcome":
-        """What is left to write of an answer; ``has_text``: its text was streamed."""
-        text = response.message.text
-        if has_text:
-            text = f"\n\n{active.notice}" if active.notice else ""
-        return Outcome(
-            text,
-            tuple(call for call in response.message.tool_calls if call.name in self.client_tools),
-            response.finish_reason if response.finish_reason in CUT else "",
-            (self.client_tools and response.last_usage) or response.usage,
-            {"approval": active.pending} if active.pending else {},
-        )
-
-
-class Outcome(NamedTuple):
-    """The end of an answer, as each wire writes it in its own terms."""
-
-    text: str
-    """The text that was not streamed: all of it, or the notice of a pending approval."""
-    calls: tuple[ToolCall, ...]
-    """The calls that the client must run; those of the service's tools are hidden, or the client would run them too."""
-    cut: str
-    """Why the provider cut the answer, as a finish reason; empty for a complete one."""
-    usage: Usage
-    """The tokens of all model calls, or of the last one for an agent, which reads them as the size of its context."""
-    approval: Mapping[str, Any]
-    """The pending approval as a field of the answer, which is none of OpenAI's; empty without one."""
-
-
-class SavedTurns(AnswerFormat):
-    """Formats of clients with tools of their own: a turn that the client does not see as a whole is saved."""
-
-    context: ResponseContext
-
-    async def finish(self, active: ActiveRequest, response: ChatResponse) -> ChatResponse:
-        names = self.context.client_tools
-        return await save_turn(active.service.store, response, names) if names else response
-
-
-class OpenAIFormat(AnswerFormat):
+class OpenAIFormat(SavedTurns):
     """What the formats of all of OpenAI's APIs share: their headers."""
-
-    negotiated = False
 
     def __init__(self, context: ResponseContext) -> None:
         self.context = context
 
     def headers(self, active: ActiveRequest, response: ChatResponse | None = None) -> dict[str, str]:
-        """See :meth:`AnswerFormat.headers`; the session id is hidden if the client did not name the conversation."""
-        headers = super().headers(active, response)
-        headers["openai-processing-ms"] = str(round((time.perf_counter() - self.context.started) * 1000))
-        if not self.context.in_session:
-            headers.pop("X-Session-ID", None)
-        if usage := active.reservation.usage:
-            headers |= limit_headers(usage)
-        return headers
+        """See :meth:`AnswerFormat.headers`."""
+        elapsed = round((time.perf_counter() - self.context.started) * 1000)
+        limits = limit_headers(active.reservation.usage)
+        return super().headers(active, response) | {"openai-processing-ms": str(elapsed)} | limits
 
 
-class _ChatFormat(SavedTurns, OpenAIFormat):
-    """What both formats of chat completions share."""
-
-
-class Completion(_ChatFormat, BufferedFormat):
+class Completion(OpenAIFormat, BufferedFormat):
     """A chat completion: the text, the calls that the client must run, and the usage."""
 
     media_type = "application/json"
@@ -118,16 +44,14 @@ class Completion(_ChatFormat, BufferedFormat):
         calls = _wire_calls(outcome)
         text = outcome.text if outcome.text or not calls else None
         message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
-        extra = response.message.extra
-        if isinstance(reasoning := extra.get("reasoning_content") or extra.get("reasoning"), str):
-            message["reasoning_content"] = reasoning
+        message |= {"reasoning_content": outcome.reasoning} if outcome.reasoning else {}
         message |= {"tool_calls": calls} if calls else {}
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish_reason(outcome)}
         head = _head("chat.completion", self.context)
-        return to_json({**head, "choices": [choice], "usage": _usage(outcome.usage), **outcome.approval})
+        return to_json({**head, "choices": [choice], "usage": usage_document(outcome.usage), **outcome.approval})
 
 
-class Chunks(_ChatFormat, StreamFormat):
+class Chunks(OpenAIFormat, StreamFormat):
     """Server-sent events with one chunk each, ended by ``[DONE]``."""
 
     def writer(self, active: ActiveRequest) -> StreamWriter:
@@ -162,7 +86,7 @@ class ChunkWriter(StreamWriter):
         pieces.append(self._chunk({}, _finish_reason(outcome), **outcome.approval))
         # OpenAI sends usage in a chunk of its own without choices, after the last one, and null in all others.
         if self._context.include_usage:
-            pieces.append(self._write([], usage=_usage(outcome.usage)))
+            pieces.append(self._write([], usage=usage_document(outcome.usage)))
         return b"".join((*pieces, _DONE))
 
     def on_error(self, error: ToolchatError) -> bytes:
@@ -172,8 +96,7 @@ class ChunkWriter(StreamWriter):
     def _text(self, text: str) -> bytes:
         self._has_text = self._has_text or bool(text)
         piece = self._chunk({"content": text})
-        before, _, after = self._chunk({"content": _TEXT}).partition(to_json(_TEXT))
-        self.text_frame = before, after
+        self.text_frame = frame_of(lambda text: self._chunk({"content": text}))
         return piece
 
     def _chunk(self, delta: dict[str, Any], reason: str | None = None, **more: Any) -> bytes:
@@ -183,9 +106,6 @@ class ChunkWriter(StreamWriter):
 
     def _write(self, choices: list[dict[str, Any]], **more: Any) -> bytes:
         return b"data: %b\n\n" % to_json({**self._head, "choices": choices, **more})
-
-
-_TEXT = "a text, which takes the place of this one"
 
 
 def _choice(delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
@@ -237,11 +157,12 @@ def _head(kind: str, context: ResponseContext) -> dict[str, Any]:
     return {"id": identifier, "object": kind, "created": context.created, "model": context.model}
 
 
-def _usage(usage: Usage) -> dict[str, Any]:
+def usage_document(usage: Usage, given: str = "prompt", written: str = "completion") -> dict[str, Any]:
+    """The tokens of an answer; the two APIs name those that were given and written differently."""
     return {
-        "prompt_tokens": usage.input_tokens,
-        "completion_tokens": usage.output_tokens,
+        f"{given}_tokens": usage.input_tokens,
+        f"{written}_tokens": usage.output_tokens,
         "total_tokens": usage.total_tokens,
-        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
-        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+        f"{given}_tokens_details": {"cached_tokens": usage.cached_tokens, "cache_write_tokens": 0},
+        f"{written}_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
     }

@@ -1,14 +1,11 @@
-"""What the routes of OpenAI's APIs share: their answers in OpenAPI, and how they are added."""
+"""The answers of OpenAI's APIs in OpenAPI."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from fastapi import APIRouter, Response
-from pydantic_core import to_json
 
-from toolchat.service.api.fast_router import Ask, QuestionRoute, ReadRoute
-from toolchat.service.api.responses.event_stream import EVENT_SCHEMA
-
-_TAG = "OpenAI"
+from toolchat.service.api.fast_router import ReadRoute
+from toolchat.service.protocols.documentation import documentation_of
 
 _ERROR: dict[str, Any] = {
     "type": "object",
@@ -19,68 +16,14 @@ _ERROR: dict[str, Any] = {
         }
     },
 }
-_ERROR_RESPONSE = {"description": "An error in OpenAI's format", "content": {"application/json": {"schema": _ERROR}}}
-_DOCUMENT_RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "A document in OpenAI's format",
-        "content": {"application/json": {"schema": {"type": "object"}}},
-    },
-    "default": _ERROR_RESPONSE,
+DOCUMENTATION = documentation_of("OpenAI", _ERROR)
+_DOCUMENT: dict[str, Any] = {
+    "description": "A document in OpenAI's format",
+    "content": {"application/json": {"schema": {"type": "object"}}},
 }
-
-
-class Documentation(NamedTuple):
-    """The tag of an API's operations, and the schema of its errors."""
-
-    tag: str
-    error: dict[str, Any]
-
-    @property
-    def responses(self) -> dict[int | str, dict[str, Any]]:
-        """The responses to a question."""
-        error = {"application/json": {"schema": self.error}}
-        document = {"application/json": {"schema": {"type": "object"}}}
-        return {
-            200: {
-                "description": "A document, or with `stream` its events",
-                "content": document | {"text/event-stream": {"schema": EVENT_SCHEMA}},
-            },
-            "default": {"description": f"An error in {self.tag}'s format", "content": error},
-        }
-
-
-_DOCUMENTATION = Documentation(_TAG, _ERROR)
 
 
 def documents_router() -> APIRouter:
     """A router for documents in OpenAI's format."""
-    return APIRouter(tags=[_TAG], route_class=ReadRoute, default_response_class=Response, responses=_DOCUMENT_RESPONSES)
-
-
-def add_question(
-    added: APIRouter,
-    path: str,
-    endpoint: Ask,
-    summary: str,
-    request: dict[str, Any],
-    *more: Any,
-    documentation: Documentation = _DOCUMENTATION,
-) -> None:
-    """Add the route of a question: ``request`` is the schema of its body, and ``more`` are its parameters."""
-    body = {"required": True, "content": {"application/json": {"schema": request}}}
-    added.add_api_route(
-        path,
-        endpoint,
-        methods=["POST"],
-        tags=[documentation.tag],
-        summary=summary,
-        response_class=Response,
-        responses=documentation.responses,
-        route_class_override=QuestionRoute,
-        openapi_extra={"requestBody": body} | ({"parameters": [*more]} if more else {}),
-    )
-
-
-def json_response(document: Any) -> Response:
-    """A document as JSON."""
-    return Response(to_json(document), media_type="application/json")
+    responses = {**DOCUMENTATION.responses, 200: _DOCUMENT}
+    return APIRouter(tags=["OpenAI"], route_class=ReadRoute, default_response_class=Response, responses=responses)

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import Response
 from pydantic_core import to_json
 
-from toolchat.errors import InvalidRequest, NotFound, QuotaExceeded, ToolchatError
+from toolchat.errors import QuotaExceeded, ToolchatError
 from toolchat.service.access.usage import QuotaUsage
 from toolchat.service.api.problems import error_headers
 
@@ -39,27 +39,6 @@ _CODES = {
 }
 """OpenAI's codes that clients look for; all other codes are the service's own, in OpenAI's spelling."""
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
-
-
-class BadRequest(InvalidRequest):
-    """The request is invalid; ``param`` names the field."""
-
-    code = "invalid-value"
-
-    def __init__(self, detail: str, param: str | None = None) -> None:
-        super().__init__(detail)
-        self.param = param
-
-
-class ModelNotFound(NotFound):
-    """There is no model of this name."""
-
-    code = "model-not-found"
-    param = "model"
-
-    def __init__(self, model: str, reason: str = "") -> None:
-        why = f" ({reason})" if reason else ""
-        super().__init__(f"the model {model[:64]!r} does not exist{why}; GET /v1/models lists them")
 
 
 def error_document(error: ToolchatError) -> dict[str, Any]:

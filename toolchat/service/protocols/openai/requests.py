@@ -13,8 +13,8 @@ from toolchat.messages import (
     ToolResponseMessage,
     UserMessage,
 )
-from toolchat.service.protocols.openai.messages import FieldNames, check_question, conversation, images_of, text_of
-from toolchat.service.protocols.openai.wire import (
+from toolchat.service.protocols.messages import FieldNames, check_question, conversation, images_of, text_of
+from toolchat.service.protocols.wire import (
     ModelRequest,
     Part,
     Refused,

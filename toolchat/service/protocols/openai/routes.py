@@ -4,27 +4,25 @@ from fastapi import APIRouter, Request, Response
 
 from toolchat.errors import NotFound
 from toolchat.service.access.hosts import header
-from toolchat.service.api.body_limits import body_of
-from toolchat.service.api.dependencies import reject_prefetch
 from toolchat.service.api.guard import ProtocolAdapter
-from toolchat.service.api.parameters import require_json
 from toolchat.service.api.responses.active_request import IN_CHAT_PAGE
 from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.service import Service, service_state
 from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header
-from toolchat.service.protocols.openai.answers import OPEN_WEBUI, Chunks, Completion, ResponseContext
-from toolchat.service.protocols.openai.documentation import add_question, documents_router, json_response
-from toolchat.service.protocols.openai.errors import ModelNotFound, error_response
-from toolchat.service.protocols.openai.models import model_documents, model_prompt
-from toolchat.service.protocols.openai.partial_turns import restore_turns
+from toolchat.service.protocols.answers import ResponseContext
+from toolchat.service.protocols.documentation import add_question, json_response
+from toolchat.service.protocols.models import ModelNotFound, model_documents, model_prompt
+from toolchat.service.protocols.openai.answers import OPEN_WEBUI, Chunks, Completion
+from toolchat.service.protocols.openai.documentation import DOCUMENTATION, documents_router
+from toolchat.service.protocols.openai.errors import error_response
 from toolchat.service.protocols.openai.requests import ChatCompletionRequest
 from toolchat.service.protocols.openai.responses import routes as responses
-from toolchat.service.protocols.openai.wire import read_request
+from toolchat.service.protocols.wire import MAX_BODY_BYTES, json_body, read_request
 
 _UNSUPPORTED = {
     "completions": "set the client to chat completions, POST /v1/chat/completions, or POST /v1/responses",
     "embeddings": "set the client to another server for embeddings",
-    "conversations": "send a `conversation` with an id of your own to POST /v1/responses, which creates it",
+    "conversations": "create, show, change and delete a whole conversation, and list or add its items",
     "responses/input_tokens": "count the tokens in the client",
     "responses/compact": "let the client summarize the conversation",
 }
@@ -60,10 +58,10 @@ _PROGRESS_HEADER = {
 router = documents_router()
 
 
-@router.get("/v1/models", summary="List the models, in OpenAI's format")
+@router.get("/v1/models", summary="List the models, in OpenAI's and Anthropic's format")
 async def models(service: Service) -> Response:
     """List the service as models: with all tools, with none, and with those of one tool module."""
-    return json_response({"object": "list", "data": model_documents(service.tools)})
+    return json_response({"object": "list", "data": model_documents(service.tools), "has_more": False})
 
 
 @router.get("/v1/models/{model:path}", summary="Show a model")
@@ -85,12 +83,9 @@ async def chat_completions(request: Request) -> Response:
     conversation and reads only the last user message and what follows it; without the header the messages of the
     request are the conversation.
     """
-    reject_prefetch(request)
-    require_json(request)
-    service, sent = service_state(request), read_request(ChatCompletionRequest, await body_of(request))
+    service, sent = service_state(request), read_request(ChatCompletionRequest, await json_body(request))
     conversation_id = conversation_by_header(request)
-    messages = await restore_turns(service.store, sent.conversation(service.chat.system_text))
-    prompt = model_prompt(service, sent, messages, conversation_id)
+    prompt = await model_prompt(service, sent, sent.conversation(service.chat.system_text), conversation_id)
     request.scope["state"][IN_CHAT_PAGE] = True
     context = ResponseContext(
         sent.model,
@@ -117,12 +112,10 @@ def add_routes(added: APIRouter) -> None:
     for api in _UNSUPPORTED:
         for path in (f"/v1/{api}", f"/v1/{api}/{{rest:path}}"):
             added.add_api_route(path, unsupported, methods=["GET", "POST", "DELETE"], include_in_schema=False)
-    path, summary = "/v1/chat/completions", "Chat completions, in OpenAI's format"
-    add_question(added, path, chat_completions, summary, _REQUEST, SESSION_HEADER, _PROGRESS_HEADER)
+    path, parameters = "/v1/chat/completions", (SESSION_HEADER, _PROGRESS_HEADER)
+    summary = "Chat completions, in OpenAI's format"
+    add_question(added, path, chat_completions, summary, _REQUEST, *parameters, documentation=DOCUMENTATION)
 
-
-MAX_BODY_BYTES = 8 * 1024 * 1024
-"""Clients send the whole conversation with every request, its images and their tools included."""
 
 _SHORT = ("/chat/completions", "/responses", "/models", *(f"/{api}" for api in _UNSUPPORTED))
 

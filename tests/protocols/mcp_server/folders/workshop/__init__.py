@@ -21,6 +21,14 @@ class Quote:
     note: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Two texts."""
+
+    name: str
+    unit: str
+
+
 class Seen:
     """What the tools have done, for tests in the same process."""
 
@@ -57,6 +65,12 @@ def drawAnything() -> ToolAnswer:  # type: ignore[type-arg]
 async def wrongQuote() -> Quote:
     """Give a quote that is none."""
     return Quote("dear")  # type: ignore[arg-type]
+
+
+@tool
+async def label(unit: str) -> Label:
+    """Give a label, which is none without a unit."""
+    return Label("price", unit or 5)  # type: ignore[arg-type]
 
 
 @tool
@@ -118,6 +132,20 @@ async def whose(context: ToolContext) -> str:
 
 module = ToolModule(
     functions=(
-        *(quote, quotes, draw, drawAnything, wrongQuote, fail, count, countBack, wait, waiting, switchLight, whose),
+        *(
+            quote,
+            quotes,
+            draw,
+            drawAnything,
+            wrongQuote,
+            label,
+            fail,
+            count,
+            countBack,
+            wait,
+            waiting,
+            switchLight,
+            whose,
+        ),
     )
 )

@@ -7,18 +7,18 @@ from pydantic_core import to_json
 
 from toolchat.chat.request import ChatEvent
 from toolchat.errors import ToolchatError
-from toolchat.messages import ToolCall, Usage
+from toolchat.messages import ToolCall
 from toolchat.models.base import ChatResponse, TextDelta
 from toolchat.service.api.responses.active_request import ActiveRequest
 from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter
 from toolchat.service.api.responses.formats import BufferedFormat
-from toolchat.service.protocols.openai.answers import OpenAIFormat, Outcome, ResponseContext, new_identifier
+from toolchat.service.protocols.answers import Outcome, ResponseContext, new_identifier
+from toolchat.service.protocols.openai.answers import OpenAIFormat, usage_document
 from toolchat.service.protocols.openai.errors import error_document
-from toolchat.service.protocols.openai.partial_turns import save_turn
 from toolchat.service.protocols.openai.responses.requests import Item, ResponsesRequest
 from toolchat.service.protocols.openai.responses.store import ResponseStore
-from toolchat.service.protocols.openai.responses.tools import SERVER_LABEL
-from toolchat.service.protocols.openai.wire import CHOICES
+from toolchat.service.protocols.partial_turns import save_turn
+from toolchat.service.protocols.wire import CHOICES, SERVER_LABEL
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted, parse_arguments
 
 Event = dict[str, Any]
@@ -170,7 +170,7 @@ class Answer(OpenAIFormat):
         self.status = "incomplete" if outcome.cut else "completed"
         reason = "content_filter" if outcome.cut == "content_filter" else "max_output_tokens"
         details = {"reason": reason} if outcome.cut else None
-        self.body = self.document(incomplete_details=details, usage=_usage(outcome.usage))
+        self.body = self.document(incomplete_details=details, usage=usage_document(outcome.usage, "input", "output"))
         if self._is_stored:
             await self._store.save(f"resp_{self.context.identifier}", self.body, self._items, self._previous)
         return response
@@ -229,16 +229,6 @@ def _echo(sent: ResponsesRequest) -> dict[str, Any]:
         "tools": [each.model_dump(exclude_unset=True) for each in sent.tools or ()],
         "top_p": sent.top_p,
         "truncation": "disabled",
-    }
-
-
-def _usage(usage: Usage) -> dict[str, Any]:
-    return {
-        "input_tokens": usage.input_tokens,
-        "input_tokens_details": {"cached_tokens": usage.cached_tokens, "cache_write_tokens": 0},
-        "output_tokens": usage.output_tokens,
-        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
-        "total_tokens": usage.total_tokens,
     }
 
 

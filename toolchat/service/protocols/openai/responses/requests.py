@@ -1,6 +1,7 @@
 """Requests of OpenAI's Responses: their schema, and their input items as messages."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StringConstraints, model_validator
@@ -16,8 +17,8 @@ from toolchat.messages import (
     ToolResponseMessage,
     UserMessage,
 )
-from toolchat.service.protocols.openai.errors import BadRequest
-from toolchat.service.protocols.openai.messages import (
+from toolchat.service.protocols.decisions import Decided, decisions_of
+from toolchat.service.protocols.messages import (
     SYSTEM_ROLES,
     FieldNames,
     check_question,
@@ -28,16 +29,17 @@ from toolchat.service.protocols.openai.messages import (
 from toolchat.service.protocols.openai.responses.tools import (
     ClientTool,
     Tool,
-    model_name,
     offered,
     without_provider_tools,
 )
-from toolchat.service.protocols.openai.wire import (
+from toolchat.service.protocols.wire import (
+    BadRequest,
     ModelRequest,
     Part,
     Refused,
     ToolDescription,
     Wire,
+    model_name,
     require_shallow,
 )
 
@@ -160,6 +162,7 @@ def _as_id(value: object) -> object:
 
 _Key = Annotated[str, StringConstraints(max_length=64)]
 _Value = Annotated[str, StringConstraints(max_length=512)]
+Metadata = Annotated[dict[_Key, _Value], Field(max_length=16)]
 
 
 class ResponsesRequest(ModelRequest):
@@ -176,7 +179,7 @@ class ResponsesRequest(ModelRequest):
     max_tool_calls: int | None = Field(None, ge=1)
     reasoning: Reasoning | None = None
     text: TextOptions | None = None
-    metadata: dict[_Key, _Value] | None = Field(None, max_length=16)
+    metadata: Metadata | None = None
     include: Annotated[list[str] | None, AfterValidator(_refuse_logprobs)] = None
     background: bool | None = None
     prompt: Refused = None
@@ -250,17 +253,12 @@ def _message(item: Item) -> Message:
     return SystemMessage(text) if item.role in SYSTEM_ROLES else UserMessage(text, images_of(item.content))
 
 
-def decisions(items: Sequence[Item]) -> tuple[str, Mapping[str, Approval]] | None:
-    """The id of the pending answer, and the user's decisions at the end of the input; ``None`` without any."""
-    decided: dict[str, Approval] = {}
-    pending: set[str] = set()
-    for item in reversed(items):
-        if item.type in _FOR_MODELS:
-            break
-        if item.type == "mcp_approval_response":
-            identifier, _, call = (item.approval_request_id or "").removeprefix("mcpr_").partition("/")
-            pending.add(identifier)
-            decided[call] = Approval(bool(item.approve), item.reason or "")
-    if len(pending) > 1:
-        raise BadRequest("input: decide about the calls of one answer at a time", "input")
-    return (pending.pop(), decided) if decided else None
+def decisions(items: Sequence[Item]) -> Decided | None:
+    """The user's decisions at the end of the input; ``None`` without any."""
+    said = takewhile(lambda item: item.type not in _FOR_MODELS, reversed(items))
+    decided = {
+        (item.approval_request_id or "").removeprefix("mcpr_"): Approval(bool(item.approve), item.reason or "")
+        for item in said
+        if item.type == "mcp_approval_response"
+    }
+    return decisions_of(decided) if decided else None

@@ -1,29 +1,28 @@
 """The routes of OpenAI's Responses: ``POST /v1/responses``, and what is stored under its ids."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic_core import from_json
 
 from toolchat.chat.client import PromptSpec
-from toolchat.chat.request import Approval
 from toolchat.errors import ValidationFailed
 from toolchat.service.access.principals import current_request_caller
 from toolchat.service.api.background.records import BackgroundQuestion
 from toolchat.service.api.background.routes import accept, background, stream
-from toolchat.service.api.body_limits import body_of
-from toolchat.service.api.dependencies import reject_prefetch, require_same_site
-from toolchat.service.api.parameters import require_json
+from toolchat.service.api.dependencies import require_same_site
 from toolchat.service.api.responses.active_request import BACKGROUND, IN_CHAT_PAGE
 from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.service import Service, ServiceState, service_state
 from toolchat.service.api.sessions import conversation_of
-from toolchat.service.protocols.openai.documentation import add_question, documents_router, json_response
-from toolchat.service.protocols.openai.errors import BadRequest
-from toolchat.service.protocols.openai.models import model_prompt
-from toolchat.service.protocols.openai.partial_turns import restore_turns
+from toolchat.service.protocols.decisions import resume_turn
+from toolchat.service.protocols.documentation import add_question, json_response
+from toolchat.service.protocols.models import model_prompt
+from toolchat.service.protocols.openai.documentation import DOCUMENTATION, documents_router
+from toolchat.service.protocols.openai.responses import conversations
 from toolchat.service.protocols.openai.responses.answers import Answer, ResponseDocument, ResponseEvents
+from toolchat.service.protocols.openai.responses.conversations import Page, shown
 from toolchat.service.protocols.openai.responses.requests import (
     Item,
     ResponsesRequest,
@@ -31,7 +30,7 @@ from toolchat.service.protocols.openai.responses.requests import (
     decisions,
 )
 from toolchat.service.protocols.openai.responses.store import ResponseStore
-from toolchat.service.protocols.openai.wire import read_request
+from toolchat.service.protocols.wire import BadRequest, json_body, read_request
 
 _REQUEST = {
     "type": "object",
@@ -58,29 +57,24 @@ async def create(request: Request) -> Response:
     also call the functions of the request; those calls are returned as `function_call` items. The response is stored,
     to be continued by `previous_response_id`, unless `store` is false. `conversation` names a session of the service.
     """
-    reject_prefetch(request)
-    require_json(request)
-    service, body = service_state(request), await body_of(request)
+    service, body = service_state(request), await json_body(request)
     sent = read_request(ResponsesRequest, body)
     _require_one_history(sent)
     store = _responses(service)
     earlier, items, previous = await store.complete(sent)
     decided, form = decisions(items), ResponseEvents if sent.stream else ResponseDocument
-    if decided is None:
-        # Whoever lists the service's tools decides by items; all others read how to decide.
-        request.scope["state"][IN_CHAT_PAGE] = sent.service_tools is None
-        background = request.scope["state"].get(BACKGROUND, ("",))[0]
-        answer = form(sent, items, previous, store, {}, background)
-        prompt, taken = await _prompt(service, sent, earlier, items), None
-        if sent.background:
-            return await _accept(request, sent, body, answer)
-    else:
-        identifier, approvals = decided
-        taken = await service.approvals.find(identifier, approvals)
-        _require_decisions(approvals, taken.calls)
-        answer = form(sent, items, previous, store, {call: f"mcpr_{identifier}/{call}" for call in approvals})
-        prompt = taken.prompt(service.chat, approvals)
-    return await answer_prompt(request, prompt, answer, taken=taken)
+    if decided is not None:
+        asked = {call: f"mcpr_{decided.turn_id}/{call}" for call in decided.approvals}
+        answer = form(sent, items, previous, store, asked)
+        return await resume_turn(request, decided, sent.functions_of_client(), answer)
+    # Whoever lists the service's tools decides by items; all others read how to decide.
+    request.scope["state"][IN_CHAT_PAGE] = sent.service_tools is None
+    background = request.scope["state"].get(BACKGROUND, ("",))[0]
+    answer = form(sent, items, previous, store, {}, background)
+    prompt = await _prompt(service, sent, earlier, items)
+    if sent.background:
+        return await _accept(request, sent, body, answer)
+    return await answer_prompt(request, prompt, answer)
 
 
 @router.get("/v1/responses/{identifier}", summary="Show a response")
@@ -135,28 +129,20 @@ async def cancel(request: Request, service: Service, identifier: str) -> Respons
 async def input_items(
     service: Service,
     identifier: str,
-    after: str = "",
-    limit: Annotated[int, Query(ge=1, le=100)] = 20,
-    order: Literal["asc", "desc"] = "desc",
+    page: Annotated[Page, Query()],
 ) -> Response:
     """List the input items of a response after the item `after`, `limit` at a time, by default the newest first."""
     record = await _responses(service).find(identifier)
-    shown = [_shown(each, f"{identifier.removeprefix('resp_')}_in{n}") for n, each in enumerate(record["input"])]
-    shown = shown if order == "asc" else shown[::-1]
-    known = ["", *(each["id"] for each in shown)]
-    if after not in known:
-        raise BadRequest("after: no input item of this response has this id", "after")
-    begin = known.index(after)
-    page = shown[begin : begin + limit]
-    ids = [each["id"] for each in page] or [""]
-    has_more = begin + limit < len(shown)
-    return json_response({"object": "list", "data": page, "first_id": ids[0], "last_id": ids[-1], "has_more": has_more})
+    name = identifier.removeprefix("resp_")
+    return page.response([shown(each, f"{name}_in{number}") for number, each in enumerate(record["input"])])
 
 
 def add_routes(added: APIRouter) -> None:
     """Add the routes of Responses."""
     added.include_router(router)
-    add_question(added, "/v1/responses", create, "Responses, in OpenAI's format", _REQUEST)
+    added.include_router(conversations.router)
+    summary = "Responses, in OpenAI's format"
+    add_question(added, "/v1/responses", create, summary, _REQUEST, documentation=DOCUMENTATION)
 
 
 def _responses(service: ServiceState) -> ResponseStore:
@@ -170,44 +156,25 @@ def _require_one_history(sent: ResponsesRequest) -> None:
         raise BadRequest("store: a conversation is stored; leave one of the two out", "store")
 
 
-def _require_decisions(approvals: Mapping[str, Approval], calls: list[dict[str, Any]]) -> None:
-    # A pending answer can be resumed once, so all of its calls are decided together.
-    if missing := ", ".join(each["id"] for each in calls if each["id"] not in approvals):
-        raise BadRequest(f"input: send an mcp_approval_response for each call; missing: {missing}", "input")
-
-
 async def _prompt(
     service: ServiceState, sent: ResponsesRequest, earlier: Sequence[Item], items: Sequence[Item]
 ) -> PromptSpec:
     messages = conversation_of_items(earlier, items, service.chat.system_text, sent.instructions or "")
     named = sent.service_tools
-    return model_prompt(
-        service,
-        sent,
-        await restore_turns(service.store, messages),
-        _conversation_id(sent),
-        named.allowed_tools if named else None,
-    )
+    allowed = named.allowed_tools if named else None
+    return await model_prompt(service, sent, messages, await _conversation_id(service, sent), allowed)
 
 
-def _conversation_id(sent: ResponsesRequest) -> str:
+async def _conversation_id(service: ServiceState, sent: ResponsesRequest) -> str:
+    if not sent.conversation:
+        return ""
     try:
-        return conversation_of(sent.conversation, "conversation") if sent.conversation else ""
+        conversation = conversation_of(sent.conversation, "conversation")
     except ValidationFailed as error:
         raise BadRequest(error.detail, "conversation") from None
-
-
-def _shown(item: dict[str, Any], identifier: str) -> dict[str, Any]:
-    """An input item with what requests may leave out."""
-    prefix = {"message": "msg", "function_call": "fc", "function_call_output": "fco"}.get(item["type"], "item")
-    shown = {"id": f"{prefix}_{identifier}", "status": "completed", **item}
-    content = item.get("content")
-    if isinstance(content, str):
-        kind = "output_text" if item["role"] == "assistant" else "input_text"
-        shown["content"] = [{"type": kind, "text": content}]
-    if item.get("role") == "assistant":
-        shown["content"] = [{"annotations": [], **each} for each in shown["content"]]
-    return shown
+    if sent.conversation.startswith(conversations.PREFIX):  # other ids are the client's own
+        await conversations.find(service, sent.conversation)
+    return conversation
 
 
 async def _accept(request: Request, sent: ResponsesRequest, body: bytes, answer: Answer) -> Response:

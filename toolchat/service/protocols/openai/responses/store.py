@@ -10,10 +10,9 @@ from pydantic_core import from_json, to_json
 
 from toolchat.errors import NotFound, StoreUnavailable
 from toolchat.service.api.dependencies import scoped_key
-from toolchat.service.protocols.openai.errors import BadRequest
-from toolchat.service.protocols.openai.partial_turns import saved_turn_id
 from toolchat.service.protocols.openai.responses.requests import CALLS, OUTPUTS, Item, ResponsesRequest
-from toolchat.service.protocols.openai.wire import without_link_tokens
+from toolchat.service.protocols.partial_turns import saved_turn_id
+from toolchat.service.protocols.wire import BadRequest, without_link_tokens
 from toolchat.state.base import StateStore, decoding
 
 _MAX_RESPONSES = 64

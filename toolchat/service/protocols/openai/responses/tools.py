@@ -1,6 +1,5 @@
 """Tools of a Responses request as functions, which all providers have, and calls of these as the client's items."""
 
-import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple, Self
@@ -8,17 +7,14 @@ from typing import Any, Literal, NamedTuple, Self
 from pydantic import Field, model_validator
 
 from toolchat.messages import ToolCall
-from toolchat.service.protocols.openai.wire import ToolDescription, ToolName, Wire
+from toolchat.service.protocols.wire import SERVER_LABEL, ToolDescription, ToolName, Wire, model_name
 from toolchat.tool_calling.events import parse_arguments
 
-SERVER_LABEL = "toolchat"
-"""The MCP server that clients see as the owner of the service's tools."""
 _KINDS = ("function", "custom", "local_shell", "namespace", "mcp")
 _OF_PROVIDERS = re.compile(
     r"web_search(_preview)?(_[0-9_]+)?|file_search|image_generation|code_interpreter|computer(_use.*)?"
 )
 """Tools that OpenAI runs itself; what is not known may be the client's, and is refused."""
-_LONGEST_NAME = 64
 
 
 class Format(Wire):
@@ -98,14 +94,6 @@ class ClientTool(NamedTuple):
         if self.kind == "custom":
             return {"type": "custom_tool_call", "call_id": call.id, **names, "input": _input(call)}
         return {"type": "local_shell_call", "call_id": call.id, "action": _action(call)}
-
-
-def model_name(name: str, namespace: str | None) -> str:
-    """The name of a client's tool as the model sees it; providers take no names longer than 64 characters."""
-    full = f"{namespace.rstrip('_')}__{name}" if namespace else name
-    if len(full) <= _LONGEST_NAME:
-        return full
-    return f"{full[: _LONGEST_NAME - 9]}_{hashlib.sha256(full.encode()).hexdigest()[:8]}"
 
 
 def offered(tools: Sequence[Tool]) -> Iterator[tuple[ClientTool, ToolDescription]]:

@@ -1,10 +1,12 @@
-"""What the requests of OpenAI's APIs share: parts of their schema, their parsing, and the tools of the client."""
+"""What requests of several wires share: parts of their schema, their parsing, and the tools of the client."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import lru_cache
 from typing import Annotated, Any, TypeVar
 
+from fastapi import Request
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -21,14 +23,21 @@ from pydantic_core import from_json, to_json
 from toolchat.errors import InvalidRequest
 from toolchat.messages import is_image
 from toolchat.models.base import ChatOptions
+from toolchat.service.api.body_limits import body_of
+from toolchat.service.api.dependencies import reject_prefetch
+from toolchat.service.api.parameters import require_json
 from toolchat.service.observability.semantic_conventions import LINK_FRAGMENT, without_tokens
-from toolchat.service.protocols.openai.errors import BadRequest
 from toolchat.service.settings.base import describe_faults
 from toolchat.tool_calling.callback import ClientToolCallback, ToolSet
 from toolchat.tool_calling.definition import ToolDefinition
 
+SERVER_LABEL = "toolchat"
+"""The MCP server that clients see as the owner of the service's tools."""
+MAX_BODY_BYTES = 8 * 1024 * 1024
+"""Clients send the whole conversation with every request, its images and their tools included."""
 MAX_TOOLS_BYTES = 256 * 1024
 """Longest definitions of all tools of one request, as JSON."""
+_LONGEST_NAME = 64
 _RECORD_LEVELS = 32
 """Levels of a record above a part of a request; most are fewer than ten."""
 _LINK = LINK_FRAGMENT.encode()
@@ -37,6 +46,16 @@ IMAGE_TYPES = ("image_url", "input_image", "image")
 
 ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 _T = TypeVar("_T", bound=BaseModel)
+
+
+class BadRequest(InvalidRequest):
+    """The request is invalid; ``param`` names the field."""
+
+    code = "invalid-value"
+
+    def __init__(self, detail: str, param: str | None = None) -> None:
+        super().__init__(detail)
+        self.param = param
 
 
 class Wire(BaseModel):
@@ -111,7 +130,7 @@ ToolDescription = tuple[str, str | None, dict[str, Any] | None]
 
 
 class ModelRequest(Wire):
-    """The part of a request that both APIs share."""
+    """The part of a request that chat completions, Responses and Messages share."""
 
     model: str
     temperature: float | None = Field(None, ge=0, le=2)
@@ -137,6 +156,13 @@ class ModelRequest(Wire):
 _OPTIONS = {field.name for field in fields(ChatOptions)} - {"model", "tool_choice"}
 
 
+async def json_body(request: Request) -> bytes:
+    """The body of a request, unless a page of another site sends it."""
+    reject_prefetch(request)
+    require_json(request)
+    return await body_of(request)
+
+
 def read_request(kind: type[_T], body: bytes) -> _T:
     """Parse the body of a request."""
     try:
@@ -155,6 +181,14 @@ def without_link_tokens(body: bytes) -> bytes:
     if _LINK not in body:
         return body
     return without_tokens(body.decode("latin-1")).encode("latin-1")
+
+
+def model_name(name: str, namespace: str | None) -> str:
+    """The name of a client's tool as the model sees it; providers take no names longer than 64 characters."""
+    full = f"{namespace.rstrip('_')}__{name}" if namespace else name
+    if len(full) <= _LONGEST_NAME:
+        return full
+    return f"{full[: _LONGEST_NAME - 9]}_{hashlib.sha256(full.encode()).hexdigest()[:8]}"
 
 
 def client_tools(sent: Sequence[ToolDescription]) -> tuple[ClientToolCallback, ...]:

@@ -21,7 +21,7 @@ from toolchat.errors import StoreUnavailable
 from toolchat.messages import AssistantMessage, Message, ToolResponse, ToolResponseMessage
 from toolchat.models.base import ChatResponse
 from toolchat.service.api.dependencies import scoped_key
-from toolchat.service.protocols.openai.messages import turn_starts
+from toolchat.service.protocols.messages import turn_starts
 from toolchat.state.base import StateStore, decoding
 
 SAVED_TURN_TTL = 3600

@@ -1,4 +1,4 @@
-"""Conversations of OpenAI's APIs as the engine's messages: the instructions first, and every call with its result."""
+"""Conversations of all wires as the engine's messages: the instructions first, and every call with its result."""
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,8 +15,7 @@ from toolchat.messages import (
     ToolResponseMessage,
     UserMessage,
 )
-from toolchat.service.protocols.openai.errors import BadRequest
-from toolchat.service.protocols.openai.wire import IMAGE_TYPES, TEXT_TYPES, Part
+from toolchat.service.protocols.wire import IMAGE_TYPES, TEXT_TYPES, BadRequest, Part
 
 SYSTEM_ROLES = ("system", "developer")
 """OpenAI calls "system" "developer" for reasoning models; other providers know only "system"."""

@@ -1,7 +1,7 @@
 """The service as models: with every tool, with none, or with those of one tool module."""
 
-import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from toolchat.chat.advisors.base import Advisor
@@ -12,8 +12,8 @@ from toolchat.models.base import ChatOptions
 from toolchat.service.api.service import ServiceState
 from toolchat.service.api.sessions import conversation_prompt
 from toolchat.service.api.tool_registry import ToolRegistry
-from toolchat.service.protocols.openai.errors import BadRequest, ModelNotFound
-from toolchat.service.protocols.openai.wire import CHOICES, ModelRequest, client_tools, with_client_tools
+from toolchat.service.protocols.partial_turns import restore_turns
+from toolchat.service.protocols.wire import CHOICES, BadRequest, ModelRequest, client_tools, with_client_tools
 from toolchat.tool_calling.callback import ToolSet
 from toolchat.tool_calling.caller import current_caller
 
@@ -22,25 +22,43 @@ ALL_TOOLS = "toolchat"
 NO_TOOLS = "toolchat-plain"
 """The model without tools, for the titles and tags that chat pages request."""
 _MODULE_PREFIX = "toolchat-"
-_STARTED = int(time.time())
+_STARTED = datetime.now(UTC).replace(microsecond=0)
+_DOCUMENT = {
+    "object": "model",
+    "created": int(_STARTED.timestamp()),
+    "owned_by": "toolchat",
+    "type": "model",
+    "created_at": _STARTED.isoformat(),
+}
+
+
+class ModelNotFound(NotFound):
+    """There is no model of this name."""
+
+    code = "model-not-found"
+    param = "model"
+
+    def __init__(self, model: str, reason: str = "") -> None:
+        why = f" ({reason})" if reason else ""
+        super().__init__(f"the model {model[:64]!r} does not exist{why}; GET /v1/models lists them")
 
 
 def model_documents(tools: ToolRegistry) -> list[dict[str, Any]]:
-    """All models, without the tool modules that are unavailable or have no tool that the caller may use."""
+    """All models, without the tool modules that are unavailable or have no tool that the caller may use.
+
+    Each has the fields of OpenAI's format and those of Anthropic's.
+    """
     entries = tools.entries.items()
     usable = [
         f"{_MODULE_PREFIX}{name}" for name, each in entries if not each.fault and _is_usable(each.in_conversation())
     ]
-    return [
-        {"id": name, "object": "model", "created": _STARTED, "owned_by": "toolchat"}
-        for name in (ALL_TOOLS, NO_TOOLS, *usable)
-    ]
+    return [{"id": name, "display_name": name, **_DOCUMENT} for name in (ALL_TOOLS, NO_TOOLS, *usable)]
 
 
-def model_prompt(
+async def model_prompt(
     service: ServiceState,
     sent: ModelRequest,
-    messages: Sequence[Message],
+    messages: tuple[Message, ...],
     conversation_id: str,
     allowed: Sequence[str] | None = None,
 ) -> PromptSpec:
@@ -55,6 +73,7 @@ def model_prompt(
     tools = with_client_tools(tools, own)
     if tool_choice not in (None, *CHOICES) and not _may_use(tools, tool_choice):
         raise BadRequest(f"tool_choice: no tool has the name {tool_choice[:64]}", "tool_choice")
+    messages = await restore_turns(service.store, messages)
     prompt = conversation_prompt(service, messages, conversation_id, tools=tools, advisors=advisors)
     named = {} if tool_choice in (None, "none", "auto") else {"tool_choice": tool_choice}
     changed = {name: each for name, each in sent.options().items() if each is not None} | named

@@ -17,6 +17,7 @@ from toolchat.state.watched import WatchedStateStore
 
 _CONNECTIONS = 64
 _CLUSTER = "it is a Redis Cluster, which is not supported: name a single server"
+_SENTINEL = "it runs no scripts, as a Sentinel: name the server itself"
 _MEANINGS = dict.fromkeys(("CROSSSLOT", "MOVED", "CLUSTERDOWN"), _CLUSTER) | {
     "NOPERM": "NOPERM: the user lacks a permission that the documentation names",
 }
@@ -53,7 +54,7 @@ class RedisConnection(WatchedStateStore):
     def reason(self, error: Exception) -> str:
         """The code of the server's reply, such as ``READONLY``, or why the connection failed."""
         if "unknown command" in str(error):
-            return "it runs no scripts, as a Sentinel: name the server itself"
+            return _SENTINEL
         if code := getattr(error, "status_code", None):  # since 7.0
             return _MEANINGS.get(str(code), str(code))
         refusal = re.match(r"[A-Z]{2,30}\b", str(error)) if isinstance(error, ResponseError) else None

@@ -70,7 +70,8 @@ UPDATE entries SET log_size = (SELECT sum(length(line)) FROM log WHERE log.id = 
 """
 _SWEEP: Final = "DELETE FROM entries WHERE id IN (SELECT id FROM entries WHERE expires <= ? LIMIT ?)"
 _RECORDS: Final = """
-SELECT id, key, value, expires, client, kind, (SELECT json_group_array(list) FROM listed WHERE listed.id = entries.id), line
+SELECT id, key, value, expires, client, kind,
+(SELECT json_group_array(list) FROM listed WHERE listed.id = entries.id), line
 FROM entries LEFT JOIN log USING (id) WHERE expires > ? ORDER BY entries.written, id, place
 """
 T = TypeVar("T")

@@ -11,7 +11,6 @@ from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,8 +28,7 @@ from toolchat.state.base import StateStore, StoredRecord, Write, check_version
 from toolchat.state.sqlite import SqliteStateStore
 from toolchat.tool_calling.caller import Caller, current_caller
 
-_FORMAT: Final = 2
-"""The first one had no logs and lists, and is read as well."""
+_FORMAT: Final = 1
 _LOCK_SECONDS: Final = 5.0
 
 
@@ -63,7 +61,7 @@ def import_(_: Program) -> int:
 
     async def read(store: StateStore) -> int:
         lines = map(_parsed, enumerate(sys.stdin.buffer, 1))
-        if (first := next(lines, {})).get("format") not in (1, _FORMAT):
+        if (first := next(lines, {})).get("format") != _FORMAT:
             raise ConfigurationError(f"line 1: is not an export of format {_FORMAT}, the one that this version reads")
         return await _import(store, lines) if first else FAILED
 
@@ -166,17 +164,19 @@ def _write_line(document: Mapping[str, object]) -> None:
 
 def _to_json(record: StoredRecord) -> dict[str, object]:
     common = {"key": record.key, "client": record.client_key, "expires": round(record.expires)}
-    others: dict[str, object] = {"lists": record.lists} if record.lists else {}
-    if record.log:
-        others["log"] = tuple(map(_content, record.log))
-    return {**common, **_content(record.value), **others}
+    further = {"kept": record.is_kept, "lists": record.lists, "log": list(map(_encoded, record.log))}
+    return common | _encoded(record.value) | {name: value for name, value in further.items() if value}
 
 
-def _content(value: bytes) -> dict[str, str]:
+def _encoded(value: bytes) -> dict[str, str]:
     try:
         return {"value": value.decode()}
     except UnicodeDecodeError:
         return {"base64": b64encode(value).decode()}
+
+
+def _decoded(document: Mapping[str, Any]) -> bytes:
+    return b64decode(document["base64"]) if "base64" in document else document["value"].encode()
 
 
 def _parsed(numbered: tuple[int, bytes]) -> Mapping[str, Any]:
@@ -195,14 +195,15 @@ def _parsed(numbered: tuple[int, bytes]) -> Mapping[str, Any]:
 
 
 def _from_json(document: Mapping[str, Any]) -> StoredRecord:
-    lists, log = tuple(document.get("lists", ())), tuple(map(_bytes_of, document.get("log", ())))
     return StoredRecord(
-        document["key"], _bytes_of(document), float(document["expires"]), document["client"], lists, log
+        document["key"],
+        _decoded(document),
+        float(document["expires"]),
+        document["client"],
+        tuple(map(str, document.get("lists", ()))),
+        tuple(map(_decoded, document.get("log", ()))),
+        is_kept=document.get("kept") is True,
     )
-
-
-def _bytes_of(document: Mapping[str, str]) -> bytes:
-    return b64decode(document["base64"]) if "base64" in document else document["value"].encode()
 
 
 def _check_version(value: bytes) -> None:
@@ -216,7 +217,7 @@ def _check_version(value: bytes) -> None:
     except ValueError:
         return
     if isinstance(found, list) and found:
-        found = found[-1]  # a turn has its version in its last message
+        found = found[-1]  # a conversation has its version in its last message
     if isinstance(found, dict) and isinstance(version := found.get("version"), int):
         check_version(version)
 

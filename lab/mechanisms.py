@@ -32,31 +32,22 @@ class Mechanism:
         path.write_text(text.replace(self.code, self.without), encoding="utf-8")
 
 
-_FENCE = "if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end\n"
-_SET = "redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])\n"
-_RELEASE = "redis.call('DEL', KEYS[2])"
 _IS_FINAL = "if not error.retryable or attempt >= most or late:"
 
 # By file: the mechanism, its text in the file, what takes the text's place, and the rows.
 _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
-    "toolchat/state/redis.py": [
-        ("fence of a session", _FENCE + _SET + _RELEASE, _SET + _RELEASE, "a-replica-stopped-beyond-its-lock"),
-        ("fence of an idempotency key", _FENCE + _SET + "return 1", _SET + "return 1",
+    "toolchat/state/base.py": [
+        ("fence of a session", "return {self.name: (self.token, None)}", "return {}",
+         "a-replica-stopped-beyond-its-lock a-process-stopped-beyond-its-lock-in-a-file "
          "a-replica-stopped-before-it-claims-a-key"),
-        ("lock of a session", "ARGV[2], 'NX', 'PX', ARGV[1])", "ARGV[2], 'PX', ARGV[1])",
-         "one-session-by-many-at-once"),
-        ("fences that grow although Redis was flushed",
-         "math.max(clock[1] * 1000000 + clock[2], token_of(KEYS[1]) + 1)", "token_of(KEYS[1]) + 1",
-         "redis-flushed-in-mid-turn"),
-        ("release of a lock that Redis grants too late",
-         'self._retry_later("take back", _TAKE_BACK, [name], [mark])', "pass", "a-session-after-a-stall"),
-        ("expiry of stored records", _SET + _RELEASE, "redis.call('SET', KEYS[3], ARGV[2])\n" + _RELEASE,
-         "sessions-expire"),
+        ("lock of a session", "checks={lock.name: (None, _FREE)}", "checks={}",
+         "one-session-by-many-at-once one-session-in-a-file-by-many-at-once"),
+        ("release of a lock that is granted too late", "self._release_later(lock, ttl)", "pass",
+         "a-session-after-a-stall"),
     ],
-    "toolchat/state/sqlite.py": [
-        ("fence of a session in a file", "if not owned:", "if False:", "a-process-stopped-beyond-its-lock-in-a-file"),
-        ("lock of a session in a file", "if until is not None and until > now:", "if False:",
-         "one-session-in-a-file-by-many-at-once"),
+    "toolchat/state/redis.py": [
+        ("expiry of stored records", "redis.call('SET', KEYS[write.k], ARGV[write.v], 'PX', write.px)",
+         "redis.call('SET', KEYS[write.k], ARGV[write.v])", "sessions-expire"),
     ],
     "toolchat/state/sqlite_file.py": [
         ("commit to the file before the answer", 'database.execute("COMMIT")', 'database.execute("ROLLBACK")',
@@ -137,7 +128,7 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
     ],
     "toolchat/service/access/quotas.py": [
         ("requests per minute of all replicas",
-         'if store.kind == "redis":', "if False:",
+         "await self._reserve(reservation, self._store)", "await self._reserve(reservation, self._own)",
          "a-rate-limit-of-two-replicas"),
     ],
     "toolchat/service/access/usage.py": [

@@ -160,6 +160,6 @@ async def test_each_operation_of_a_shared_store_is_a_span(player: OpenAIPlayer) 
             spans = await receiver.trace("GET /chat")
     operations = [each for each in spans if each.name.startswith("redis ")]
     names = [each.attributes["db.operation.name"] for each in operations]
-    assert (names[0], names[-1]) == ("lock", "put and unlock")
+    assert (names[0], names[-1]) == ("lock", "save turn")
     assert {(each.kind, each.attributes["db.system.name"]) for each in operations} == {("client", "redis")}
     assert [each.name for each in operations] == [f"redis {name}" for name in names]

@@ -174,7 +174,7 @@ async def test_an_unreadable_list_counts_as_empty() -> None:
 async def test_without_the_store_the_list_is_503_and_not_empty() -> None:
     async with service(REDIS_URL="redis://127.0.0.1:1/0") as client:
         answer = await client.get("/todo/s-1")
-        asked = await client.get("/todo/chat")
+        asked = await client.get("/todo/chat", params={"sessionId": "s-1"})
     for each in (answer, asked):
         assert (each.status_code, each.json()["code"], each.json()["retryable"]) == (503, "store-unavailable", True)
         assert int(each.headers["retry-after"]) >= 1

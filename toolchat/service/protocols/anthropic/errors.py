@@ -1,11 +1,11 @@
 """Errors in Anthropic's format: types and status codes."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from fastapi import Response
 from pydantic_core import to_json
 
-from toolchat.errors import ContextTooLong, InvalidRequest, ToolchatError
+from toolchat.errors import ContextTooLong, ToolchatError
 from toolchat.service.api.problems import error_headers
 
 REQUEST_ID = "request-id"
@@ -23,11 +23,9 @@ _TYPES = {
 }
 
 
-class ThreadUnsupported(InvalidRequest):
-    """The client must send the whole conversation with every request."""
-
-    details: ClassVar = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
-    """What makes the official clients' tool runners send it."""
+NO_THREADS = "thread: not supported; send all messages, or the header X-Session-ID"
+THREAD_UNSUPPORTED = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
+"""The details that make the tool runners of the official clients send the whole conversation with every request."""
 
 
 def error_document(error: ToolchatError, request_id: str) -> dict[str, Any]:
@@ -36,7 +34,7 @@ def error_document(error: ToolchatError, request_id: str) -> dict[str, Any]:
     kind = _TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error")
     # Agents compact their conversation when they read these words.
     message = f"prompt is too long: {error.detail}" if isinstance(error, ContextTooLong) else error.detail
-    details = {"details": error.details} if isinstance(error, ThreadUnsupported) else {}
+    details = {"details": THREAD_UNSUPPORTED} if error.detail == NO_THREADS else {}
     return {"type": "error", "error": {"type": kind, "message": message, **details}, "request_id": request_id}
 
 

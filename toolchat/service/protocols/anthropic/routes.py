@@ -14,7 +14,7 @@ from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.service import ServiceState, service_state
 from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header
 from toolchat.service.protocols.anthropic.answers import MessageDocument, MessageEvents
-from toolchat.service.protocols.anthropic.errors import ThreadUnsupported, error_response
+from toolchat.service.protocols.anthropic.errors import NO_THREADS, error_response
 from toolchat.service.protocols.anthropic.requests import MessagesRequest
 from toolchat.service.protocols.documentation import add_question, documentation_of, json_response
 from toolchat.service.protocols.models import ALL_TOOLS, model_prompt
@@ -88,7 +88,7 @@ async def doubled_base() -> Response:
 async def _read(request: Request) -> tuple[ServiceState, MessagesRequest]:
     sent = read_request(MessagesRequest, await json_body(request))
     if sent.thread is not None:
-        raise ThreadUnsupported("thread: not supported; send all messages, or the header X-Session-ID")
+        raise InvalidRequest(NO_THREADS)
     return service_state(request), sent
 
 

@@ -36,15 +36,6 @@ _IS_FINAL = "if not error.retryable or attempt >= most or late:"
 
 # By file: the mechanism, its text in the file, what takes the text's place, and the rows.
 _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
-    "toolchat/state/base.py": [
-        ("fence of a session", "return {self.name: (self.token, None)}", "return {}",
-         "a-replica-stopped-beyond-its-lock a-process-stopped-beyond-its-lock-in-a-file "
-         "a-replica-stopped-before-it-claims-a-key"),
-        ("lock of a session", "checks={lock.name: (None, _FREE)}", "checks={}",
-         "one-session-by-many-at-once one-session-in-a-file-by-many-at-once"),
-        ("release of a lock that is granted too late", "self._release_later(lock, ttl)", "pass",
-         "a-session-after-a-stall"),
-    ],
     "toolchat/state/redis.py": [
         ("expiry of stored records", "redis.call('SET', KEYS[write.k], ARGV[write.v], 'PX', write.px)",
          "redis.call('SET', KEYS[write.k], ARGV[write.v])", "sessions-expire"),
@@ -64,6 +55,13 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
          "no-silent-degradation"),
     ],
     "toolchat/state/base.py": [
+        ("fence of a session", "return {self.name: (self.token, None)}", "return {}",
+         "a-replica-stopped-beyond-its-lock a-process-stopped-beyond-its-lock-in-a-file "
+         "a-replica-stopped-before-it-claims-a-key"),
+        ("lock of a session", "checks={lock.name: (None, _FREE)}", "checks={}",
+         "one-session-by-many-at-once one-session-in-a-file-by-many-at-once"),
+        ("release of a lock that is granted too late", "self._release_later(lock, ttl)", "pass",
+         "a-session-after-a-stall"),
         ("check of stored values", "except (ValueError, LookupError, TypeError, AttributeError) as error:",
          "except ZeroDivisionError as error:", "spoilt-values"),
     ],

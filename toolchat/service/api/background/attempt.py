@@ -13,7 +13,7 @@ from toolchat.errors import DeadlineExceeded, SessionBusy, ToolchatError, Unauth
 from toolchat.service.access.principals import Principal
 from toolchat.service.access.runtime import OWN_ADDRESS
 from toolchat.service.api.background.journal import JournalAdvisor
-from toolchat.service.api.background.records import MAX_AGE, BackgroundQuestion, BackgroundRecords, Event
+from toolchat.service.api.background.records import MAX_AGE, BackgroundQuestion, BackgroundRecords, Event, State
 from toolchat.service.api.problems import FAILURE, problem
 from toolchat.service.api.responses.active_request import BACKGROUND
 from toolchat.state.base import Lock, LockLost
@@ -49,75 +49,82 @@ class Attempt:
         self._entries: list[Any] = []
         """Entries of the journal that are not stored yet."""
         self._writing = asyncio.Lock()
-        self._pieces = 0
 
     async def run(self) -> BackgroundQuestion:
-        """Run the question.
-
-        Returns:
-            The question to be stored; not finished if it is to be tried again.
-        """
+        """Run the question, and return it as it was stored: not finished if it is to be tried again."""
         question = self._question
-        earlier = await self._records.journal(question)
+        body, pieces = await self._records.log(question)
+        earlier = [entry for piece in pieces for entry in piece.entries]
         if question.state == "running":  # it was not stored how the last try ended, so its process has died
             # What has got further since the last crash is not the cause of this one.
             crashes = question.crashes if len(earlier) == question.progress else 0
             question = replace(question, crashes=crashes + 1, progress=len(earlier))
         principal, refusal = self._rights(question.principal), _refusal(question)
+        self._question = question
         if await self._records.is_cancelled(question):
-            return replace(question, state="cancelled", rest=(("cancelled", "{}"),))
+            return await self._end("cancelled", ("cancelled", "{}"))
         if principal is None or refusal is not None:
             document = problem(refusal or Unauthorized("the key that asked has been withdrawn"), question.identifier)
-            return replace(question, state="failed", rest=(_failed(document),))
+            return await self._end("failed", _failed(document))
         self._question = replace(question, state="queued", tries=question.tries + 1)
         current_caller.set(question.caller(principal))
         journal = JournalAdvisor(question.identifier, earlier, self._begin, self._record)
-        return await self._answered(_scope(question, journal))
+        return await self._answered(_scope(question, journal), body)
 
-    async def _answered(self, scope: Scope) -> BackgroundQuestion:
-        """Answer the request, and store its events meanwhile."""
-        running = asyncio.ensure_future(self._app(scope, _receiver(self._question.body), self._answer.send))
+    async def _answered(self, scope: Scope, body: bytes) -> BackgroundQuestion:
+        """Answer the request, and store how it ended."""
+        running = asyncio.ensure_future(self._app(scope, _receiver(body), self._answer.send))
         try:
-            while not (await asyncio.wait([running], timeout=_FLUSH_SECONDS))[0]:
-                await self._flush()
-                if await self._records.is_cancelled(self._question):
-                    return self._ended("cancelled", ("cancelled", "{}"))
-            await running
+            is_cancelled = await self._is_cancelled_before(running)
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
+        if is_cancelled:
+            return await self._end("cancelled", ("cancelled", "{}"))
         last = self._answer.last or [_failed({})]
-        failure: ToolchatError | None = scope["state"].get(FAILURE)
         if last[-1][0] in _COMPLETED:
-            return self._ended("completed", *last)
-        if failure is None or failure.code not in _TEMPORARY:
-            return self._ended("failed", *last)
-        self._answer.events.append(("waiting", last[-1][1]))
-        await self._flush()
+            return await self._end("completed", *last)
+        if not _passes(scope["state"].get(FAILURE), self._question):
+            return await self._end("failed", *last)
+        return await self._end("queued", ("waiting", last[-1][1]))
+
+    async def _is_cancelled_before(self, running: asyncio.Future[None]) -> bool:
+        """Store the events until a request has ended, or its cancellation was requested."""
+        while not (await asyncio.wait([running], timeout=_FLUSH_SECONDS))[0]:
+            await self._flush()
+            if await self._records.is_cancelled(self._question):
+                return True
+        await running
+        return False
+
+    async def _end(self, state: State, *last: Event) -> BackgroundQuestion:
+        """End this try; the question has ended, too, unless it is queued again."""
+        self._answer.events.extend(last)
+        self._question = replace(self._question, state=state)
+        await self._flush(releases=True)
         return self._question
 
-    def _ended(self, state: Any, *last: Event) -> BackgroundQuestion:
-        return replace(self._question, state=state, pieces=self._pieces, rest=(*self._answer.events, *last))
-
     async def _begin(self) -> None:
-        await _unless_lost(self._records.save(replace(self._question, state="running"), self._lock))
+        async with self._writing:
+            self._question = replace(self._question, state="running")
+            await _unless_lost(self._records.store(self._question, self._lock))
 
     async def _record(self, *entry: Any, waits: bool) -> None:
         self._entries.append(entry)
         if waits:
             await _unless_lost(self._flush())
 
-    async def _flush(self) -> None:
+    async def _flush(self, *, releases: bool = False) -> None:
         """Store what has come since the last piece; what cannot be stored will be part of the next one."""
         async with self._writing:
             events, entries = list(self._answer.events), list(self._entries)
-            if events or entries:
-                await self._records.append(self._question, self._pieces, events, entries, self._lock)
-                self._pieces += 1
+            if events or entries or releases:
+                stored = self._records.store(self._question, self._lock, events, entries, releases=releases)
+                self._question = await stored
                 del self._answer.events[: len(events)], self._entries[: len(entries)]
 
 
-async def _unless_lost(storing: Awaitable[None]) -> None:
+async def _unless_lost(storing: Awaitable[object]) -> None:
     """Store something for a running request, whose handlers know ``SessionBusy``."""
     try:
         await storing
@@ -170,6 +177,13 @@ def _refusal(question: BackgroundQuestion) -> ToolchatError | None:
     return None
 
 
+def _passes(failure: ToolchatError | None, question: BackgroundQuestion) -> bool:
+    """Whether a failure ends by itself before the question's time is over."""
+    if failure is None or failure.code not in _TEMPORARY:
+        return False
+    return time.time() + (failure.retry_after or 0) < question.created_at + MAX_AGE
+
+
 def _scope(question: BackgroundQuestion, journal: JournalAdvisor) -> Scope:
     headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in question.headers]
     headers += [(b"x-request-id", question.identifier.encode()), (b"content-type", b"application/json")]
@@ -190,8 +204,8 @@ def _scope(question: BackgroundQuestion, journal: JournalAdvisor) -> Scope:
     }
 
 
-def _receiver(body: str) -> Callable[[], Any]:
-    messages = [{"type": "http.request", "body": body.encode(), "more_body": False}]
+def _receiver(body: bytes) -> Callable[[], Any]:
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Message:
         if not messages:

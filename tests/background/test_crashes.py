@@ -126,7 +126,7 @@ async def test_a_call_that_was_killed_runs_again_only_if_it_may_run_twice(
     assert len(set(keys)) == 1, "both runs of a call have the same idempotency key"
     assert conversation["turns"] == 1
     first_round = [each for each in player.requests if not any(m["role"] == "tool" for m in each.body["messages"])]
-    assert len(first_round) == 1, "what the model had answered is not asked again"
+    assert len(first_round) == (2 if tool == "look" else 1), "only a round that reads is asked again"
 
 
 async def test_a_result_that_was_stored_is_not_computed_again_by_another_process(folder: Path) -> None:

@@ -6,23 +6,26 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 from starlette.types import ASGIApp, Message, Scope
 
 from toolchat.errors import DeadlineExceeded, SessionBusy, ToolchatError, Unauthorized
+from toolchat.models.base import ChatResponse
 from toolchat.service.access.principals import Principal
 from toolchat.service.access.runtime import OWN_ADDRESS
-from toolchat.service.api.background.journal import JournalAdvisor
+from toolchat.service.api.approvals import turn_of, turn_record
+from toolchat.service.api.background.checkpoints import CheckpointAdvisor
 from toolchat.service.api.background.records import MAX_AGE, BackgroundQuestion, BackgroundRecords, Event, State
 from toolchat.service.api.problems import FAILURE, problem
 from toolchat.service.api.responses.active_request import BACKGROUND
-from toolchat.state.base import Lock, LockLost
+from toolchat.state.base import Lock, LockLost, decoding
 from toolchat.tool_calling.caller import current_caller
+from toolchat.tool_calling.context import ToolContext
 
 _MAX_CRASHES = 3
 _FLUSH_SECONDS = 0.25
 _TEMPORARY = {"overloaded", "quota-exceeded", "session-busy", "draining", "store-unavailable"}
-"""Codes of problems that end by themselves: the question is tried again, and continues where its journal ends."""
+"""Codes of problems that end by themselves: the question is tried again, and continues at its last checkpoint."""
 _COMPLETED = {"done", "response.completed", "response.incomplete"}
 _LAST = {*_COMPLETED, "error", "response.failed"}
 """Names of events that end an answer: nothing follows except for one of the same kind."""
@@ -46,19 +49,19 @@ class Attempt:
         self._app, self._records, self._rights, self._lock = app, records, rights, lock
         self._question = question
         self._answer = _Answer()
-        self._entries: list[Any] = []
-        """Entries of the journal that are not stored yet."""
         self._writing = asyncio.Lock()
 
     async def run(self) -> BackgroundQuestion:
         """Run the question, and return it as it was stored: not finished if it is to be tried again."""
         question = self._question
-        body, pieces = await self._records.log(question)
-        earlier = [entry for piece in pieces for entry in piece.entries]
+        value = await self._records.turn(question)
+        with decoding("the checkpoint of this question cannot be read"):
+            earlier = turn_of(from_json(value)) if value else None
+        progress = len(earlier.executions) if earlier else 0
         if question.state == "running":  # it was not stored how the last try ended, so its process has died
             # What has got further since the last crash is not the cause of this one.
-            crashes = question.crashes if len(earlier) == question.progress else 0
-            question = replace(question, crashes=crashes + 1, progress=len(earlier))
+            crashes = question.crashes if progress == question.progress else 0
+            question = replace(question, crashes=crashes + 1, progress=progress)
         principal, refusal = self._rights(question.principal), _refusal(question)
         self._question = question
         if await self._records.is_cancelled(question):
@@ -68,11 +71,12 @@ class Attempt:
             return await self._end("failed", _failed(document))
         self._question = replace(question, state="queued", tries=question.tries + 1)
         current_caller.set(question.caller(principal))
-        journal = JournalAdvisor(question.identifier, earlier, self._begin, self._record)
-        return await self._answered(_scope(question, journal), body)
+        checkpoints = CheckpointAdvisor(question.identifier, earlier, self._begin, self._save)
+        return await self._answered(_scope(question, checkpoints))
 
-    async def _answered(self, scope: Scope, body: bytes) -> BackgroundQuestion:
+    async def _answered(self, scope: Scope) -> BackgroundQuestion:
         """Answer the request, and store how it ended."""
+        body = await self._records.body(self._question)
         running = asyncio.ensure_future(self._app(scope, _receiver(body), self._answer.send))
         try:
             is_cancelled = await self._is_cancelled_before(running)
@@ -109,19 +113,17 @@ class Attempt:
             self._question = replace(self._question, state="running")
             await _unless_lost(self._records.store(self._question, self._lock))
 
-    async def _record(self, *entry: Any, waits: bool) -> None:
-        self._entries.append(entry)
-        if waits:
-            await _unless_lost(self._flush())
+    async def _save(self, turn: ChatResponse) -> None:
+        # What is in the context, the request brings again.
+        record = to_json(turn_record(replace(turn, context=ToolContext())))
+        await _unless_lost(self._records.store_turn(self._question, record, self._lock))
 
     async def _flush(self, *, releases: bool = False) -> None:
-        """Store what has come since the last piece; what cannot be stored will be part of the next one."""
+        """Store the events that have come since the last time."""
         async with self._writing:
-            events, entries = list(self._answer.events), list(self._entries)
-            if events or entries or releases:
-                stored = self._records.store(self._question, self._lock, events, entries, releases=releases)
-                self._question = await stored
-                del self._answer.events[: len(events)], self._entries[: len(entries)]
+            if (events := list(self._answer.events)) or releases:
+                self._question = await self._records.store(self._question, self._lock, events, releases=releases)
+                del self._answer.events[: len(events)]
 
 
 async def _unless_lost(storing: Awaitable[object]) -> None:
@@ -184,7 +186,7 @@ def _passes(failure: ToolchatError | None, question: BackgroundQuestion) -> bool
     return time.time() + (failure.retry_after or 0) < question.created_at + MAX_AGE
 
 
-def _scope(question: BackgroundQuestion, journal: JournalAdvisor) -> Scope:
+def _scope(question: BackgroundQuestion, checkpoints: CheckpointAdvisor) -> Scope:
     headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in question.headers]
     headers += [(b"x-request-id", question.identifier.encode()), (b"content-type", b"application/json")]
     return {
@@ -200,7 +202,7 @@ def _scope(question: BackgroundQuestion, journal: JournalAdvisor) -> Scope:
         "headers": [*headers, (b"accept", b"text/event-stream")],
         "server": ("toolchat", None),
         "client": (question.address, 0),
-        "state": {BACKGROUND: (question.identifier, journal), OWN_ADDRESS: question.service},
+        "state": {BACKGROUND: checkpoints, OWN_ADDRESS: question.service},
     }
 
 

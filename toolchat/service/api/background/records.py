@@ -62,7 +62,7 @@ class BackgroundQuestion:
     crashes: int = 0
     """How many processes in succession died while they answered it, without getting further."""
     progress: int = 0
-    """How far it had got when a process died last."""
+    """The tool calls of its checkpoint when a process died last."""
     lines: int = 1
     """The length of its log: the body, and pieces of the events of all tries."""
     shown: Any = None
@@ -101,8 +101,6 @@ class Piece(NamedTuple):
     events: Sequence[Event]
     is_last: bool
     """Whether the question has ended with it."""
-    entries: Sequence[Any] = ()
-    """Entries of the journal."""
 
 
 class BackgroundRecords:
@@ -148,32 +146,36 @@ class BackgroundRecords:
         return self._locks.hold(f"background:{identifier}")
 
     async def store(
-        self,
-        question: BackgroundQuestion,
-        lock: Lock,
-        events: Sequence[Event] = (),
-        entries: Sequence[Any] = (),
-        *,
-        releases: bool = False,
+        self, question: BackgroundQuestion, lock: Lock, events: Sequence[Event] = (), *, releases: bool = False
     ) -> BackgroundQuestion:
         """Store a question under its lock, with its next events; returns it as stored.
 
         ``releases`` ends the try. Raises ``LockLost`` if another process has taken the question over.
         """
         stored, line = question, None
-        if events or entries:
+        if events:
             stored = replace(question, lines=question.lines + 1)
-            line = to_json(Piece(question.tries, events, question.is_finished, entries))
+            line = to_json(Piece(question.tries, events, question.is_finished))
         ttl = _RESULT_TTL if question.is_finished else _STORED_SECONDS
         is_kept, value = not question.is_finished, _QUESTION.dump_json(stored)
         writes = [Write(question.key, value, ttl, is_kept, line=line, place=question.lines)]
         writes += [_listing(question), lock.release] if releases else []
+        writes += [Write(_turn_key(question))] if question.is_finished else []
         await self._store.commit_under(lock, writes, "store question")
         if releases:
             self._locks.released(lock)
         if (change := self._changes.pop(question.identifier, None)) is not None:
             change.set_result(None)
         return stored
+
+    async def store_turn(self, question: BackgroundQuestion, turn: bytes, lock: Lock) -> None:
+        """Store the turn of a question at a checkpoint; raises as :meth:`store`."""
+        write = Write(_turn_key(question), turn, _STORED_SECONDS, is_kept=True)
+        await self._store.commit_under(lock, (write,), "store checkpoint")
+
+    async def turn(self, question: BackgroundQuestion) -> bytes | None:
+        """The turn of a question at its last checkpoint."""
+        return await self._store.get(_turn_key(question))
 
     async def delete(self, question: BackgroundQuestion) -> None:
         """Delete a finished question and its events."""
@@ -187,11 +189,10 @@ class BackgroundRecords:
         """Whether its cancellation was requested."""
         return await self._store.get(f"background-cancel:{question.identifier}") is not None
 
-    async def log(self, question: BackgroundQuestion) -> tuple[bytes, list[Piece]]:
-        """The body of a question's request, and all that was stored of its tries."""
-        with decoding("the log of this question cannot be read"):
-            body, *pieces = await self._store.read_log(question.key)
-            return body, list(map(_piece, pieces))
+    async def body(self, question: BackgroundQuestion) -> bytes:
+        """The body of a question's request."""
+        with decoding("the request of this question cannot be read"):
+            return (await self._store.read_log(question.key))[0]
 
     async def result(self, question: BackgroundQuestion) -> Any:
         """The answer's document, or the problem document of a failure; ``None`` as long as there is none."""
@@ -242,3 +243,7 @@ def _listing(question: BackgroundQuestion) -> Write:
     if question.is_finished:
         return Write(key)
     return Write(key, to_json(question.unfinished), _STORED_SECONDS, is_kept=True, lists=(_LIST,))
+
+
+def _turn_key(question: BackgroundQuestion) -> str:
+    return f"background-turn:{question.identifier}"

@@ -69,8 +69,8 @@ async def create(request: Request) -> Response:
         return await resume_turn(request, decided, sent.functions_of_client(), answer)
     # Whoever lists the service's tools decides by items; all others read how to decide.
     request.scope["state"][IN_CHAT_PAGE] = sent.service_tools is None
-    background = request.scope["state"].get(BACKGROUND, ("",))[0]
-    answer = form(sent, items, previous, store, {}, background)
+    background = request.scope["state"].get(BACKGROUND)
+    answer = form(sent, items, previous, store, {}, background.identifier if background else "")
     prompt = await _prompt(service, sent, earlier, items)
     if sent.background:
         return await _accept(request, sent, body, answer)

@@ -152,8 +152,12 @@ async def test_a_result_that_was_stored_is_not_computed_again_by_another_process
                 events = events_of(await reading)
     assert (document["status"], document["answer"]["answer"]) == ("completed", "ship done")
     assert runs(folder) == ["ship"]
-    assert [each.name for each in events].count("restarted") == 1
+    names = [each.name for each in events]
+    assert "tool_call_finished" in names[names.index("restarted") :], "the new try tells it again"
+    assert names.count("restarted") == 1
     assert events[-1].data["answer"] == "ship done"
+    assert [each["result"] for each in document["answer"]["tool_calls"]] == ["ship done"]
+    assert document["answer"]["rounds"] == 2
 
 
 async def _text(client: httpx.AsyncClient, path: str) -> str:

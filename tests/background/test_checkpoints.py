@@ -59,8 +59,10 @@ class Process(ChatModel):
         await emit(TextDelta(message.text))
         return ChatResponse(message, "tool_calls" if message.tool_calls else "stop", USAGE, "scripted")
 
-    async def save(self, turn: ChatResponse) -> None:
+    async def save(self, turn: ChatResponse | None) -> None:
         await self.step()
+        if turn is None:
+            return
         for _ in range(9 - len(turn.executions)):  # an earlier one takes longer
             await asyncio.sleep(0)
         self.stored[:] = [to_json(turn_record(replace(turn, context=ToolContext())))]
@@ -85,7 +87,7 @@ class Process(ChatModel):
     async def answer(self, *advisors: Advisor) -> ChatResponse | None:
         """The answer; ``None`` if the process has died before."""
         earlier = turn_of(from_json(self.stored[0])) if self.stored else None
-        advisor = CheckpointAdvisor("q", earlier, self.step, self.save)
+        advisor = CheckpointAdvisor("q", earlier, self.save)
         own = self.tool("ship"), self.tool("bill"), self.tool("look", read_only=True), self.tool("pay", retries=1)
         others = self.tool("buy", requires_approval=True), *self.client_tools
         prompt = ChatClient(self).prompt("Go").tools(*own, *others).advisors(*advisors)

@@ -7,10 +7,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.background.test_background import ASYNC, EVENTS, finished
+from tests.background.test_background import ASYNC, EVENTS, SILENT, finished
 from tests.command_line import run, started
-from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, chunk, delta, finish, sse
-from tests.serving import client_of, events_of
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, chunk, delta, finish, sensible_model, sse
+from tests.serving import client_of, events_of, service
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -179,6 +179,18 @@ async def test_a_question_whose_processes_die_has_failed_after_three(folder: Pat
     assert document["status"] == "failed"
     assert "3 processes died at the same point" in document["error"]["detail"]
     assert runs(folder) == ["look"] * 3
+
+
+async def test_a_service_that_is_restarted_often_has_not_crashed(tmp_path: Path) -> None:
+    async with OpenAIPlayer(lambda _: SILENT) as player:
+        url, path = f"sqlite:///{tmp_path}/state.db", ""
+        for number in range(1, 5):
+            async with service(OPENAI_BASE_URL=player.base_url, STATE_URL=url) as client:
+                path = path or (await client.post("/chat", json={"userInput": "Go"}, headers=ASYNC)).headers["location"]
+                await until(lambda number=number: len(player.requests) == number)  # type: ignore[misc]
+        player.follow(sensible_model())
+        async with service(OPENAI_BASE_URL=player.base_url, STATE_URL=url) as client:
+            assert (await finished(client, path))["status"] == "completed"
 
 
 async def test_the_command_line_leaves_a_question_to_the_running_service(folder: Path) -> None:

@@ -2,14 +2,15 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from pydantic_core import from_json, to_json
 from starlette.types import ASGIApp, Message, Scope
 
-from toolchat.errors import DeadlineExceeded, SessionBusy, ToolchatError, Unauthorized
+from toolchat.errors import DeadlineExceeded, SessionBusy, StoreUnavailable, ToolchatError, Unauthorized
 from toolchat.models.base import ChatResponse
 from toolchat.service.access.principals import Principal
 from toolchat.service.access.runtime import OWN_ADDRESS
@@ -54,14 +55,11 @@ class Attempt:
     async def run(self) -> BackgroundQuestion:
         """Run the question, and return it as it was stored: not finished if it is to be tried again."""
         question = self._question
-        value = await self._records.turn(question)
+        body, turn = await self._records.asked(question)
         with decoding("the checkpoint of this question cannot be read"):
-            earlier = turn_of(from_json(value)) if value else None
-        progress = len(earlier.executions) if earlier else 0
+            earlier = turn_of(from_json(turn)) if turn else None
         if question.state == "running":  # it was not stored how the last try ended, so its process has died
-            # What has got further since the last crash is not the cause of this one.
-            crashes = question.crashes if progress == question.progress else 0
-            question = replace(question, crashes=crashes + 1, progress=progress)
+            question = question.after_crash(len(earlier.executions) if earlier else 0)
         principal, refusal = self._rights(question.principal), _refusal(question)
         self._question = question
         if await self._records.is_cancelled(question):
@@ -71,12 +69,16 @@ class Attempt:
             return await self._end("failed", _failed(document))
         self._question = replace(question, state="queued", tries=question.tries + 1)
         current_caller.set(question.caller(principal))
-        checkpoints = CheckpointAdvisor(question.identifier, earlier, self._begin, self._save)
-        return await self._answered(_scope(question, checkpoints))
+        scope = _scope(question, CheckpointAdvisor(question.identifier, earlier, self._save))
+        try:
+            return await self._answered(scope, body)
+        except asyncio.CancelledError:  # this process shuts down, which is no crash
+            with suppress(LockLost, StoreUnavailable):
+                await self._end("queued")
+            raise
 
-    async def _answered(self, scope: Scope) -> BackgroundQuestion:
+    async def _answered(self, scope: Scope, body: bytes) -> BackgroundQuestion:
         """Answer the request, and store how it ended."""
-        body = await self._records.body(self._question)
         running = asyncio.ensure_future(self._app(scope, _receiver(body), self._answer.send))
         try:
             is_cancelled = await self._is_cancelled_before(running)
@@ -95,43 +97,33 @@ class Attempt:
     async def _is_cancelled_before(self, running: asyncio.Future[None]) -> bool:
         """Store the events until a request has ended, or its cancellation was requested."""
         while not (await asyncio.wait([running], timeout=_FLUSH_SECONDS))[0]:
-            await self._flush()
+            await self._store(self._question.state)
             if await self._records.is_cancelled(self._question):
                 return True
         await running
         return False
 
+    async def _save(self, turn: ChatResponse | None) -> None:
+        # What is in the context, the request brings again.
+        record = to_json(turn_record(replace(turn, context=ToolContext()))) if turn else b""
+        try:
+            await self._store("running", record)
+        except LockLost:
+            raise SessionBusy("another process has taken the question over") from None
+
     async def _end(self, state: State, *last: Event) -> BackgroundQuestion:
         """End this try; the question has ended, too, unless it is queued again."""
         self._answer.events.extend(last)
-        self._question = replace(self._question, state=state)
-        await self._flush(releases=True)
+        await self._store(state, releases=True)
         return self._question
 
-    async def _begin(self) -> None:
+    async def _store(self, state: State, turn: bytes = b"", *, releases: bool = False) -> None:
+        """Store what has come since the last time: the state, the turn at a checkpoint, and events."""
         async with self._writing:
-            self._question = replace(self._question, state="running")
-            await _unless_lost(self._records.store(self._question, self._lock))
-
-    async def _save(self, turn: ChatResponse) -> None:
-        # What is in the context, the request brings again.
-        record = to_json(turn_record(replace(turn, context=ToolContext())))
-        await _unless_lost(self._records.store_turn(self._question, record, self._lock))
-
-    async def _flush(self, *, releases: bool = False) -> None:
-        """Store the events that have come since the last time."""
-        async with self._writing:
-            if (events := list(self._answer.events)) or releases:
-                self._question = await self._records.store(self._question, self._lock, events, releases=releases)
+            events, question = list(self._answer.events), replace(self._question, state=state)
+            if events or turn or releases or question != self._question:
+                self._question = await self._records.store(question, self._lock, events, turn, releases=releases)
                 del self._answer.events[: len(events)]
-
-
-async def _unless_lost(storing: Awaitable[object]) -> None:
-    """Store something for a running request, whose handlers know ``SessionBusy``."""
-    try:
-        await storing
-    except LockLost:
-        raise SessionBusy("another process has taken the question over") from None
 
 
 class _Answer:

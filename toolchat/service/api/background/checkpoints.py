@@ -35,8 +35,8 @@ class CheckpointAdvisor(Advisor):
     Args:
         identifier: of the question.
         earlier: the turn at the last checkpoint of earlier tries, if there is one.
-        begin: awaited when nothing is waited for any more: the turn has its session.
-        save: stores a turn; raises ``SessionBusy`` once another process has taken the question over.
+        save: stores a turn, or that it begins with nothing to wait for any more; raises ``SessionBusy`` once another
+            process has taken the question over.
     """
 
     # Directly outside the tool loop, whose results it sees as the model gets them.
@@ -46,11 +46,10 @@ class CheckpointAdvisor(Advisor):
         self,
         identifier: str,
         earlier: ChatResponse | None,
-        begin: Callable[[], Awaitable[None]],
-        save: Callable[[ChatResponse], Awaitable[None]],
+        save: Callable[[ChatResponse | None], Awaitable[None]],
     ) -> None:
         self.identifier = identifier
-        self._earlier, self._begin, self._save = earlier, begin, save
+        self._earlier, self._save = earlier, save
         self._saving = asyncio.Lock()
         self._message = AssistantMessage("")
         """The message whose calls run."""
@@ -67,7 +66,7 @@ class CheckpointAdvisor(Advisor):
         return prompt.tool_context({TURN_ID: self.identifier}).advisors(self)
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
-        await self._begin()
+        await self._save(None)
         self._finished, self._begun = [], {}
         if self._earlier is not None:
             await _tell_again(self._earlier, emit)

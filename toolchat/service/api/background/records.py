@@ -84,6 +84,10 @@ class BackgroundQuestion:
         """Whether nothing will change any more."""
         return self.state in ("completed", "failed", "cancelled")
 
+    def after_crash(self, progress: int) -> "BackgroundQuestion":
+        """Copy that counts one more crash; what has got further since the last one is not the cause of this one."""
+        return replace(self, crashes=self.crashes * (progress == self.progress) + 1, progress=progress)
+
     def caller(self, principal: Principal) -> RequestCaller:
         """The caller for whom it runs, with the principal's current rights."""
         tenant = principal.tenant or principal.name or self.tenant
@@ -146,9 +150,9 @@ class BackgroundRecords:
         return self._locks.hold(f"background:{identifier}")
 
     async def store(
-        self, question: BackgroundQuestion, lock: Lock, events: Sequence[Event] = (), *, releases: bool = False
+        self, question: BackgroundQuestion, lock: Lock, events: Sequence[Event], turn: bytes, *, releases: bool
     ) -> BackgroundQuestion:
-        """Store a question under its lock, with its next events; returns it as stored.
+        """Store a question under its lock, with its next events and its turn at a checkpoint; returns it as stored.
 
         ``releases`` ends the try. Raises ``LockLost`` if another process has taken the question over.
         """
@@ -160,22 +164,14 @@ class BackgroundRecords:
         is_kept, value = not question.is_finished, _QUESTION.dump_json(stored)
         writes = [Write(question.key, value, ttl, is_kept, line=line, place=question.lines)]
         writes += [_listing(question), lock.release] if releases else []
-        writes += [Write(_turn_key(question))] if question.is_finished else []
+        if turn or question.is_finished:
+            writes.append(Write(_turn_key(question), turn or None, _STORED_SECONDS, is_kept=True))
         await self._store.commit_under(lock, writes, "store question")
         if releases:
             self._locks.released(lock)
         if (change := self._changes.pop(question.identifier, None)) is not None:
             change.set_result(None)
         return stored
-
-    async def store_turn(self, question: BackgroundQuestion, turn: bytes, lock: Lock) -> None:
-        """Store the turn of a question at a checkpoint; raises as :meth:`store`."""
-        write = Write(_turn_key(question), turn, _STORED_SECONDS, is_kept=True)
-        await self._store.commit_under(lock, (write,), "store checkpoint")
-
-    async def turn(self, question: BackgroundQuestion) -> bytes | None:
-        """The turn of a question at its last checkpoint."""
-        return await self._store.get(_turn_key(question))
 
     async def delete(self, question: BackgroundQuestion) -> None:
         """Delete a finished question and its events."""
@@ -189,10 +185,10 @@ class BackgroundRecords:
         """Whether its cancellation was requested."""
         return await self._store.get(f"background-cancel:{question.identifier}") is not None
 
-    async def body(self, question: BackgroundQuestion) -> bytes:
-        """The body of a question's request."""
+    async def asked(self, question: BackgroundQuestion) -> tuple[bytes, bytes | None]:
+        """The body of a question's request, and its turn at the last checkpoint."""
         with decoding("the request of this question cannot be read"):
-            return (await self._store.read_log(question.key))[0]
+            return (await self._store.read_log(question.key))[0], await self._store.get(_turn_key(question))
 
     async def result(self, question: BackgroundQuestion) -> Any:
         """The answer's document, or the problem document of a failure; ``None`` as long as there is none."""

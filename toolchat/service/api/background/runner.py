@@ -34,7 +34,7 @@ class BackgroundRunner:
 
     def __init__(self, app: ASGIApp, store: StateStore, rights: Callable[[Principal], Principal | None]) -> None:
         self.records = BackgroundRecords(store)
-        self._app, self._store, self._rights = app, store, rights
+        self._app, self._rights = app, rights
         self._backlog = Backlog()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -73,7 +73,7 @@ class BackgroundRunner:
             self._start(question.identifier, question.unfinished)
         async for _ in self.records.events(question):
             pass
-        return self.records.load(await self._store.get(question.key)) or question
+        return await self.records.find(question.identifier, question.principal) or question
 
     async def _watch(self) -> None:
         while True:

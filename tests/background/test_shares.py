@@ -121,7 +121,7 @@ async def test_a_quota_is_waited_for_unless_the_question_has_failed_by_then(wait
         scope["state"][FAILURE] = QuotaExceeded("used up", "day", retry_after=wait)
 
     runner = BackgroundRunner(refuse, SqliteStateStore(), lambda principal: principal)
-    question = BackgroundQuestion("/chat", (), ANONYMOUS, "", "")
+    question = BackgroundQuestion("/chat", (), ANONYMOUS, "")
     async with runner.running():
         await runner.accept(question, b"{}")
         _, _, (name, _) = await anext(runner.records.events(question))

@@ -116,7 +116,7 @@ class ToolCallingAdvisor(Advisor):
     async def _execute(
         self, run: "Run", message: AssistantMessage, state: "LoopState", chain: AdvisorChain, emit: Emit
     ) -> tuple[ToolCallFinished, ...]:
-        before = _running.get()
+        before, state.message = _running.get(), message
         _running.set((self, state))
         try:
             return await self._manager.execute(
@@ -137,10 +137,11 @@ _running: ContextVar["tuple[ToolCallingAdvisor, LoopState] | None"] = ContextVar
 """The request whose tools run, and its loop."""
 
 
-def running_loop() -> "LoopState | None":
-    """The state of the loop whose tools run; ``None`` outside of a tool call."""
-    running = _running.get()
-    return running[1] if running else None
+def running_loop() -> "LoopState":
+    """The state of the loop whose tools run; raises ``LookupError`` outside of a tool call."""
+    if (running := _running.get()) is None:
+        raise LookupError("no tool runs")
+    return running[1]
 
 
 @dataclass(slots=True)
@@ -153,6 +154,8 @@ class LoopState:
     """The tools that the model was last offered: the request's, unless an advisor inside the loop changed them."""
     asking: "LoopState | None" = None
     """The state of the request whose tool makes this one."""
+    message: AssistantMessage = field(default_factory=lambda: AssistantMessage(""))
+    """The message whose calls run."""
     paused_response: ChatResponse | None = field(init=False)
     rounds: int = 0
     """Rounds so far, those included that an advisor inside the loop added."""
@@ -214,12 +217,13 @@ class LoopState:
             return
         # A model that gets refusals alone would repeat itself up to the last round: it answers with what it has.
         self.tools_withdrawn = self.rounds >= max_rounds or (bool(finished) and all(map(_is_refused, finished)))
-        messages = (*self.request.messages, message, self.results(message, finished))
-        self.answered = {}
+        results = ToolResponseMessage(tuple([each.response for each in finished]))
+        results = self.results(message, finished) if self.answered else results
+        messages, self.answered = (*self.request.messages, message, results), {}
         self.request = self.request.next_round(messages, withdraw_tools=self.tools_withdrawn)
 
     def results(self, message: AssistantMessage, finished: Sequence[ToolCallFinished]) -> ToolResponseMessage:
-        """The results of a message's calls, those from before the pause included: providers require all of them."""
+        """All results of a message's calls, as providers require them: with those from before the pause."""
         by_id = {**self.answered, **{each.call.id: each.response for each in finished}}
         return ToolResponseMessage(tuple([by_id[call.id] for call in message.tool_calls if call.id in by_id]))
 

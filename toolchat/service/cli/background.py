@@ -24,8 +24,9 @@ def leave_question(service: OpenedService, query: str, tools: Sequence[str] | No
         raise ConfigurationError("--background needs a STATE_URL that the running service shares: a file or Redis")
     body: dict[str, object] = {"userInput": query, "sessionId": conversation_or_new("")}
     body |= {} if tools is None else {"tools": list(tools)}
-    headers = (("host", "localhost"),)
-    question = BackgroundQuestion("/chat", headers, ANONYMOUS, "", service.caller.tenant)
+    tenant = service.caller.tenant
+    headers = (("host", "localhost"), *((("x-tenant-id", tenant),) if tenant else ()))
+    question = BackgroundQuestion("/chat", headers, ANONYMOUS, "")
     service.run(partial(BackgroundRecords(service.state.store).add, question, to_json(body)))
     print_result(question.identifier)
     print_note("the service answers it; to read the answer: toolchat ask --follow " + question.identifier)

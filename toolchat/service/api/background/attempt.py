@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Scope
 
 from toolchat.errors import DeadlineExceeded, SessionBusy, StoreUnavailable, ToolchatError, Unauthorized
 from toolchat.models.base import ChatResponse
-from toolchat.service.access.principals import Principal
+from toolchat.service.access.principals import Principal, RequestCaller
 from toolchat.service.access.runtime import OWN_ADDRESS
 from toolchat.service.api.approvals import turn_of, turn_record
 from toolchat.service.api.background.checkpoints import CheckpointAdvisor
@@ -33,11 +33,7 @@ _LAST = {*_COMPLETED, "error", "response.failed"}
 
 
 class Attempt:
-    """One try of a question, under its lock.
-
-    Args:
-        rights: see ``BackgroundRunner``.
-    """
+    """One try of a question, under its lock."""
 
     def __init__(
         self,
@@ -68,8 +64,9 @@ class Attempt:
             document = problem(refusal or Unauthorized("the key that asked has been withdrawn"), question.identifier)
             return await self._end("failed", _failed(document))
         self._question = replace(question, state="queued", tries=question.tries + 1)
-        current_caller.set(question.caller(principal))
-        scope = _scope(question, CheckpointAdvisor(question.identifier, earlier, self._save))
+        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in question.headers]
+        current_caller.set(RequestCaller.from_request(principal, question.address, headers))
+        scope = _scope(question, headers, CheckpointAdvisor(question.identifier, earlier, self._save))
         try:
             return await self._answered(scope, body)
         except asyncio.CancelledError:  # this process shuts down, which is no crash
@@ -178,9 +175,10 @@ def _passes(failure: ToolchatError | None, question: BackgroundQuestion) -> bool
     return time.time() + (failure.retry_after or 0) < question.created_at + MAX_AGE
 
 
-def _scope(question: BackgroundQuestion, checkpoints: CheckpointAdvisor) -> Scope:
-    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in question.headers]
-    headers += [(b"x-request-id", question.identifier.encode()), (b"content-type", b"application/json")]
+def _scope(
+    question: BackgroundQuestion, headers: Sequence[tuple[bytes, bytes]], checkpoints: CheckpointAdvisor
+) -> Scope:
+    own = (b"content-type", b"application/json"), (b"accept", b"text/event-stream")
     return {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -191,7 +189,7 @@ def _scope(question: BackgroundQuestion, checkpoints: CheckpointAdvisor) -> Scop
         "raw_path": question.path.encode(),
         "query_string": b"",
         "root_path": "",
-        "headers": [*headers, (b"accept", b"text/event-stream")],
+        "headers": [*headers, *own, (b"x-request-id", question.identifier.encode())],
         "server": ("toolchat", None),
         "client": (question.address, 0),
         "state": {BACKGROUND: checkpoints, OWN_ADDRESS: question.service},

@@ -27,17 +27,7 @@ _UNKNOWN = ToolExecutionError(
 
 
 class CheckpointAdvisor(Advisor):
-    """Stores the turn before each call that writes, and with its result; resumes the one that an earlier try stored.
-
-    Until the result of a call is stored, its outcome is unknown: that is the result with which another process resumes
-    the turn, unless the call may run twice.
-
-    Args:
-        identifier: of the question.
-        earlier: the turn at the last checkpoint of earlier tries, if there is one.
-        save: stores a turn, or that it begins with nothing to wait for any more; raises ``SessionBusy`` once another
-            process has taken the question over.
-    """
+    """Stores the turn before each call that writes, and with its result; resumes the one that an earlier try stored."""
 
     # Directly outside the tool loop, whose results it sees as the model gets them.
     order = 299
@@ -51,8 +41,6 @@ class CheckpointAdvisor(Advisor):
         self.identifier = identifier
         self._earlier, self._save = earlier, save
         self._saving = asyncio.Lock()
-        self._message = AssistantMessage("")
-        """The message whose calls run."""
         self._finished: list[ToolCallFinished] = []
         self._begun: dict[str, ToolCallFinished | None] = {}
         """The calls that write and have no result yet, by id, with the result that they have if this process dies."""
@@ -79,22 +67,19 @@ class CheckpointAdvisor(Advisor):
         return (await chain.proceed(request, watch)).whole_turn()
 
     async def around_tool_call(self, call: ToolCall, context: ToolContext, proceed: ProceedToolCall) -> ToolResult:
-        loop, message = running_loop(), context.history[-1]
-        if loop is None or not isinstance(message, AssistantMessage):
-            raise AssertionError("a tool call belongs to a message of a tool loop")
+        loop = running_loop()
         metadata = loop.callable_tools[call.name].metadata
         if not metadata.is_read_only:
             unknown = ToolCallFinished(call, loop.rounds, _UNKNOWN.as_result(), "error", 0, _UNKNOWN.kind)
-            self._message = message
             self._begun[call.id] = None if metadata.may_run_twice else unknown
             await self._store(loop)
         return await proceed(call, context.with_idempotency_key(self._idempotency_key(call, context.history)))
 
     async def _end(self, call: ToolCallFinished) -> None:
         self._finished.append(call)
-        if call.call.id in self._begun and (loop := running_loop()) is not None:
+        if call.call.id in self._begun:
             del self._begun[call.call.id]
-            await self._store(loop)
+            await self._store(running_loop())
 
     async def _store(self, loop: LoopState) -> None:
         async with self._saving:  # the newest one is the last
@@ -102,9 +87,8 @@ class CheckpointAdvisor(Advisor):
 
     def _turn(self, loop: LoopState) -> ChatResponse:
         """The turn as if it paused now."""
-        ended = self._finished[len(loop.executions) :]
-        finished = [*ended, *(each for each in self._begun.values() if each is not None)]
-        message, history, results = self._message, loop.request.messages, loop.results(self._message, finished)
+        finished = [*self._finished[len(loop.executions) :], *filter(None, self._begun.values())]
+        message, history, results = loop.message, loop.request.messages, loop.results(loop.message, finished)
         if results.responses:
             history = (*history, message, results)
         if len(results.responses) == len(message.tool_calls):
@@ -113,7 +97,7 @@ class CheckpointAdvisor(Advisor):
         rounds = loop.rounds if message.tool_calls else loop.rounds + 1
         executions = (*loop.executions, *finished)
         turn = ChatResponse(message, "paused", loop.usage, "", rounds, executions, history)
-        return replace(turn, options=loop.request.options, paused_response=loop.paused_response).whole_turn()
+        return replace(turn, paused_response=loop.paused_response).whole_turn()
 
     def _idempotency_key(self, call: ToolCall, history: Sequence[Message]) -> str:
         # A model may use an id again in a later round.

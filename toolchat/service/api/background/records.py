@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
 
-from toolchat.service.access.principals import Principal, RequestCaller
+from toolchat.service.access.principals import Principal
 from toolchat.state.base import RECORD_VERSION, Lock, RecordVersion, StateStore, Write, decoding
 from toolchat.state.locks import Hold, Locks
 
@@ -47,7 +47,6 @@ class BackgroundQuestion:
     headers: tuple[tuple[str, str], ...]
     principal: Principal
     address: str
-    tenant: str
     service: str = ""
     """The service's own address, as the client called it."""
     session: str = ""
@@ -88,30 +87,16 @@ class BackgroundQuestion:
         """Copy that counts one more crash; what has got further since the last one is not the cause of this one."""
         return replace(self, crashes=self.crashes * (progress == self.progress) + 1, progress=progress)
 
-    def caller(self, principal: Principal) -> RequestCaller:
-        """The caller for whom it runs, with the principal's current rights."""
-        tenant = principal.tenant or principal.name or self.tenant
-        return RequestCaller(principal.name, principal.owner or self.address, tenant, principal.roles, principal)
-
 
 _QUESTION = TypeAdapter(BackgroundQuestion)
 
 
-class Piece(NamedTuple):
-    """A line of the log behind the body."""
-
-    tries: int
-    """The try that it belongs to."""
-    events: Sequence[Event]
-    is_last: bool
-    """Whether the question has ended with it."""
+Piece = tuple[int, Sequence[Event], bool]
+"""A line of the log behind the body: a try, some of its events, and whether the question has ended with them."""
 
 
 class BackgroundRecords:
-    """Background questions in the state store. Every operation raises ``StoreUnavailable``.
-
-    An unfinished question has a second, small entry in the list of all of them, which goes with the step that ends it.
-    """
+    """Background questions in the state store. Every operation raises ``StoreUnavailable``."""
 
     def __init__(self, store: StateStore) -> None:
         self._store = store
@@ -152,14 +137,11 @@ class BackgroundRecords:
     async def store(
         self, question: BackgroundQuestion, lock: Lock, events: Sequence[Event], turn: bytes, *, releases: bool
     ) -> BackgroundQuestion:
-        """Store a question under its lock, with its next events and its turn at a checkpoint; returns it as stored.
-
-        ``releases`` ends the try. Raises ``LockLost`` if another process has taken the question over.
-        """
+        """Store a question under its lock, with its next events and its turn at a checkpoint; returns it as stored."""
         stored, line = question, None
         if events:
             stored = replace(question, lines=question.lines + 1)
-            line = to_json(Piece(question.tries, events, question.is_finished))
+            line = to_json((question.tries, events, question.is_finished))
         ttl = _RESULT_TTL if question.is_finished else _STORED_SECONDS
         is_kept, value = not question.is_finished, _QUESTION.dump_json(stored)
         writes = [Write(question.key, value, ttl, is_kept, line=line, place=question.lines)]
@@ -195,25 +177,21 @@ class BackgroundRecords:
         if not question.is_finished:
             return None
         with decoding("the answer cannot be read"):
-            *_, last = await self._store.read_log(question.key, question.lines - 1)
-            return from_json(_piece(last).events[-1][1])
+            lines = await self._store.read_log(question.key, question.lines - 1)
+            return from_json(_piece(lines[-1])[1][-1][1])
 
     async def events(
         self, question: BackgroundQuestion, after: tuple[int, int] = (0, -1)
     ) -> AsyncGenerator[tuple[int, int, Event], None]:
-        """The events of a question, as they come, to its end: each with its try and its number.
-
-        If a process dies, the next one begins anew: the events of its try follow, from number 0.
-        ``after`` is the try and the number of the last event that is not wanted.
-        """
+        """The events behind one, as they come, to the end: each with its try and its number, from 0 in each try."""
         place, tries, number, is_over = 1, 0, 0, False
         while not is_over:
             lines = await self._store.read_log(question.key, place)
             place += len(lines)
-            for piece in map(_piece, lines):
-                number, is_over = number if piece.tries == tries else 0, piece.is_last
-                tries = piece.tries
-                for event in piece.events:
+            for line in lines:
+                before, (tries, events, is_over) = tries, _piece(line)
+                number = number if tries == before else 0
+                for event in events:
                     if (tries, number) > after:
                         yield tries, number, event
                     number += 1
@@ -230,7 +208,9 @@ class BackgroundRecords:
 
 
 def _piece(line: bytes) -> Piece:
-    return Piece(*from_json(line))
+    with decoding("the events of this question cannot be read"):
+        tries, events, is_over = from_json(line)
+        return tries, events, is_over
 
 
 def _listing(question: BackgroundQuestion) -> Write:

@@ -40,7 +40,6 @@ async def accept(request: Request, path: str, body: Mapping[str, Any], **more: A
         given,
         caller.principal,
         caller.client_key,
-        caller.tenant,
         request.app.state.access.own_address(request.scope),
         body.get("sessionId", ""),
         body.get("userInput", ""),

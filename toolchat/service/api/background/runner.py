@@ -22,10 +22,7 @@ _PAUSE_AFTER_BUG = 15.0
 
 
 class BackgroundRunner:
-    """Runs the unfinished questions that no other process runs.
-
-    A question runs under its own lock, which expires soon after its process has died, and whatever is stored for it
-    carries that lock: a process that stalled cannot interfere with the one that took over.
+    """Runs the unfinished questions that no other process runs, each under its own lock.
 
     Args:
         app: answers a request as if its client were still connected.

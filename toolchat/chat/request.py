@@ -69,9 +69,9 @@ class Resume:
     """Where a paused turn continues: the calls of its last message, and the decisions about them."""
 
     message: AssistantMessage
-    """The message with the calls that waited."""
+    """The message with the calls that waited; without any, the model comes next."""
     approvals: Mapping[str, Approval]
-    """Decisions by call id."""
+    """Decisions by call id; without any, the calls that have no result run as if the model had just asked for them."""
     paused_response: ChatResponse | None = None
     """The response with which the turn paused; its usage and tool calls count as part of the turn."""
 

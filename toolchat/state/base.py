@@ -7,7 +7,7 @@ with fences are values too: who holds one has written its token there, and every
 import asyncio
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import field
 from typing import Annotated, Final
@@ -244,6 +244,13 @@ class StateStore(ABC):
                 self._release_later(lock, ttl)
             raise
         return Lock(key, lock.token, outcome.found[key]) if outcome.is_done else None
+
+    async def unlocked(self, keys: Iterable[str]) -> list[str]:
+        """Those of the keys whose lock nobody holds; raises ``StoreUnavailable``."""
+        names = {Lock(key, b"").name: key for key in keys}
+        checks: dict[str, Sequence[bytes | None]] = dict.fromkeys(names, (None, _FREE))
+        found = (await self.commit((), checks=checks, longest=_LONGEST_LEASE, name="locks")).found
+        return [key for name, key in names.items() if not found[name]]
 
     async def renew(self, lock: Lock, *, ttl: float) -> bool:
         """Extend a lock to ``ttl`` seconds from now; false if another holder has taken it.

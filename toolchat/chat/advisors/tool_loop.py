@@ -116,7 +116,7 @@ class ToolCallingAdvisor(Advisor):
     async def _execute(
         self, run: "Run", message: AssistantMessage, state: "LoopState", chain: AdvisorChain, emit: Emit
     ) -> tuple[ToolCallFinished, ...]:
-        before = _running.get()
+        before, state.message = _running.get(), message
         _running.set((self, state))
         try:
             return await self._manager.execute(
@@ -137,6 +137,13 @@ _running: ContextVar["tuple[ToolCallingAdvisor, LoopState] | None"] = ContextVar
 """The request whose tools run, and its loop."""
 
 
+def running_loop() -> "LoopState":
+    """The state of the loop whose tools run; raises ``LookupError`` outside of a tool call."""
+    if (running := _running.get()) is None:
+        raise LookupError("no tool runs")
+    return running[1]
+
+
 @dataclass(slots=True)
 class LoopState:
     """The state of the loop: the next request, and what the rounds so far add up to."""
@@ -147,6 +154,8 @@ class LoopState:
     """The tools that the model was last offered: the request's, unless an advisor inside the loop changed them."""
     asking: "LoopState | None" = None
     """The state of the request whose tool makes this one."""
+    message: AssistantMessage = field(default_factory=lambda: AssistantMessage(""))
+    """The message whose calls run."""
     paused_response: ChatResponse | None = field(init=False)
     rounds: int = 0
     """Rounds so far, those included that an advisor inside the loop added."""
@@ -164,7 +173,9 @@ class LoopState:
     def __post_init__(self) -> None:
         resume = self.request.resume
         self.paused_response = resume.paused_response if resume else None
-        if resume:
+        if resume and not resume.message.tool_calls:  # all calls have ended: the model comes next
+            self.request = self.request.next_round(self.request.messages, withdraw_tools=False)
+        elif resume:
             before, self.answered = split_answered(self.request.messages, resume.message)
             self.request = self.request.with_messages(tuple(before))
 
@@ -202,18 +213,19 @@ class LoopState:
 
     def apply_results(self, message: AssistantMessage, finished: Sequence[ToolCallFinished], max_rounds: int) -> None:
         """Prepare the next round: the conversation with the results, in the order of the calls."""
-        if not finished:  # the turn pauses before any call has run
+        if not finished and not self.answered:  # the turn pauses before any call has run
             return
         # A model that gets refusals alone would repeat itself up to the last round: it answers with what it has.
-        self.tools_withdrawn = self.rounds >= max_rounds or all(map(_is_refused, finished))
-        responses = [each.response for each in finished]
-        if self.answered:
-            # Providers require one result for each call of a message, those from before the pause included.
-            by_id = {**self.answered, **{each.id: each for each in responses}}
-            responses = [by_id[call.id] for call in message.tool_calls if call.id in by_id]
-            self.answered = {}
-        messages = (*self.request.messages, message, ToolResponseMessage(tuple(responses)))
+        self.tools_withdrawn = self.rounds >= max_rounds or (bool(finished) and all(map(_is_refused, finished)))
+        results = ToolResponseMessage(tuple([each.response for each in finished]))
+        results = self.results(message, finished) if self.answered else results
+        messages, self.answered = (*self.request.messages, message, results), {}
         self.request = self.request.next_round(messages, withdraw_tools=self.tools_withdrawn)
+
+    def results(self, message: AssistantMessage, finished: Sequence[ToolCallFinished]) -> ToolResponseMessage:
+        """All results of a message's calls, as providers require them: with those from before the pause."""
+        by_id = {**self.answered, **{each.call.id: each.response for each in finished}}
+        return ToolResponseMessage(tuple([by_id[call.id] for call in message.tool_calls if call.id in by_id]))
 
     def drops_tools(self, response: ChatResponse) -> bool:
         """Whether the model has to be asked again, without any tool: some servers ignore ``tool_choice: none``."""
@@ -268,33 +280,33 @@ def decide(
     response: ChatResponse, state: LoopState, is_eligible: ToolExecutionEligibility, guarded: Collection[str] = ()
 ) -> Run | None:
     """Decide which calls of a response run; ``None``: the response is the turn's answer. Changes nothing."""
-    calls = response.message.tool_calls
+    calls, resume = response.message.tool_calls, state.request.resume
     if not calls:
         _check_not_empty(response)
         return None
-    if state.request.resume:
+    left = tuple([call for call in calls if call.id not in state.answered]) if state.answered else calls
+    if resume and resume.approvals:
         # Neither the limits of rounds nor the eligibility apply: the user has decided about these very calls.
-        left = tuple([call for call in calls if call.id not in state.answered])
-        return Run(left, _rejections(left, guarded, state.request.resume.approvals), is_whole_message=left == calls)
+        return Run(left, _rejections(left, guarded, resume.approvals), is_whole_message=left == calls)
     client_tools = state.offered.client_tools.by_name
-    service_calls = tuple([call for call in calls if call.name not in client_tools]) if client_tools else calls
+    service_calls = tuple([call for call in left if call.name not in client_tools]) if client_tools else left
     if (state.tools_withdrawn or state.is_forbidden) and service_calls:
         raise state.loop_error()
-    if not (service_calls and is_eligible(state.request, response)):
+    if not state.answered and not (service_calls and is_eligible(state.request, response)):
         return None  # the caller runs the calls itself, such as those of its own tools
     if response.finish_reason in CUT:
         # Arguments that were cut may still be valid JSON, such as an optional field less.
         is_whole = len(service_calls) == len(calls)
         ends_turn = None if is_whole else response.finish_reason
         return Run(service_calls, {call.id: _cut() for call in service_calls}, ends_turn, is_whole)
-    if len(service_calls) < len(calls):
+    if len(service_calls) < len(left):
         # The client needs this response to run its calls, so the turn cannot wait for an approval as well.
         rejected = {call.id: _needs_approval() for call in service_calls if call.id in guarded}
         return Run(service_calls, rejected, response.finish_reason, is_whole_message=False)
     if guarded:
-        unguarded = tuple([call for call in calls if call.id not in guarded])
+        unguarded = tuple([call for call in left if call.id not in guarded])
         return Run(unguarded, ends_turn=APPROVAL_REQUIRED, is_whole_message=False)
-    return Run(calls)
+    return Run(left, is_whole_message=left == calls)
 
 
 async def _guarded_calls(message: AssistantMessage, state: LoopState) -> Collection[str]:

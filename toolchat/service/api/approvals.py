@@ -77,18 +77,11 @@ class PausedTurnCodec:
         for fault in self._faults(paused):
             _log.error("an answer cannot wait for approval", extra={"reason": fault})
             raise CannotPause(f"the answer needs an approval and cannot wait for it: {fault}")
-        response = paused.response
         record = {
-            "version": RECORD_VERSION,
-            "messages": to_records((*response.history, response.message)),
             "tools": [each.definition.name for each in paused.tools],
             "advisors": [each.record_name for each in paused.advisors],
-            "context": dict(response.context.values),
-            "tenant": response.context.caller.tenant,
-            "options": asdict(response.options),
-            "so_far": _so_far(response.whole_turn()),
         }
-        return to_json(record)
+        return to_json(record | turn_record(paused.response))
 
     def load(self, value: bytes) -> PausedTurn:
         """Restore the turn of a record.
@@ -99,8 +92,7 @@ class PausedTurnCodec:
         """
         try:
             record = from_json(value)
-            check_version(record["version"])
-            response = _response(record)
+            response = turn_of(record)
             tools = {name: self._resolver.resolve(name) for name in record["tools"]}
             advisors = {name: self._advisors.get(name) for name in record["advisors"]}
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -121,17 +113,21 @@ class PausedTurnCodec:
                 yield f"the context value {key} is not JSON"
 
 
-def _so_far(turn: ChatResponse) -> dict[str, Any]:
-    """The turn so far, for its summary: usage, rounds and tool calls."""
-    executions = tuple([replace(each, result=sendable(each.result)) for each in turn.executions])
+def turn_record(response: ChatResponse) -> dict[str, Any]:
+    """A paused turn without its tools and advisors as a JSON object."""
     return {
-        "usage": asdict(turn.usage),
-        "rounds": turn.rounds,
-        "executions": _EXECUTIONS.dump_python(executions, mode="json"),
+        "version": RECORD_VERSION,
+        "messages": to_records((*response.history, response.message)),
+        "context": dict(response.context.values),
+        "tenant": response.context.caller.tenant,
+        "options": asdict(response.options),
+        "so_far": _so_far(response.whole_turn()),
     }
 
 
-def _response(record: Mapping[str, Any]) -> ChatResponse:
+def turn_of(record: Mapping[str, Any]) -> ChatResponse:
+    """The turn of a record; ``StoreUnavailable`` if a newer version of the service wrote it."""
+    check_version(record["version"])
     *history, message = from_records(record["messages"])
     if not isinstance(message, AssistantMessage):
         raise TypeError(message)
@@ -149,6 +145,16 @@ def _response(record: Mapping[str, Any]) -> ChatResponse:
         context,
         options,
     )
+
+
+def _so_far(turn: ChatResponse) -> dict[str, Any]:
+    """The turn so far, for its summary: usage, rounds and tool calls."""
+    executions = tuple([replace(each, result=sendable(each.result)) for each in turn.executions])
+    return {
+        "usage": asdict(turn.usage),
+        "rounds": turn.rounds,
+        "executions": _EXECUTIONS.dump_python(executions, mode="json"),
+    }
 
 
 def _caller(tenant: str) -> Caller:

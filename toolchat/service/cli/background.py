@@ -8,7 +8,6 @@ from pydantic_core import from_json, to_json
 from toolchat.errors import ConfigurationError
 from toolchat.service.access.principals import ANONYMOUS
 from toolchat.service.api.background.records import BackgroundQuestion, BackgroundRecords
-from toolchat.service.api.background.runner import BackgroundRunner
 from toolchat.service.api.sessions import conversation_or_new
 from toolchat.service.cli.dialogue import ANSWERED, FAILED
 from toolchat.service.cli.opened_service import OpenedService
@@ -25,22 +24,13 @@ def leave_question(service: OpenedService, query: str, tools: Sequence[str] | No
         raise ConfigurationError("--background needs a STATE_URL that the running service shares: a file or a server")
     body: dict[str, object] = {"userInput": query, "sessionId": conversation_or_new("")}
     body |= {} if tools is None else {"tools": list(tools)}
-    headers = (("host", "localhost"),)
-    question = BackgroundQuestion("/chat", to_json(body).decode(), headers, ANONYMOUS, "", service.caller.tenant)
-    service.run(partial(_leave, service, question))
+    tenant = service.caller.tenant
+    headers = (("host", "localhost"), *((("x-tenant-id", tenant),) if tenant else ()))
+    question = BackgroundQuestion("/chat", headers, ANONYMOUS, "")
+    service.run(partial(BackgroundRecords(service.state.store).add, question, to_json(body)))
     print_result(question.identifier)
     print_note("the service answers it; to read the answer: toolchat ask --follow " + question.identifier)
     return ANSWERED
-
-
-async def _leave(service: OpenedService, question: BackgroundQuestion) -> None:
-    runner = BackgroundRunner(_nothing, service.state.store, lambda principal: principal)
-    await runner.accept(question, runs=False)
-    await runner.aclose()  # so that the service takes the question over
-
-
-async def _nothing(*_: object) -> None:
-    raise NotImplementedError
 
 
 def follow_question(service: OpenedService, identifier: str) -> int:
@@ -59,7 +49,7 @@ async def _follow(service: OpenedService, identifier: str) -> int:
     if ended.state == "completed":
         print_result()
         return ANSWERED
-    problem = ended.result or {}
+    problem = await records.result(ended) or {}
     print_error(f"{problem.get('code', ended.state)}: {problem.get('detail', 'the question has no answer')}")
     return FAILED
 

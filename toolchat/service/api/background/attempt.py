@@ -2,38 +2,38 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 from starlette.types import ASGIApp, Message, Scope
 
-from toolchat.errors import DeadlineExceeded, SessionBusy, ToolchatError, Unauthorized
-from toolchat.service.access.principals import Principal
+from toolchat.errors import DeadlineExceeded, SessionBusy, StoreUnavailable, ToolchatError, Unauthorized
+from toolchat.models.base import ChatResponse
+from toolchat.service.access.principals import Principal, RequestCaller
 from toolchat.service.access.runtime import OWN_ADDRESS
-from toolchat.service.api.background.journal import JournalAdvisor
-from toolchat.service.api.background.records import MAX_AGE, BackgroundQuestion, BackgroundRecords, Event
+from toolchat.service.api.approvals import turn_of, turn_record
+from toolchat.service.api.background.checkpoints import CheckpointAdvisor
+from toolchat.service.api.background.records import MAX_AGE, BackgroundQuestion, BackgroundRecords, Event, State
 from toolchat.service.api.problems import FAILURE, problem
 from toolchat.service.api.responses.active_request import BACKGROUND
-from toolchat.state.base import Lock, LockLost
+from toolchat.state.base import Lock, LockLost, decoding
 from toolchat.tool_calling.caller import current_caller
+from toolchat.tool_calling.context import ToolContext
 
 _MAX_CRASHES = 3
 _FLUSH_SECONDS = 0.25
 _TEMPORARY = {"overloaded", "quota-exceeded", "session-busy", "draining", "store-unavailable"}
-"""Codes of problems that end by themselves: the question is tried again, and continues where its journal ends."""
+"""Codes of problems that end by themselves: the question is tried again, and continues at its last checkpoint."""
 _COMPLETED = {"done", "response.completed", "response.incomplete"}
 _LAST = {*_COMPLETED, "error", "response.failed"}
 """Names of events that end an answer: nothing follows except for one of the same kind."""
 
 
 class Attempt:
-    """One try of a question, under its lock.
-
-    Args:
-        rights: see ``BackgroundRunner``.
-    """
+    """One try of a question, under its lock."""
 
     def __init__(
         self,
@@ -46,83 +46,81 @@ class Attempt:
         self._app, self._records, self._rights, self._lock = app, records, rights, lock
         self._question = question
         self._answer = _Answer()
-        self._entries: list[Any] = []
-        """Entries of the journal that are not stored yet."""
         self._writing = asyncio.Lock()
-        self._pieces = 0
 
     async def run(self) -> BackgroundQuestion:
-        """Run the question.
-
-        Returns:
-            The question to be stored; not finished if it is to be tried again.
-        """
+        """Run the question, and return it as it was stored: not finished if it is to be tried again."""
         question = self._question
-        earlier = await self._records.journal(question)
+        body, turn = await self._records.asked(question)
+        with decoding("the checkpoint of this question cannot be read"):
+            earlier = turn_of(from_json(turn)) if turn else None
         if question.state == "running":  # it was not stored how the last try ended, so its process has died
-            # What has got further since the last crash is not the cause of this one.
-            crashes = question.crashes if len(earlier) == question.progress else 0
-            question = replace(question, crashes=crashes + 1, progress=len(earlier))
+            question = question.after_crash(len(earlier.executions) if earlier else 0)
         principal, refusal = self._rights(question.principal), _refusal(question)
+        self._question = question
         if await self._records.is_cancelled(question):
-            return replace(question, state="cancelled", rest=(("cancelled", "{}"),))
+            return await self._end("cancelled", ("cancelled", "{}"))
         if principal is None or refusal is not None:
             document = problem(refusal or Unauthorized("the key that asked has been withdrawn"), question.identifier)
-            return replace(question, state="failed", rest=(_failed(document),))
+            return await self._end("failed", _failed(document))
         self._question = replace(question, state="queued", tries=question.tries + 1)
-        current_caller.set(question.caller(principal))
-        journal = JournalAdvisor(question.identifier, earlier, self._begin, self._record)
-        return await self._answered(_scope(question, journal))
-
-    async def _answered(self, scope: Scope) -> BackgroundQuestion:
-        """Answer the request, and store its events meanwhile."""
-        running = asyncio.ensure_future(self._app(scope, _receiver(self._question.body), self._answer.send))
+        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in question.headers]
+        current_caller.set(RequestCaller.from_request(principal, question.address, headers))
+        scope = _scope(question, headers, CheckpointAdvisor(question.identifier, earlier, self._save))
         try:
-            while not (await asyncio.wait([running], timeout=_FLUSH_SECONDS))[0]:
-                await self._flush()
-                if await self._records.is_cancelled(self._question):
-                    return self._ended("cancelled", ("cancelled", "{}"))
-            await running
+            return await self._answered(scope, body)
+        except asyncio.CancelledError:  # this process shuts down, which is no crash
+            with suppress(LockLost, StoreUnavailable):
+                await self._end("queued")
+            raise
+
+    async def _answered(self, scope: Scope, body: bytes) -> BackgroundQuestion:
+        """Answer the request, and store how it ended."""
+        running = asyncio.ensure_future(self._app(scope, _receiver(body), self._answer.send))
+        try:
+            is_cancelled = await self._is_cancelled_before(running)
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
+        if is_cancelled:
+            return await self._end("cancelled", ("cancelled", "{}"))
         last = self._answer.last or [_failed({})]
-        failure: ToolchatError | None = scope["state"].get(FAILURE)
         if last[-1][0] in _COMPLETED:
-            return self._ended("completed", *last)
-        if failure is None or failure.code not in _TEMPORARY:
-            return self._ended("failed", *last)
-        self._answer.events.append(("waiting", last[-1][1]))
-        await self._flush()
+            return await self._end("completed", *last)
+        if not _passes(scope["state"].get(FAILURE), self._question):
+            return await self._end("failed", *last)
+        return await self._end("queued", ("waiting", last[-1][1]))
+
+    async def _is_cancelled_before(self, running: asyncio.Future[None]) -> bool:
+        """Store the events until a request has ended, or its cancellation was requested."""
+        while not (await asyncio.wait([running], timeout=_FLUSH_SECONDS))[0]:
+            await self._store(self._question.state)
+            if await self._records.is_cancelled(self._question):
+                return True
+        await running
+        return False
+
+    async def _save(self, turn: ChatResponse | None) -> None:
+        # What is in the context, the request brings again.
+        record = to_json(turn_record(replace(turn, context=ToolContext()))) if turn else b""
+        try:
+            await self._store("running", record)
+        except LockLost:
+            raise SessionBusy("another process has taken the question over") from None
+
+    async def _end(self, state: State, *last: Event) -> BackgroundQuestion:
+        """End this try; the question has ended, too, unless it is queued again."""
+        self._answer.events.extend(last)
+        await self._store(state, releases=True)
         return self._question
 
-    def _ended(self, state: Any, *last: Event) -> BackgroundQuestion:
-        return replace(self._question, state=state, pieces=self._pieces, rest=(*self._answer.events, *last))
-
-    async def _begin(self) -> None:
-        await _unless_lost(self._records.save(replace(self._question, state="running"), self._lock))
-
-    async def _record(self, *entry: Any, waits: bool) -> None:
-        self._entries.append(entry)
-        if waits:
-            await _unless_lost(self._flush())
-
-    async def _flush(self) -> None:
-        """Store what has come since the last piece; what cannot be stored will be part of the next one."""
+    async def _store(self, state: State, turn: bytes = b"", *, releases: bool = False) -> None:
+        """Store what has come since the last time: the state, the turn at a checkpoint, and events."""
         async with self._writing:
-            events, entries = list(self._answer.events), list(self._entries)
-            if events or entries:
-                await self._records.append(self._question, self._pieces, events, entries, self._lock)
-                self._pieces += 1
-                del self._answer.events[: len(events)], self._entries[: len(entries)]
-
-
-async def _unless_lost(storing: Awaitable[None]) -> None:
-    """Store something for a running request, whose handlers know ``SessionBusy``."""
-    try:
-        await storing
-    except LockLost:
-        raise SessionBusy("another process has taken the question over") from None
+            events, question = list(self._answer.events), replace(self._question, state=state)
+            if events or turn or releases or question != self._question:
+                self._question = await self._records.store(question, self._lock, events, turn, releases=releases)
+                del self._answer.events[: len(events)]
 
 
 class _Answer:
@@ -170,9 +168,17 @@ def _refusal(question: BackgroundQuestion) -> ToolchatError | None:
     return None
 
 
-def _scope(question: BackgroundQuestion, journal: JournalAdvisor) -> Scope:
-    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in question.headers]
-    headers += [(b"x-request-id", question.identifier.encode()), (b"content-type", b"application/json")]
+def _passes(failure: ToolchatError | None, question: BackgroundQuestion) -> bool:
+    """Whether a failure ends by itself before the question's time is over."""
+    if failure is None or failure.code not in _TEMPORARY:
+        return False
+    return time.time() + (failure.retry_after or 0) < question.created_at + MAX_AGE
+
+
+def _scope(
+    question: BackgroundQuestion, headers: Sequence[tuple[bytes, bytes]], checkpoints: CheckpointAdvisor
+) -> Scope:
+    own = (b"content-type", b"application/json"), (b"accept", b"text/event-stream")
     return {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -183,15 +189,15 @@ def _scope(question: BackgroundQuestion, journal: JournalAdvisor) -> Scope:
         "raw_path": question.path.encode(),
         "query_string": b"",
         "root_path": "",
-        "headers": [*headers, (b"accept", b"text/event-stream")],
+        "headers": [*headers, *own, (b"x-request-id", question.identifier.encode())],
         "server": ("toolchat", None),
         "client": (question.address, 0),
-        "state": {BACKGROUND: (question.identifier, journal), OWN_ADDRESS: question.service},
+        "state": {BACKGROUND: checkpoints, OWN_ADDRESS: question.service},
     }
 
 
-def _receiver(body: str) -> Callable[[], Any]:
-    messages = [{"type": "http.request", "body": body.encode(), "more_body": False}]
+def _receiver(body: bytes) -> Callable[[], Any]:
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Message:
         if not messages:

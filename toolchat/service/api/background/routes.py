@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Request, Response
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from toolchat.errors import NotFound, StoreUnavailable, ToolchatError
 from toolchat.service.access.principals import current_request_caller
@@ -37,23 +37,22 @@ async def accept(request: Request, path: str, body: Mapping[str, Any], **more: A
     given = tuple((name, request.headers[name]) for name in _FORWARDED if name in request.headers)
     question = BackgroundQuestion(
         path,
-        to_json(body).decode(),
         given,
         caller.principal,
         caller.client_key,
-        caller.tenant,
         request.app.state.access.own_address(request.scope),
         body.get("sessionId", ""),
+        body.get("userInput", ""),
         **more,
     )
-    await background(request).accept(question)
+    await background(request).accept(question, to_json(body))
     return question
 
 
 def accepted(request: Request, question: BackgroundQuestion) -> Response:
     """The answer to an accepted question: where to find it."""
     headers = {"Location": _location(request, question), "Preference-Applied": "respond-async", "Retry-After": "1"}
-    return Response(to_json(_document(question)), 202, headers | _NO_STORE, "application/json")
+    return Response(to_json(_document(question, None)), 202, headers | _NO_STORE, "application/json")
 
 
 def stream(
@@ -89,7 +88,7 @@ async def show(request: Request, identifier: _Identifier) -> Response:
     question = await _found(request, identifier)
     if negotiate(request.headers.get("accept", ""), _FORMS) is _FORMS[1]:
         return await resume(request, identifier) or stream(request, question)
-    return _shown(question)
+    return await _shown(background(request), question)
 
 
 @router.delete(
@@ -106,14 +105,15 @@ async def cancel(request: Request, identifier: _Identifier) -> Response:
     """
     question, runner = await _found(request, identifier), background(request)
     if not question.is_finished:
-        return _shown(await runner.cancel(question))
+        return await _shown(runner, await runner.cancel(question))
     await runner.records.delete(question)
     return Response(status_code=204)
 
 
-def _shown(question: BackgroundQuestion) -> Response:
+async def _shown(runner: BackgroundRunner, question: BackgroundQuestion) -> Response:
     waiting = {} if question.is_finished else {"Retry-After": "1"}
-    return Response(to_json(_document(question)), media_type="application/json", headers=_NO_STORE | waiting)
+    document = _document(question, await runner.records.result(question))
+    return Response(to_json(document), media_type="application/json", headers=_NO_STORE | waiting)
 
 
 class _StoredEvents(EventStream):
@@ -157,7 +157,7 @@ def _location(request: Request, question: BackgroundQuestion) -> str:
     return f"{request.scope.get('root_path', '')}/questions/{question.identifier}"
 
 
-def _document(question: BackgroundQuestion) -> dict[str, Any]:
+def _document(question: BackgroundQuestion, result: Any) -> dict[str, Any]:
     document: dict[str, Any] = {
         "id": question.identifier,
         "status": question.state,
@@ -165,9 +165,9 @@ def _document(question: BackgroundQuestion) -> dict[str, Any]:
         "tries": question.tries,
     }
     if question.session:
-        document |= {"session_id": question.session, "question": from_json(question.body).get("userInput", "")}
+        document |= {"session_id": question.session, "question": question.asked}
     if question.state in ("completed", "failed"):
-        document["answer" if question.state == "completed" else "error"] = question.result
+        document["answer" if question.state == "completed" else "error"] = result
     return document
 
 

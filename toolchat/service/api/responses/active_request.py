@@ -9,7 +9,6 @@ from fastapi import Request
 from starlette.datastructures import Headers
 
 from toolchat.chat.client import PromptSpec
-from toolchat.chat.memory import TURN_ID
 from toolchat.chat.request import Emit
 from toolchat.errors import DeadlineExceeded
 from toolchat.models.base import ChatResponse
@@ -28,7 +27,7 @@ from toolchat.service.observability.semantic_conventions import LINK_FRAGMENT
 from toolchat.tool_calling.context import CONVERSATION_ID
 
 BACKGROUND = "background"
-"""The key of a request's state for the id of its background question and the journal of its turn."""
+"""The key of a request's state for what stores and resumes the turn of a background question."""
 IN_CHAT_PAGE = "in_chat_page"
 """The key of a request's state: whether people see its answer in the page of another program."""
 FOR_MODEL = "for_model"
@@ -57,7 +56,7 @@ class ActiveRequest:
         """The quota that it uses; set when it has a slot."""
         self.prompt, self._consent = _with_consent(service, prompt, taken)
         if (background := request.scope["state"].get(BACKGROUND)) is not None:
-            self.prompt = self.prompt.tool_context({TURN_ID: background[0]}).advisors(background[1])
+            self.prompt = background.prompt(self.prompt)
         conversation: str | None = prompt.request.context.get(CONVERSATION_ID)
         self.session = session_of(conversation) if conversation else None
         self.request_id: str = request.scope["state"]["request_id"]

@@ -69,8 +69,8 @@ async def create(request: Request) -> Response:
         return await resume_turn(request, decided, sent.functions_of_client(), answer)
     # Whoever lists the service's tools decides by items; all others read how to decide.
     request.scope["state"][IN_CHAT_PAGE] = sent.service_tools is None
-    background = request.scope["state"].get(BACKGROUND, ("",))[0]
-    answer = form(sent, items, previous, store, {}, background)
+    background = request.scope["state"].get(BACKGROUND)
+    answer = form(sent, items, previous, store, {}, background.identifier if background else "")
     prompt = await _prompt(service, sent, earlier, items)
     if sent.background:
         return await _accept(request, sent, body, answer)
@@ -91,7 +91,7 @@ async def show(
             raise BadRequest("stream: only responses in the background can be streamed again", "stream")
         return _stream(request, question, starting_after)
     if question is not None and question.state != "completed":
-        return json_response(_document_of(question))
+        return json_response(await _document_of(request, question))
     return json_response((await _responses(service).find(identifier))["response"])
 
 
@@ -115,7 +115,7 @@ async def cancel(request: Request, service: Service, identifier: str) -> Respons
     question = await _find_question(request, identifier)
     if question is not None and question.state != "completed":
         stopped = question if question.is_finished else await background(request).cancel(question)
-        return json_response(_document_of(stopped))
+        return json_response(await _document_of(request, stopped))
     record = await _responses(service).find(identifier)
     if record["response"]["background"]:
         return json_response(record["response"])
@@ -195,9 +195,9 @@ async def _find_question(request: Request, identifier: str) -> BackgroundQuestio
     return await background(request).records.find(identifier.removeprefix("resp_"), current_request_caller().principal)
 
 
-def _document_of(question: BackgroundQuestion) -> dict[str, Any]:
+async def _document_of(request: Request, question: BackgroundQuestion) -> dict[str, Any]:
     """The response of a question that is not completed."""
-    result = question.result or {}
+    result = await background(request).records.result(question) or {}
     if "response" in result:  # the data of ``response.failed``
         failed: dict[str, Any] = result["response"]
         return failed

@@ -187,7 +187,7 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
     "toolchat/chat/advisors/tool_loop.py": [
         ("refusal of calls that were cut off", "if response.finish_reason in CUT:", "if False:",
          "a-call-cut-by-the-length-limit"),
-        ("limit of rounds", "self.rounds >= max_rounds or all(", "all(", "a-model-that-calls-for-ever"),
+        ("limit of rounds", "self.rounds >= max_rounds or (bool(", "(bool(", "a-model-that-calls-for-ever"),
     ],
     "toolchat/tool_calling/limits.py": [
         ("limit of a tool's calls", "if len(earlier) >= per_tool:", "if False:", "many-calls-at-once"),

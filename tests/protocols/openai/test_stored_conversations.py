@@ -116,3 +116,37 @@ async def test_a_deleted_conversation_is_gone_with_its_session() -> None:
 async def test_what_is_not_sent_as_json_creates_nothing(offline: httpx.AsyncClient) -> None:
     answer = await offline.post(CONVERSATIONS, content="{}", headers={"Content-Type": "text/plain"})
     assert error_of(answer)[0] == 415
+
+
+async def test_the_metadata_of_a_conversation_is_replaced(offline: httpx.AsyncClient) -> None:
+    begun = await created(offline, metadata={"a": "b"})
+    path = f"{CONVERSATIONS}/{begun['id']}"
+    changed = await offline.post(path, json={"metadata": {"c": "d"}})
+    assert changed.json() == (await offline.get(path)).json() == begun | {"metadata": {"c": "d"}}
+    assert error_of(await offline.post(path, json={})) == (400, "invalid_value", "metadata")
+    assert error_of(await offline.post(f"{CONVERSATIONS}/conv_1", json={"metadata": {}}))[0] == 404
+
+
+async def test_an_item_is_shown_by_its_id_and_is_not_deleted_alone(offline: httpx.AsyncClient) -> None:
+    path = f"{CONVERSATIONS}/{(await created(offline, items=ROLLED))['id']}/items"
+    items = (await offline.get(path)).json()["data"]
+    for each in items:
+        assert (await offline.get(f"{path}/{each['id']}")).json() == each
+    assert error_of(await offline.get(f"{path}/msg_1"))[0] == 404
+    refused = await offline.delete(f"{path}/{items[0]['id']}")
+    assert error_of(refused)[0] == 400
+    assert "delete the conversation" in refused.json()["error"]["message"]
+    assert (await offline.get(path)).json()["data"] == items
+
+
+@pytest.mark.parametrize(
+    "path", ["{0}/", "/{0}", "{0}/ID/", "{0}//ID", "{0}/ID/items/", "{0}//ID/items", "{0}/ID//items"]
+)
+async def test_a_slash_too_many_changes_no_answer(path: str, offline: httpx.AsyncClient) -> None:
+    identifier = (await created(offline))["id"]
+    given = path.format(CONVERSATIONS).replace("ID", identifier)
+    clean = CONVERSATIONS if "ID" not in path else f"{CONVERSATIONS}/{identifier}{'/items' * ('items' in path)}"
+    for method in ("GET", "POST"):
+        answers = [await offline.request(method, each, json={"metadata": {}}) for each in (given, clean)]
+        assert answers[0].status_code == answers[1].status_code
+        assert answers[0].json().keys() == answers[1].json().keys()

@@ -22,7 +22,6 @@ from toolchat.service.protocols.wire import MAX_BODY_BYTES, json_body, read_requ
 _UNSUPPORTED = {
     "completions": "set the client to chat completions, POST /v1/chat/completions, or POST /v1/responses",
     "embeddings": "set the client to another server for embeddings",
-    "conversations": "create, show, change and delete a whole conversation, and list or add its items",
     "responses/input_tokens": "count the tokens in the client",
     "responses/compact": "let the client summarize the conversation",
 }
@@ -117,6 +116,6 @@ def add_routes(added: APIRouter) -> None:
     add_question(added, path, chat_completions, summary, _REQUEST, *parameters, documentation=DOCUMENTATION)
 
 
-_SHORT = ("/chat/completions", "/responses", "/models", *(f"/{api}" for api in _UNSUPPORTED))
+_SHORT = ("/chat/completions", "/responses", "/conversations", "/models", *(f"/{api}" for api in _UNSUPPORTED))
 
 OPENAI = ProtocolAdapter("/v1/", add_routes, error_response, MAX_BODY_BYTES, base="/v1", short=_SHORT)

@@ -73,6 +73,17 @@ async def show(service: Service, identifier: str) -> Response:
     return json_response(await find(service, identifier))
 
 
+@router.post(_PATH, summary="Change the metadata of a conversation", openapi_extra=_BODY)
+async def update(request: Request, service: Service, identifier: str) -> Response:
+    """Replace the metadata of a conversation."""
+    sent = await _read(request)
+    if sent.metadata is None:
+        raise BadRequest("metadata: is missing", "metadata")
+    document = await find(service, identifier) | {"metadata": sent.metadata}
+    await service.store.put(_key(identifier), to_json(document), ttl=service.settings.session_ttl)
+    return json_response(document)
+
+
 @router.delete(_PATH, summary="Delete a conversation")
 async def delete(service: Service, identifier: str) -> Response:
     """Delete a conversation, which is a session."""
@@ -85,9 +96,7 @@ async def delete(service: Service, identifier: str) -> Response:
 @router.get(f"{_PATH}/items", summary="List the items of a conversation")
 async def items(service: Service, identifier: str, page: Annotated[Page, Query()]) -> Response:
     """List the items of a conversation after the item `after`, `limit` at a time, by default the newest first."""
-    await find(service, identifier)
-    turns = await service.memory.turns(conversation_of(identifier))
-    return page.response([each for turn in turns for each in _items(turn)])
+    return page.response(await _stored(service, identifier))
 
 
 @router.post(f"{_PATH}/items", summary="Add items to a conversation", openapi_extra=_BODY)
@@ -98,6 +107,21 @@ async def add_items(request: Request, service: Service, identifier: str) -> Resp
     return Page(limit=100, order="asc").response(await _append(service, identifier, sent))
 
 
+@router.get(f"{_PATH}/items/{{item}}", summary="Show an item of a conversation")
+async def show_item(service: Service, identifier: str, item: str) -> Response:
+    """Show an item of a conversation by its id."""
+    for each in await _stored(service, identifier):
+        if each["id"] == item:
+            return json_response(each)
+    raise NotFound(f"the conversation has no item {item[:64]!r}")
+
+
+@router.delete(f"{_PATH}/items/{{item}}", include_in_schema=False)
+async def delete_item(identifier: str, item: str) -> Response:  # noqa: ARG001
+    """Name what to use instead: the calls and the text of an answer are stored as one turn."""
+    raise BadRequest("items cannot be deleted one by one; delete the conversation, or create one with other items")
+
+
 async def find(service: ServiceState, identifier: str) -> dict[str, Any]:
     """A conversation, which is stored for as long again as a session. Raises ``NotFound``."""
     key = _key(identifier)
@@ -106,6 +130,13 @@ async def find(service: ServiceState, identifier: str) -> dict[str, Any]:
     await service.store.put(key, value, ttl=service.settings.session_ttl)
     with decoding("the conversation cannot be read"):
         return dict(from_json(value))
+
+
+async def _stored(service: ServiceState, identifier: str) -> list[dict[str, Any]]:
+    """All items of a conversation, oldest first. Raises as :func:`find`."""
+    await find(service, identifier)
+    turns = await service.memory.turns(conversation_of(identifier))
+    return [each for turn in turns for each in _items(turn)]
 
 
 async def _read(request: Request) -> ConversationRequest:

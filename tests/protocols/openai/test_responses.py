@@ -194,12 +194,6 @@ async def test_a_client_that_does_not_list_them_reads_how_to_decide() -> None:
     assert token not in str(player.requests[-1].body["messages"])
 
 
-async def test_a_part_of_the_services_tools_can_be_allowed() -> None:
-    async with played([says("Hello.")]) as (client, player):
-        await ask(client, "Hello", tools=[{**TOOLS, "allowed_tools": ["getCityTimeFunction"]}])
-    assert [each["function"]["name"] for each in player.requests[0].body["tools"]] == ["getCityTimeFunction"]
-
-
 async def test_options_reach_the_model_in_its_own_terms() -> None:
     form = {"type": "json_schema", "name": "moment", "strict": True, "schema": {"type": "object"}}
     fields = {"text": {"format": form}, "max_output_tokens": 9, "reasoning": {"effort": "low"}, "temperature": 0.5}

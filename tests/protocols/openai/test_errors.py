@@ -37,6 +37,18 @@ def image() -> dict[str, Any]:
         ({"messages": [user("?"), ROLLED]}, "messages"),
         ({"messages": [user("?"), ROLLED, user("and?")]}, "messages"),
         ({"messages": [user("?"), ROLLED, result("call_1", "4"), result("call_1", "4")]}, "messages[3].tool_call_id"),
+        ({"messages": [user("?"), ROLLED, {"role": "tool", "content": "4"}]}, "messages[2].tool_call_id"),
+        *(
+            ({"response_format": each}, "response_format")
+            for each in (
+                {},
+                {"type": "xml"},
+                {"type": "json_schema"},
+                {"type": "json_schema", "json_schema": {"name": "a"}},
+                {"type": "json_schema", "json_schema": "a"},
+                {"type": "json_schema", "name": "a", "schema": {"type": "object"}},
+            )
+        ),
         ({"temperature": 3}, "temperature"),
         ({"n": 2}, "n"),
         ({"tool_choice": "sometimes"}, "tool_choice"),

@@ -57,6 +57,7 @@ async def test_a_request_without_a_version_belongs_to_this_lane(client: httpx.As
         ("tools/call", {"name": "nothing"}, -32602),
         ("tools/call", {"arguments": {}}, -32602),
         ("initialize", ANYWHERE, -32602),
+        ("tools/list", {"cursor": "2"}, -32602),
     ],
 )
 async def test_an_error_does_not_look_like_the_end_of_a_session(

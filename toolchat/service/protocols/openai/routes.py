@@ -11,7 +11,7 @@ from toolchat.service.api.service import Service, service_state
 from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header
 from toolchat.service.protocols.answers import ResponseContext
 from toolchat.service.protocols.documentation import add_question, json_response
-from toolchat.service.protocols.models import ModelNotFound, model_documents, model_prompt
+from toolchat.service.protocols.models import ALL_TOOLS, ModelNotFound, model_documents, model_prompt
 from toolchat.service.protocols.openai.answers import OPEN_WEBUI, Chunks, Completion
 from toolchat.service.protocols.openai.documentation import DOCUMENTATION, documents_router
 from toolchat.service.protocols.openai.errors import error_response
@@ -64,10 +64,12 @@ async def models(service: Service) -> Response:
 
 
 @router.get("/v1/models/{model:path}", summary="Show a model")
-async def one_model(service: Service, model: str) -> Response:
+async def one_model(request: Request, service: Service, model: str) -> Response:
     """Show a model by its id."""
     if not model:
         return await models(service)
+    if model.startswith("claude") and "anthropic-version" in request.headers:
+        model = ALL_TOOLS  # as in Messages
     for document in model_documents(service.tools):
         if document["id"] == model.rstrip("/"):
             return json_response(document)

@@ -134,9 +134,9 @@ def _client_of(message: JSONRPCRequest | JSONRPCNotification, scope: Scope) -> t
 
 def _check_method(method: str, version: str) -> None:
     """Name a method that newer versions lack, before its envelope is checked: clients send the old ping without one."""
-    if method in methods.SPEC_CLIENT_METHODS and (method, version) not in methods.CLIENT_REQUESTS:
+    if (method, version) not in methods.CLIENT_REQUESTS:
         hint = ": any other request, such as server/discover, shows that the server answers" if method == "ping" else ""
-        raise MCPError(types.METHOD_NOT_FOUND, f"Method not found: MCP {version} has no {method}{hint}", method)
+        raise MCPError(types.METHOD_NOT_FOUND, f"Method not found: MCP {version} has no {method[:64]}{hint}", method)
 
 
 def _accepted(route: _T | inbound.InboundLadderRejection) -> _T:

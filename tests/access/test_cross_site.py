@@ -17,6 +17,7 @@ READS = {
     "GET /questions/{identifier}",
     *("GET /v1/responses/{identifier}", "GET /v1/responses/{identifier}/input_items"),
     *("GET /v1/conversations/{identifier}", "GET /v1/conversations/{identifier}/items"),
+    "GET /v1/conversations/{identifier}/items/{item}",
 }
 """They change nothing, cost nothing, and a page of another site cannot read the answer."""
 PREFLIGHTED = {

@@ -21,6 +21,7 @@ OF_NOBODY = (
     *("/chat/{sessionId}", "/approvals/{identifier}", "/.well-known/oauth-protected-resource/mcp"),
     *("/v1/responses/{identifier}", "/v1/responses/{identifier}/input_items", "/questions/{identifier}"),
     *("/v1/conversations/{identifier}", "/v1/conversations/{identifier}/items"),
+    "/v1/conversations/{identifier}/items/{item}",
 )
 """Where what nobody has begun is not found, and how to authenticate where nobody needs to."""
 FOREIGN = re.compile("/v1/|/mcp|/ai-sdk/|/ag-ui")
@@ -158,6 +159,7 @@ async def test_errors_of_another_protocol_are_documented_in_its_own_form(offline
         "/v1/conversations": ["application/json"],
         "/v1/conversations/{identifier}": ["application/json"],
         "/v1/conversations/{identifier}/items": ["application/json"],
+        "/v1/conversations/{identifier}/items/{item}": ["application/json"],
         "/v1/messages": ["application/json"],
         "/v1/messages/count_tokens": ["application/json"],
         "/v1/models": ["application/json"],

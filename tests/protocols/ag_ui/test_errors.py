@@ -11,6 +11,8 @@ from toolchat.service.protocols.ag_ui.routes import AG_UI
 from toolchat.service.settings.service_settings import Tuning
 
 FILE = {"type": "document", "source": {"type": "data", "value": "AA==", "mimeType": "application/pdf"}}
+PDF = {"type": "binary", "mimeType": "application/pdf", "data": "AA=="}
+SVG = {"type": "image", "source": {"type": "data", "value": "AA==", "mimeType": "image/svg+xml"}}
 CALLED = {"id": "", "type": "function", "function": {"name": "look", "arguments": "{}"}}
 ENTRY = {"interruptId": "x/y", "status": "resolved"}
 
@@ -22,6 +24,9 @@ ENTRY = {"interruptId": "x/y", "status": "resolved"}
         ({"messages": None}, "messages: "),
         ({"messages": [user(" ")]}, "messages[0].content: must not be blank"),
         ({"messages": [user([FILE])]}, "messages[0].content[0]: document is not supported"),
+        ({"messages": [user([PDF])]}, "messages[0].content[0]: binary is not supported"),
+        ({"messages": [user([{"type": "text", "text": "?"}, PDF])]}, "messages[0].content[1]: binary is not supported"),
+        ({"messages": [user([SVG])]}, "messages[0].content[0]: image is not supported"),
         ({"messages": [{"id": "m", "role": "robot", "content": "?"}]}, "messages[0].role: "),
         ({"messages": [user("?"), {"role": "assistant", "toolCalls": [CALLED]}]}, "messages[1].toolCalls[0].id: "),
         ({"messages": [user("?")] * 4097}, "messages: "),

@@ -148,6 +148,12 @@ async def test_an_unsupported_method_is_not_found(method: str, modern: Host) -> 
     assert await modern.error(method) == UNKNOWN_METHOD
 
 
+async def test_an_unknown_method_is_named_before_what_its_request_lacks(client: httpx.AsyncClient) -> None:
+    headers = {**ACCEPT, "MCP-Protocol-Version": MODERN, "Mcp-Method": "nothing"}
+    answer = await client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "nothing"}, headers=headers)
+    assert (answer.status_code, answer.json()["error"]["code"]) == UNKNOWN_METHOD
+
+
 @pytest.mark.parametrize(
     "params",
     [

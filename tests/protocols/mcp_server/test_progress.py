@@ -1,4 +1,4 @@
-"""Progress notifications, and hosts that disconnect."""
+"""Progress notifications, and hosts that disconnect or cancel a call."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ import pytest
 from pydantic_core import from_json
 
 from tests.protocols.mcp_server.folders.workshop import Seen
-from tests.protocols.mcp_server.host import FOLDERS, LEGACY, MODERN, Host, messages_of
+from tests.protocols.mcp_server.host import FOLDERS, LEGACY, MODERN, Host, messages_of, session_of
 from tests.serving import service
 from tests.waiting import until
 from toolchat.service.settings.service_settings import Tuning
@@ -103,3 +103,27 @@ async def test_a_disconnect_cancels_the_call(version: str, token: str | None, cl
     asking.cancel()
     await until(lambda: Seen.cancelled == before + 1)
     assert Seen.waiting == 0
+
+
+CANCEL = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
+
+
+@pytest.mark.parametrize("accept", ["application/json, text/event-stream", "application/json"])
+@pytest.mark.parametrize("version", LEGACY)
+async def test_a_notification_cancels_the_call_of_its_session_alone(
+    version: str, accept: str, client: httpx.AsyncClient
+) -> None:
+    before = Seen.cancelled
+    own, other = [await session_of(client, version) | {"Accept": accept} for _ in range(2)]
+    body, _ = Host(client, version).request("tools/call", name="wait", arguments={})
+    calls = [asyncio.create_task(client.post("/mcp", json=body, headers=each)) for each in (own, other)]
+    await until(lambda: Seen.waiting == 2)
+    nameless = {name: value for name, value in own.items() if name != "mcp-session-id"}
+    for headers, identifier in ((nameless, 1), (own, "1"), (own, 2), (own, [1]), (own, None), (own, 1), (own, 1)):
+        told = {**CANCEL, "params": {"requestId": identifier}}
+        assert (await client.post("/mcp", json=told, headers=headers)).status_code == 202
+    answer = await calls[0]
+    assert (answer.status_code, answer.json()["id"], answer.json()["error"]["code"]) == (200, 1, -32800)
+    assert (Seen.waiting, Seen.cancelled) == (1, before + 1)
+    calls[1].cancel()
+    await until(lambda: Seen.waiting == 0)

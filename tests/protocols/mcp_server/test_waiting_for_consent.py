@@ -106,12 +106,13 @@ async def test_a_response_that_nobody_waits_for_is_rejected(identifier: Any, cli
 
 
 @pytest.mark.parametrize("capabilities", [{}, {"elicitation": {"url": {}}}, {"roots": {}}], ids=str)
-async def test_only_a_host_that_shows_forms_gets_a_session_id(
-    capabilities: dict[str, Any], client: httpx.AsyncClient
-) -> None:
-    assert "mcp-session-id" not in await session_of(client, **capabilities)
+async def test_only_a_host_that_shows_forms_is_asked(capabilities: dict[str, Any], client: httpx.AsyncClient) -> None:
+    session = await session_of(client, **capabilities)
     one, other = [(await session_of(client, elicitation={}))["mcp-session-id"] for _ in range(2)]
-    assert one != other
+    assert len({one, other, session["mcp-session-id"]}) == 3
+    body, _ = Host(client, LEGACY[0]).request("tools/call", **CALL)
+    answer = await client.post("/mcp", json=body, headers=session)
+    assert "a person must decide" in answer.json()["result"]["content"][0]["text"]
 
 
 @pytest.mark.parametrize("version", LEGACY)

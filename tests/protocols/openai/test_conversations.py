@@ -163,9 +163,10 @@ async def test_a_turn_with_the_clients_calls_is_remembered_once_complete() -> No
     assert given(player)[-3:] == [("user", "Roll"), ("assistant", "You rolled 4."), ("user", "And?")]
 
 
-async def test_an_invalid_session_id_is_rejected(offline: httpx.AsyncClient) -> None:
+@pytest.mark.parametrize("given", [["a b"], ["a", "b"], ["a", "a"]], ids=str)
+async def test_an_invalid_session_id_is_rejected(given: list[str], offline: httpx.AsyncClient) -> None:
     body = {"model": "toolchat", "messages": [user("?")]}
-    answer = await offline.post(COMPLETIONS, json=body, headers={"X-Session-ID": "a b"})
+    answer = await offline.post(COMPLETIONS, json=body, headers=[("X-Session-ID", each) for each in given])
     assert error_of(answer)[:2] == (400, "validation")
     assert answer.json()["error"]["message"].startswith("X-Session-ID: ")
 

@@ -37,6 +37,18 @@ def image() -> dict[str, Any]:
         ({"messages": [user("?"), ROLLED]}, "messages"),
         ({"messages": [user("?"), ROLLED, user("and?")]}, "messages"),
         ({"messages": [user("?"), ROLLED, result("call_1", "4"), result("call_1", "4")]}, "messages[3].tool_call_id"),
+        ({"messages": [user("?"), ROLLED, {"role": "tool", "content": "4"}]}, "messages[2].tool_call_id"),
+        *(
+            ({"response_format": each}, "response_format")
+            for each in (
+                {},
+                {"type": "xml"},
+                {"type": "json_schema"},
+                {"type": "json_schema", "json_schema": {"name": "a"}},
+                {"type": "json_schema", "json_schema": "a"},
+                {"type": "json_schema", "name": "a", "schema": {"type": "object"}},
+            )
+        ),
         ({"temperature": 3}, "temperature"),
         ({"n": 2}, "n"),
         ({"tool_choice": "sometimes"}, "tool_choice"),
@@ -155,7 +167,9 @@ async def test_fields_that_say_nothing_or_change_no_answer_are_accepted(offline:
         ("POST", "/v1/completions", 404, "set the client to chat completions"),
         ("POST", "/v1/embeddings", 404, "another server"),
         ("GET", "/v1/conversations/conv_1", 404, "no conversation is stored"),
-        ("GET", "/v1/conversations/conv_1/items/msg_1", 404, "a whole conversation"),
+        ("GET", "/v1/conversations/conv_1/items/msg_1", 404, "no conversation is stored"),
+        ("GET", "/v1/conversations", 405, "method not allowed"),
+        ("GET", "/v1/conversations/conv_1/other", 404, "not found"),
         ("POST", "/v1/responses/input_tokens", 404, "count the tokens"),
         ("POST", "/v1/responses/compact", 404, "summarize"),
     ],

@@ -31,6 +31,13 @@ async def test_other_models_do_not_exist(name: str, offline: httpx.AsyncClient) 
     assert error_of(await offline.get(f"/v1/models/{name}")) == (404, "model_not_found", "model")
 
 
+async def test_claude_stands_for_the_service_for_clients_of_anthropics_api(offline: httpx.AsyncClient) -> None:
+    path = "/v1/models/claude-opus-4-1"
+    shown = await offline.get(path, headers={"anthropic-version": "2023-06-01"})
+    assert (shown.status_code, shown.json()["id"]) == (200, "toolchat")
+    assert error_of(await offline.get(path))[:2] == (404, "model_not_found")
+
+
 async def test_the_model_of_an_unregistered_module_names_the_missing_setting(offline: httpx.AsyncClient) -> None:
     answer = await offline.post(COMPLETIONS, json={"model": "toolchat-weather", "messages": [user("?")]})
     assert error_of(answer) == (404, "model_not_found", "model")

@@ -129,9 +129,10 @@ async def test_references_to_items_are_resolved() -> None:
         references = [{"type": "item_reference", "id": each["id"]} for each in first["output"]]
         result = output_of(first["output"][-1]["call_id"])
         await ask(client, [{"role": "user", "content": "Roll"}, *references, result], tools=[ROLL])
-        wrong = [{"type": "item_reference", "id": f"{first['output'][0]['id']}9"}]
-        unknown = await client.post(RESPONSES, json={"model": "toolchat", "input": wrong})
-    assert error_of(unknown) == (400, "invalid_value", "input[0].id")
+        for each in (f"{first['output'][0]['id']}9", "msg_of_another_provider", f"msg_{'0' * 24}_0", ""):
+            wrong = [{"type": "item_reference", "id": each}, {"role": "user", "content": "Roll"}]
+            unknown = await client.post(RESPONSES, json={"model": "toolchat", "input": wrong})
+            assert error_of(unknown) == (400, "invalid_value", "input[0].id")
     assert [each["role"] for each in player.requests[-1].body["messages"]][-3:] == ["assistant", "tool", "tool"]
 
 
@@ -148,9 +149,25 @@ async def test_a_stored_response_is_shown_listed_and_deleted() -> None:
         assert [error_of(each) for each in unknown] == [(400, "invalid_value", "after"), (400, "validation", "limit")]
         assert error_of(await client.post(f"{path}/cancel"))[0] == 400
         assert error_of(await client.get(path, params={"stream": "true"})) == (400, "invalid_value", "stream")
+        assert error_of(await client.get(f"{path}0", params={"stream": "true"}))[:2] == (404, "not_found")
         assert (await client.delete(path)).json() == {"id": document["id"], "object": "response", "deleted": True}
         gone = [await client.request(*each) for each in (("GET", path), ("DELETE", path), ("POST", f"{path}/cancel"))]
     assert [error_of(each)[:2] for each in gone] == [(404, "not_found")] * 3
+
+
+@pytest.mark.parametrize("deleted", [0, 1, 2])
+async def test_a_chain_with_a_deleted_response_is_not_continued_without_it(deleted: int) -> None:
+    async with played([says(each) for each in ("one", "two", "three")]) as (client, player):
+        chain = [(await ask(client, "a"))["id"]]
+        for text in ("b", "c"):
+            chain.append((await ask(client, text, previous_response_id=chain[-1]))["id"])
+        await client.delete(f"{RESPONSES}/{chain[deleted]}")
+        body = {"model": "toolchat", "input": "d", "previous_response_id": chain[-1]}
+        answer = await client.post(RESPONSES, json=body)
+        assert (await client.get(f"{RESPONSES}/{chain[deleted]}")).status_code == 404
+    assert error_of(answer) == (400, "previous_response_not_found", "previous_response_id")
+    assert chain[deleted] in answer.json()["error"]["message"]
+    assert len(player.requests) == 3
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -192,12 +209,6 @@ async def test_a_client_that_does_not_list_them_reads_how_to_decide() -> None:
         token = said["content"][0]["text"].split("#token=")[1].split()[0]
         await ask(client, "Hello", previous_response_id=first["id"])
     assert token not in str(player.requests[-1].body["messages"])
-
-
-async def test_a_part_of_the_services_tools_can_be_allowed() -> None:
-    async with played([says("Hello.")]) as (client, player):
-        await ask(client, "Hello", tools=[{**TOOLS, "allowed_tools": ["getCityTimeFunction"]}])
-    assert [each["function"]["name"] for each in player.requests[0].body["tools"]] == ["getCityTimeFunction"]
 
 
 async def test_options_reach_the_model_in_its_own_terms() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.protocols.openai.asking import RESPONSES, ask, asks, call, error_of, played, says, user
+from tests.protocols.openai.asking import RESPONSES, ask, asks, call, error_of, output_of, played, says, user
 
 CONVERSATIONS = "/v1/conversations"
 TOKYO = '{"timeZoneId":"Asia/Tokyo"}'
@@ -82,7 +82,9 @@ async def test_added_items_reach_the_model_and_are_listed_page_by_page() -> None
 @pytest.mark.parametrize(
     ("items", "param"),
     [
-        (ROLLED[:2], "input"),
+        (ROLLED[:2], "items"),
+        (ROLLED[2:], "items[0].call_id"),
+        ([user(" ")], "items[0].content"),
         ([user("?")] * 21, "items"),
         ([user("a " * 200_000)], "items"),
         ([{"role": "user"}], "items[0]"),
@@ -113,6 +115,64 @@ async def test_a_deleted_conversation_is_gone_with_its_session() -> None:
     assert session.status_code == 404
 
 
+async def test_an_added_call_of_the_service_is_listed_as_such(offline: httpx.AsyncClient) -> None:
+    ran = {"type": "mcp_call", "id": "mcp_1", "name": "f", "server_label": "toolchat", "arguments": "{}", "output": "4"}
+    items = (await listed(offline, (await created(offline, items=[*ROLLED, ran]))["id"]))["data"]
+    assert [each["type"] for each in items] == ["message", "function_call", "function_call_output", "mcp_call"]
+    assert {**items[3], "id": "mcp_1"}.items() >= ran.items()
+
+
+@pytest.mark.parametrize(("rounds", "kinds"), [("true", ["function_call", "function_call_output"]), ("false", [])])
+async def test_calls_of_the_client_are_listed_if_the_session_stores_tool_rounds(rounds: str, kinds: list[str]) -> None:
+    async with played([asks(call("roll")), says("A 4.")], MEMORY_TOOL_ROUNDS=rounds) as (client, _):
+        begun = await created(client)
+        fields = {"conversation": begun["id"], "tools": [{"type": "function", "name": "roll"}]}
+        called = (await ask(client, "Roll", **fields))["output"][0]
+        assert (await listed(client, begun["id"]))["data"] == []
+        await ask(client, [user("Roll"), called, output_of(called["call_id"])], **fields)
+        items = (await listed(client, begun["id"]))["data"]
+    assert [each["type"] for each in items] == ["message", *kinds, "message"]
+
+
+async def test_a_body_that_is_empty_creates_an_empty_conversation(offline: httpx.AsyncClient) -> None:
+    answer = await offline.post(CONVERSATIONS, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["metadata"]) == (200, {})
+
+
 async def test_what_is_not_sent_as_json_creates_nothing(offline: httpx.AsyncClient) -> None:
     answer = await offline.post(CONVERSATIONS, content="{}", headers={"Content-Type": "text/plain"})
     assert error_of(answer)[0] == 415
+
+
+async def test_the_metadata_of_a_conversation_is_replaced(offline: httpx.AsyncClient) -> None:
+    begun = await created(offline, metadata={"a": "b"})
+    path = f"{CONVERSATIONS}/{begun['id']}"
+    changed = await offline.post(path, json={"metadata": {"c": "d"}})
+    assert changed.json() == (await offline.get(path)).json() == begun | {"metadata": {"c": "d"}}
+    assert error_of(await offline.post(path, json={})) == (400, "invalid_value", "metadata")
+    assert error_of(await offline.post(f"{CONVERSATIONS}/conv_1", json={"metadata": {}}))[0] == 404
+
+
+async def test_an_item_is_shown_by_its_id_and_is_not_deleted_alone(offline: httpx.AsyncClient) -> None:
+    path = f"{CONVERSATIONS}/{(await created(offline, items=ROLLED))['id']}/items"
+    items = (await offline.get(path)).json()["data"]
+    for each in items:
+        assert (await offline.get(f"{path}/{each['id']}")).json() == each
+    assert error_of(await offline.get(f"{path}/msg_1"))[0] == 404
+    refused = await offline.delete(f"{path}/{items[0]['id']}")
+    assert error_of(refused)[0] == 400
+    assert "delete the conversation" in refused.json()["error"]["message"]
+    assert (await offline.get(path)).json()["data"] == items
+
+
+@pytest.mark.parametrize(
+    "path", ["{0}/", "/{0}", "{0}/ID/", "{0}//ID", "{0}/ID/items/", "{0}//ID/items", "{0}/ID//items"]
+)
+async def test_a_slash_too_many_changes_no_answer(path: str, offline: httpx.AsyncClient) -> None:
+    identifier = (await created(offline))["id"]
+    given = path.format(CONVERSATIONS).replace("ID", identifier)
+    clean = CONVERSATIONS if "ID" not in path else f"{CONVERSATIONS}/{identifier}{'/items' * ('items' in path)}"
+    for method in ("GET", "POST"):
+        answers = [await offline.request(method, each, json={"metadata": {}}) for each in (given, clean)]
+        assert answers[0].status_code == answers[1].status_code
+        assert answers[0].json().keys() == answers[1].json().keys()

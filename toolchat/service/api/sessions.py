@@ -15,7 +15,7 @@ from toolchat.chat.memory import NEW_CONVERSATION, REPLACED_TURNS, Turn
 from toolchat.chat.session_records import parse_turn_summary, to_records
 from toolchat.errors import NotFound, SessionBusy, StoreUnavailable, ValidationFailed
 from toolchat.messages import Message, SystemMessage, UserMessage, immutable
-from toolchat.service.access.hosts import header
+from toolchat.service.access.hosts import headers
 from toolchat.service.access.principals import current_request_caller
 from toolchat.service.api.background.routes import accept, accepted, background, resume, stream
 from toolchat.service.api.call_limit import call_count_key
@@ -92,8 +92,10 @@ SESSION_HEADER: dict[str, Any] = {
 
 def conversation_by_header(request: Request) -> str:
     """The conversation id of ``X-Session-ID``; empty without it; raises as :func:`conversation_of`."""
-    given = header(request.scope, b"x-session-id")
-    return conversation_of(given, "X-Session-ID") if given else ""
+    given = headers(request.scope, b"x-session-id")
+    if len(given) > 1:
+        raise ValidationFailed("X-Session-ID: given more than once")
+    return conversation_of(given[0], "X-Session-ID") if given and given[0] else ""
 
 
 def last_turn(messages: Sequence[Message]) -> tuple[Message, ...]:

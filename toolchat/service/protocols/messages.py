@@ -51,6 +51,9 @@ def conversation(sent: Iterable[tuple[int, Message]], instructions: str, names: 
     last: Message | None = None
     for index, message in sent:
         if isinstance(message, ToolResponseMessage):
+            if not message.responses[0].id:
+                param = f"{names.messages}[{index}].{names.call_id}"
+                raise BadRequest(f"{param}: is missing", param)
             results[message.responses[0].id].append((index, message.responses[0]))
         elif isinstance(message, SystemMessage) and not messages:
             texts.append(message.text)

@@ -114,7 +114,8 @@ def _read_choice(value: object) -> object:
     if isinstance(value, dict):
         kind, named = value.get("type", "function"), value.get("function", value)
         name = named.get("name") if isinstance(named, dict) else None
-        if kind not in ("function", "custom") or not isinstance(name, str):
+        is_named = kind in ("function", "custom") or (kind == "mcp" and value.get("server_label") == SERVER_LABEL)
+        if not is_named or not isinstance(name, str):
             raise ValueError(f"{str(kind)[:32]} is not supported; send only tools that may be called, or name one")
         return name
     if value not in (None, *CHOICES):

@@ -38,18 +38,18 @@ class PageMessage(WireMessage):
 
 
 def _part(part: Any) -> Any:
-    """An image in OpenAI's form; any other part is left as it is."""
+    """An image with its URL where the other wires have it; any other part is left as it is."""
     if not isinstance(part, dict):
         return part
     source = part.get("source")
     if part.get("type") == "image" and isinstance(source, dict):
         data = source.get("value")
         url = data if source.get("type") == "url" else _data_url(source, data)
-    elif part.get("type") == "binary":  # of versions before 1.0
+    elif part.get("type") == "binary" and str(part.get("mimeType")).startswith("image/"):  # of versions before 1.0
         url = part.get("url") or _data_url(part, part.get("data"))
     else:
         return part
-    return {"type": "image_url", "image_url": url}
+    return {"type": "image", "image_url": url}
 
 
 def _data_url(source: Mapping[str, Any], data: Any) -> str:

@@ -180,7 +180,9 @@ LIST_TTL_MS = 300_000
 """How long a host may cache the list of tools, which hardly ever changes while the service runs."""
 
 
-async def _list_tools(ctx: Context, _: PaginatedRequestParams) -> Result:
+async def _list_tools(ctx: Context, params: PaginatedRequestParams) -> Result:
+    if params.cursor:
+        raise MCPError(INVALID_PARAMS, "Unknown cursor: the first page has all tools")
     tools = list_tools(ctx.lifespan_context, ask_tool(), takes_any=is_modern(ctx))
     return {"resultType": "complete", "tools": tools}
 

@@ -1,5 +1,6 @@
 """MCP over HTTP: one JSON-RPC message per POST, without state in the process, so that any replica can answer it."""
 
+import asyncio
 import re
 import secrets
 from collections.abc import Mapping
@@ -38,7 +39,7 @@ from starlette.types import Scope
 from toolchat.errors import ToolchatError
 from toolchat.service.api import problems
 from toolchat.service.api.body_limits import body_of, connection_of
-from toolchat.service.api.dependencies import tenant_of
+from toolchat.service.api.dependencies import scoped_key, tenant_of
 from toolchat.service.api.problems import ERROR_RESPONSE
 from toolchat.service.api.responses.event_stream import EventStream
 from toolchat.service.api.service import ServiceState, service_state
@@ -54,6 +55,9 @@ _JSON, _EVENTS = "application/json", "text/event-stream"
 _SESSION_ID = "mcp-session-id"
 _SHOWS_FORMS = "shows-forms-"
 """Begins the session ids of clients that can ask their users: so every replica knows it, and none stores it."""
+_CANCELLED = -32800
+_running: dict[tuple[str, RequestId], asyncio.Timeout] = {}
+"""The calls that run in this process, by session and request id: clients number their requests alike."""
 _LEAST_PROGRESS = 1e-6
 """Progress must grow with every notification, and must not overtake that of the tool."""
 _NO_STORE: Mapping[str, str] = {"Cache-Control": "no-store"}
@@ -75,6 +79,8 @@ async def answer(request: Request) -> Response:
         request.state.outcome = f"rpc-error{error.code}"
         return _json_response(to_json(_error(identifier, error.error)), inbound.ERROR_CODE_HTTP_STATUS[error.code])
     if isinstance(message, JSONRPCNotification):
+        if message.method == "notifications/cancelled" and _SESSION_ID in request.headers:
+            _cancel(request, (message.params or {}).get("requestId"))
         return Response(status_code=202)
     exchange = _Exchange(request, service, message, version, capabilities)
     # From here on the client waits for a response with its id, so every error must become one.
@@ -128,9 +134,9 @@ def _client_of(message: JSONRPCRequest | JSONRPCNotification, scope: Scope) -> t
 
 def _check_method(method: str, version: str) -> None:
     """Name a method that newer versions lack, before its envelope is checked: clients send the old ping without one."""
-    if method in methods.SPEC_CLIENT_METHODS and (method, version) not in methods.CLIENT_REQUESTS:
+    if (method, version) not in methods.CLIENT_REQUESTS:
         hint = ": any other request, such as server/discover, shows that the server answers" if method == "ping" else ""
-        raise MCPError(types.METHOD_NOT_FOUND, f"Method not found: MCP {version} has no {method}{hint}", method)
+        raise MCPError(types.METHOD_NOT_FOUND, f"Method not found: MCP {version} has no {method[:64]}{hint}", method)
 
 
 def _accepted(route: _T | inbound.InboundLadderRejection) -> _T:
@@ -142,6 +148,16 @@ def _accepted(route: _T | inbound.InboundLadderRejection) -> _T:
 def _has_envelope(message: JSONRPCRequest) -> bool:
     meta = (message.params or {}).get("_meta")
     return isinstance(meta, dict) and types.PROTOCOL_VERSION_META_KEY in meta
+
+
+def _call_key(request: Request, identifier: RequestId) -> tuple[str, RequestId]:
+    return scoped_key(request.headers.get(_SESSION_ID, "")), identifier
+
+
+def _cancel(request: Request, identifier: object) -> None:
+    """End the running call of an id in the client's session, if there is one in this process."""
+    if isinstance(identifier, int | str) and (running := _running.pop(_call_key(request, identifier), None)):
+        running.reschedule(0)
 
 
 def _context(request: Request) -> dict[str, Any]:
@@ -166,7 +182,7 @@ class _Exchange(EventStream):
         self.can_send_request = _EVENTS in request.headers.get("accept", "").lower()
         self.progress_token = progress_token_from_params(message.params) if self.can_send_request else None
         self._progress: dict[str, Any] = {"progressToken": self.progress_token, "progress": 0}
-        self.request_id = message.id
+        self.request_id, self._key = message.id, _call_key(request, message.id)
         self.message_metadata = ServerMessageMetadata(request_context=Origin(request, _context(request)))
         self.is_modern = version in MODERN_PROTOCOL_VERSIONS
         """Older clients treat every HTTP status but 200 as the end of the connection."""
@@ -192,13 +208,27 @@ class _Exchange(EventStream):
     async def _result(self) -> HandlerResult:
         method, params = self._message.method, self._message.params
         if method == "tools/call":
-            return await call_tool(self._context(), params or {})
+            return await self._call(params or {})
         connection = Connection.from_envelope(self._version, None, self._capabilities)
         # Without the teardown of serve_one: nothing is opened for the connection of a single request.
         result = await ServerRunner(SERVER, connection, self._service).on_request(self, method, params)
-        if method == "initialize" and shows_forms(connection.client_capabilities):
-            self.headers[_SESSION_ID] = _SHOWS_FORMS + secrets.token_hex(16)
+        if method == "initialize":
+            prefix = _SHOWS_FORMS if shows_forms(connection.client_capabilities) else ""
+            self.headers[_SESSION_ID] = prefix + secrets.token_hex(16)
         return result
+
+    async def _call(self, params: Mapping[str, Any]) -> HandlerResult:
+        """Call a tool, unless the client cancels the call meanwhile."""
+        try:
+            async with asyncio.timeout(None) as running:
+                _running[self._key] = running
+                return await call_tool(self._context(), params)
+        except TimeoutError:
+            if not running.expired():
+                raise
+            raise MCPError(_CANCELLED, "Request cancelled") from None
+        finally:
+            _running.pop(self._key, None)
 
     def _context(self) -> Context:
         """The context that the SDK's runner makes for a handler."""

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, StrictBool
+from pydantic import AfterValidator, BeforeValidator, Field, StrictBool
 
 from toolchat.messages import (
     AssistantMessage,
@@ -77,6 +77,17 @@ def _as_list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
+def _check_format(value: dict[str, Any] | None) -> dict[str, Any] | None:
+    if value is None:
+        return value
+    if (kind := value.get("type")) not in ("text", "json_object", "json_schema"):
+        raise ValueError("type must be text, json_object or json_schema")
+    form = value.get("json_schema")
+    if kind == "json_schema" and not (isinstance(form, dict) and form.get("name") and form.get("schema")):
+        raise ValueError("a json_schema needs name and schema")
+    return value
+
+
 class ChatCompletionRequest(ModelRequest):
     """The body of ``POST /v1/chat/completions``."""
 
@@ -91,7 +102,7 @@ class ChatCompletionRequest(ModelRequest):
     frequency_penalty: _Penalty | None = None
     presence_penalty: _Penalty | None = None
     reasoning_effort: str | None = None
-    response_format: dict[str, Any] | None = None
+    response_format: Annotated[dict[str, Any] | None, AfterValidator(_check_format)] = None
     n: int | None = Field(None, ge=1, le=1)
     modalities: list[Literal["text"]] | None = None
     functions: Refused = None

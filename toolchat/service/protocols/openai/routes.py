@@ -11,7 +11,7 @@ from toolchat.service.api.service import Service, service_state
 from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header
 from toolchat.service.protocols.answers import ResponseContext
 from toolchat.service.protocols.documentation import add_question, json_response
-from toolchat.service.protocols.models import ModelNotFound, model_documents, model_prompt
+from toolchat.service.protocols.models import ALL_TOOLS, ModelNotFound, model_documents, model_prompt
 from toolchat.service.protocols.openai.answers import OPEN_WEBUI, Chunks, Completion
 from toolchat.service.protocols.openai.documentation import DOCUMENTATION, documents_router
 from toolchat.service.protocols.openai.errors import error_response
@@ -22,7 +22,6 @@ from toolchat.service.protocols.wire import MAX_BODY_BYTES, json_body, read_requ
 _UNSUPPORTED = {
     "completions": "set the client to chat completions, POST /v1/chat/completions, or POST /v1/responses",
     "embeddings": "set the client to another server for embeddings",
-    "conversations": "create, show, change and delete a whole conversation, and list or add its items",
     "responses/input_tokens": "count the tokens in the client",
     "responses/compact": "let the client summarize the conversation",
 }
@@ -65,10 +64,12 @@ async def models(service: Service) -> Response:
 
 
 @router.get("/v1/models/{model:path}", summary="Show a model")
-async def one_model(service: Service, model: str) -> Response:
+async def one_model(request: Request, service: Service, model: str) -> Response:
     """Show a model by its id."""
     if not model:
         return await models(service)
+    if model.startswith("claude") and "anthropic-version" in request.headers:
+        model = ALL_TOOLS  # as in Messages
     for document in model_documents(service.tools):
         if document["id"] == model.rstrip("/"):
             return json_response(document)
@@ -117,6 +118,6 @@ def add_routes(added: APIRouter) -> None:
     add_question(added, path, chat_completions, summary, _REQUEST, *parameters, documentation=DOCUMENTATION)
 
 
-_SHORT = ("/chat/completions", "/responses", "/models", *(f"/{api}" for api in _UNSUPPORTED))
+_SHORT = ("/chat/completions", "/responses", "/conversations", "/models", *(f"/{api}" for api in _UNSUPPORTED))
 
 OPENAI = ProtocolAdapter("/v1/", add_routes, error_response, MAX_BODY_BYTES, base="/v1", short=_SHORT)

@@ -3,7 +3,7 @@
 import hashlib
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -18,6 +18,7 @@ from toolchat.service.api.dependencies import scoped_key
 from toolchat.service.api.service import Service, ServiceState
 from toolchat.service.api.sessions import conversation_of, forget
 from toolchat.service.protocols.documentation import json_response
+from toolchat.service.protocols.messages import FieldNames
 from toolchat.service.protocols.openai.documentation import documents_router
 from toolchat.service.protocols.openai.responses.requests import Item, Metadata, conversation_of_items
 from toolchat.service.protocols.wire import SERVER_LABEL, BadRequest, Wire, json_body, read_request
@@ -25,7 +26,11 @@ from toolchat.state.base import decoding
 
 _PATH = "/v1/conversations/{identifier}"
 PREFIX = "conv_"
+_MCP = "mcp_"
+"""Begins the ids of calls that were added as ``mcp_call``, which has no other id."""
 _BODY = {"requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}}}
+
+_NAMES = FieldNames("items", "call_id")
 
 router = documents_router()
 
@@ -73,6 +78,17 @@ async def show(service: Service, identifier: str) -> Response:
     return json_response(await find(service, identifier))
 
 
+@router.post(_PATH, summary="Change the metadata of a conversation", openapi_extra=_BODY)
+async def update(request: Request, service: Service, identifier: str) -> Response:
+    """Replace the metadata of a conversation."""
+    sent = await _read(request)
+    if sent.metadata is None:
+        raise BadRequest("metadata: is missing", "metadata")
+    document = await find(service, identifier) | {"metadata": sent.metadata}
+    await service.store.put(_key(identifier), to_json(document), ttl=service.settings.session_ttl)
+    return json_response(document)
+
+
 @router.delete(_PATH, summary="Delete a conversation")
 async def delete(service: Service, identifier: str) -> Response:
     """Delete a conversation, which is a session."""
@@ -85,9 +101,7 @@ async def delete(service: Service, identifier: str) -> Response:
 @router.get(f"{_PATH}/items", summary="List the items of a conversation")
 async def items(service: Service, identifier: str, page: Annotated[Page, Query()]) -> Response:
     """List the items of a conversation after the item `after`, `limit` at a time, by default the newest first."""
-    await find(service, identifier)
-    turns = await service.memory.turns(conversation_of(identifier))
-    return page.response([each for turn in turns for each in _items(turn)])
+    return page.response(await _stored(service, identifier))
 
 
 @router.post(f"{_PATH}/items", summary="Add items to a conversation", openapi_extra=_BODY)
@@ -96,6 +110,21 @@ async def add_items(request: Request, service: Service, identifier: str) -> Resp
     sent = await _read(request)
     await find(service, identifier)
     return Page(limit=100, order="asc").response(await _append(service, identifier, sent))
+
+
+@router.get(f"{_PATH}/items/{{item}}", summary="Show an item of a conversation")
+async def show_item(service: Service, identifier: str, item: str) -> Response:
+    """Show an item of a conversation by its id."""
+    for each in await _stored(service, identifier):
+        if each["id"] == item:
+            return json_response(each)
+    raise NotFound(f"the conversation has no item {item[:64]!r}")
+
+
+@router.delete(f"{_PATH}/items/{{item}}", include_in_schema=False)
+async def delete_item(identifier: str, item: str) -> Response:  # noqa: ARG001
+    """Name what to use instead: the calls and the text of an answer are stored as one turn."""
+    raise BadRequest("items cannot be deleted one by one; delete the conversation, or create one with other items")
 
 
 async def find(service: ServiceState, identifier: str) -> dict[str, Any]:
@@ -108,15 +137,25 @@ async def find(service: ServiceState, identifier: str) -> dict[str, Any]:
         return dict(from_json(value))
 
 
+async def _stored(service: ServiceState, identifier: str) -> list[dict[str, Any]]:
+    """All items of a conversation, oldest first. Raises as :func:`find`."""
+    await find(service, identifier)
+    turns = await service.memory.turns(conversation_of(identifier))
+    return [each for turn in turns for each in _items(turn)]
+
+
 async def _read(request: Request) -> ConversationRequest:
-    return read_request(ConversationRequest, await json_body(request))
+    return read_request(ConversationRequest, await json_body(request) or b"{}")
 
 
 async def _append(service: ServiceState, identifier: str, sent: ConversationRequest) -> list[dict[str, Any]]:
     """Store items as a turn, with calls and results, and return them as they are listed."""
     if not sent.items:
         return []
-    messages, window = conversation_of_items([], sent.items, "", ""), replace(service.memory.window, tool_rounds=True)
+    messages, window = (
+        conversation_of_items([], sent.items, names=_NAMES),
+        replace(service.memory.window, tool_rounds=True),
+    )
     if not window.fits(messages):
         raise BadRequest("items: longer than the memory of a conversation", "items")
     async with service.memory.open_turn(conversation_of(identifier)) as opened:
@@ -135,18 +174,27 @@ def _parts(turn: Turn) -> Iterator[dict[str, Any]]:
     *records, answer = from_json(turn.record)
     ran = parse_turn_summary(turn.summary).get("tool_calls", [])
     known = {each["id"] for each in ran}  # their rounds are stored as well, if the memory has them
+    given = [each for record in (*records, answer) for each in record.get("responses", ())]
+    results = {each["id"]: each["text"] for each in given if each["id"] not in known}
     for record in (*records, *map(_ran, ran), answer):
         if record.get("text"):
             yield {"type": "message", "role": record["role"], "content": record["text"]}
         if "server_label" in record:
             yield record
-        for call in record.get("tool_calls", ()):
-            if call["id"] not in known:
-                named = {"name": call["name"], "arguments": call["arguments"]}
-                yield {"type": "function_call", "call_id": call["id"], **named}
-        for result in record.get("responses", ()):
-            if result["id"] not in known:
-                yield {"type": "function_call_output", "call_id": result["id"], "output": result["text"]}
+        yield from _calls(record, results)
+
+
+def _calls(record: dict[str, Any], results: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """The calls and the results of a message, of those that have one of the results."""
+    for call in record.get("tool_calls", ()):
+        named = {"name": call["name"], "arguments": call["arguments"]}
+        if call["id"] in results and call["id"].startswith(_MCP):
+            yield _ran({**named, "result": results[call["id"]], "outcome": "ok"})
+        elif call["id"] in results:
+            yield {"type": "function_call", "call_id": call["id"], **named}
+    for result in record.get("responses", ()):
+        if result["id"] in results and not result["id"].startswith(_MCP):
+            yield {"type": "function_call_output", "call_id": result["id"], "output": result["text"]}
 
 
 def shown(item: dict[str, Any], identifier: str) -> dict[str, Any]:

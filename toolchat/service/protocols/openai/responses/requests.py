@@ -222,17 +222,17 @@ def _response_format(sent: TextFormat) -> dict[str, Any] | None:
 
 
 def conversation_of_items(
-    earlier: Sequence[Item], items: Sequence[Item], service_text: str, instructions: str
+    earlier: Sequence[Item], items: Sequence[Item], *instructions: str, names: FieldNames = _NAMES
 ) -> tuple[Message, ...]:
     """The conversation of earlier responses and of a request."""
     end = len(items)
     while end and items[end - 1].type not in _FOR_MODELS:
         end -= 1
-    check_question(items[:end], "input")
+    check_question(items[:end], names.messages)
     sent = [*_messages([*earlier, *items], -len(earlier))]
     if not sent:
-        raise BadRequest("input: has no message", "input")
-    return conversation(sent, "\n\n".join(filter(None, (service_text, instructions))), _NAMES)
+        raise BadRequest(f"{names.messages}: has no message", names.messages)
+    return conversation(sent, "\n\n".join(filter(None, instructions)), names)
 
 
 def _messages(items: Iterable[Item], start: int) -> Iterator[tuple[int, Message]]:

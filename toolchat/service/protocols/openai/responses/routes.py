@@ -88,6 +88,7 @@ async def show(
     question = await _find_question(request, identifier)
     if stream:
         if question is None:
+            await _responses(service).find(identifier)
             raise BadRequest("stream: only responses in the background can be streamed again", "stream")
         return _stream(request, question, starting_after)
     if question is not None and question.state != "completed":
@@ -97,7 +98,7 @@ async def show(
 
 @router.delete("/v1/responses/{identifier}", summary="Delete a response")
 async def delete(service: Service, identifier: str) -> Response:
-    """Delete a stored response; responses that continue it no longer include it."""
+    """Delete a stored response; those that continue it cannot be continued any more."""
     await _responses(service).delete(identifier)
     return json_response({"id": identifier, "object": "response", "deleted": True})
 

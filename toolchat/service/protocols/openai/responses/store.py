@@ -19,12 +19,18 @@ _MAX_RESPONSES = 64
 """The most responses of a conversation that are read; with more, the oldest are left out."""
 _ITEM_ID = re.compile(r"[a-z]+_([0-9a-f]{24})_(\d{1,4})")
 _ITEMS = TypeAdapter(list[Item])
+_DELETED = b"deleted"
+"""Takes the place of a deleted response, so that one that continues it is not answered without its beginning."""
 
 
 class PreviousResponseNotFound(BadRequest):
     """The response to continue does not exist, was deleted, or has expired."""
 
     code = "previous-response-not-found"
+
+
+class _Deleted(NotFound):
+    """The response was deleted by its client."""
 
 
 class ResponseStore:
@@ -46,6 +52,8 @@ class ResponseStore:
         value = await self._store.get(_key(identifier))
         if value is None:
             raise NotFound(f"no response is stored under the id {identifier[:64]!r}")
+        if value == _DELETED:
+            raise _Deleted(f"the response {identifier!r} was deleted")
         with decoding("the response cannot be read"):
             record: dict[str, Any] = from_json(value)
             return record
@@ -53,7 +61,7 @@ class ResponseStore:
     async def delete(self, identifier: str) -> None:
         """Delete a response; raises as :meth:`find`."""
         await self.find(identifier)
-        await self._store.delete(_key(identifier))
+        await self._store.put(_key(identifier), _DELETED, ttl=self._ttl)
 
     async def complete(self, sent: ResponsesRequest) -> tuple[list[Item], list[Item], str]:
         """The items of earlier responses, those of the request, and the id of the response that it continues."""
@@ -78,9 +86,9 @@ class ResponseStore:
             try:
                 record = await self.find(identifier)
             except NotFound as error:
-                if not number:
+                if not number or isinstance(error, _Deleted):
                     raise PreviousResponseNotFound(error.detail, "previous_response_id") from None
-                break
+                break  # it has expired
             items = [*record["input"], *record["response"]["output"], *items]
             if not (identifier := record["previous"]):
                 return _ITEMS.validate_python(items)
@@ -93,15 +101,15 @@ class ResponseStore:
         responses: dict[str, list[Any]] = {}
         resolved: list[Item] = []
         for index, item in enumerate(items):
-            found = _ITEM_ID.fullmatch(item.id or "") if item.type == "item_reference" else None
-            if found is None:
+            if item.type != "item_reference":
                 resolved.append(item)
                 continue
-            identifier = f"resp_{found[1]}"
+            found = _ITEM_ID.fullmatch(item.id or "")
+            identifier, number = (f"resp_{found[1]}", int(found[2])) if found else ("", 0)
             try:
                 if identifier not in responses:
                     responses[identifier] = (await self.find(identifier))["response"]["output"]
-                resolved.append(Item.model_validate(responses[identifier][int(found[2])]))
+                resolved.append(Item.model_validate(responses[identifier][number]))
             except (NotFound, IndexError):
                 raise BadRequest(f"input[{index}]: no item is stored under this id", f"input[{index}].id") from None
         return resolved

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from toolchat.messages import ToolCall
 from toolchat.service.protocols.wire import SERVER_LABEL, ToolDescription, ToolName, Wire, model_name
@@ -25,6 +25,20 @@ class Format(Wire):
     definition: str | None = None
 
 
+def _read_allowed(value: object) -> object:
+    """The names of the allowed tools, of which OpenAI's API has two forms."""
+    if isinstance(value, dict) and value.get("read_only"):
+        raise ValueError("read_only is not supported; send tool_names")
+    return value.get("tool_names") if isinstance(value, dict) else value
+
+
+def _refuse_approval(value: object) -> object:
+    """Refuse what would let a call run that the client wants to decide about."""
+    if value in (None, "never") or (isinstance(value, dict) and not value.get("always")):
+        return value
+    raise ValueError("only never is supported; the service decides which of its tools require approval")
+
+
 class Tool(Wire):
     """A tool or a namespace of tools that the client runs, or, to restrict them, the service's own as an MCP server."""
 
@@ -36,7 +50,8 @@ class Tool(Wire):
     format: Format | None = None
     tools: list["Tool"] = Field([], max_length=128)
     server_label: str | None = None
-    allowed_tools: list[str] | None = None
+    allowed_tools: Annotated[list[str] | None, BeforeValidator(_read_allowed)] = None
+    require_approval: Annotated[Any, AfterValidator(_refuse_approval)] = None
 
     @model_validator(mode="before")
     @classmethod

@@ -10,12 +10,11 @@ import pytest
 
 from tests.command_line import run, started
 from tests.players.redis_server import RedisServer
-from toolchat.state.base import Write
 from toolchat.state.sqlite import SqliteStateStore
 
 Done = subprocess.CompletedProcess[str]
 NEWER = "a newer version of the service stored this; only that version reads it"
-HEAD = '{"format":2}\n'
+HEAD = '{"format":1}\n'
 
 
 def state(command: str, tmp_path: Path, url: str = "sqlite:///state.db", given: str = "") -> Done:
@@ -57,9 +56,6 @@ async def test_records_move_from_a_file_to_redis_and_back(tmp_path: Path) -> Non
     store = SqliteStateStore(tmp_path / "state.db", client_key=lambda: "alice")
     for key, value in values.items():
         await store.put(key, value, ttl=3600)
-    lines = b"[]", b"\xff"
-    for place, each in enumerate(lines):
-        await store.commit([Write("memory:logged", b"{}", 3600, line=each, place=place, lists=("sessions:alice",))])
     assert await store.try_lock("memory:locked", ttl=30)
     await store.aclose()
     async with RedisServer(password="secret-1") as server:
@@ -67,7 +63,7 @@ async def test_records_move_from_a_file_to_redis_and_back(tmp_path: Path) -> Non
         to_redis = await asyncio.to_thread(state, "import", tmp_path, server.url, from_file.stdout)
         counted = await asyncio.to_thread(state, "stats", tmp_path, server.url)
         from_redis = await asyncio.to_thread(state, "export", tmp_path, server.url)
-    assert to_redis.stderr == "4 records imported, 0 expired, 0 already there\n"
+    assert to_redis.stderr == "3 records imported, 0 expired, 0 already there\n"
     assert "secret-1" not in counted.stdout + counted.stderr
     before, after = (
         {row["key"]: row for row in map(json.loads, each.stdout.splitlines()[1:-1])} for each in (from_file, from_redis)
@@ -77,9 +73,7 @@ async def test_records_move_from_a_file_to_redis_and_back(tmp_path: Path) -> Non
     assert {row.pop("kept") for row in after.values()} == {True}  # and evicts nothing
     assert all(abs(before[key].pop("expires") - after[key].pop("expires")) <= 1 for key in after)
     assert before == after
-    assert before.keys() == values.keys() - {"quota:key:alice"} | {"memory:logged"}
-    assert before["memory:logged"]["lists"] == ["sessions:alice"]
-    assert before["memory:logged"]["log"] == [{"value": "[]"}, {"base64": "/w=="}]
+    assert before.keys() == values.keys() - {"quota:key:alice"}
 
 
 def test_an_import_neither_overwrites_nor_revives_and_keeps_the_clients(tmp_path: Path) -> None:
@@ -95,8 +89,8 @@ def test_an_import_neither_overwrites_nor_revives_and_keeps_the_clients(tmp_path
 @pytest.mark.parametrize(
     ("given", "code", "told"),
     [
-        ("", 2, "line 1: is not an export of format 2, the one that this version reads"),
-        ('{"format":3}\n', 2, "line 1: is not an export of format 2, the one that this version reads"),
+        ("", 2, "line 1: is not an export of format 1, the one that this version reads"),
+        ('{"format":2}\n', 2, "line 1: is not an export of format 1, the one that this version reads"),
         (HEAD + "{}\n", 2, "line 2: is not a line of an export"),
         (HEAD + line()[:-9], 2, "line 2: is not a line of an export"),
         (HEAD + line(), 1, "the export is incomplete: it ends after 1 records, which were imported"),

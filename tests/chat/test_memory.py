@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic_core import from_json, to_json
 
+import toolchat.chat.memory as memory_module
 from toolchat.chat.memory import ChatMemory, MemoryWindow, Turn
 from toolchat.chat.session_records import from_records, to_records
 from toolchat.errors import SessionBusy, StoreUnavailable
@@ -210,6 +211,18 @@ async def test_a_turn_that_another_process_has_stored_since_is_read() -> None:
             await turn.save((UserMessage("who?"), AssistantMessage(answer)))
 
     assert [str(turn.messages[-1].text) for turn in await one.turns("s")] == ["first", "second"]  # type: ignore[union-attr]
+
+
+async def test_what_a_process_keeps_of_the_turns_that_it_stored_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_module, "_MAX_SAVED_BYTES", 20_000)
+    memory = memory_in(SqliteStateStore())
+    for _ in range(2):
+        for number in range(30):
+            async with memory.open_turn(f"s-{number}") as turn:
+                await turn.save((UserMessage("x" * 900), AssistantMessage("well")))
+    kept = [len(each.record) for _, turns in memory._saved.values() for each in turns]
+    assert 15_000 < sum(kept) == memory._saved_bytes <= 20_000
+    assert [len(await memory.turns(f"s-{number}")) for number in (0, 29)] == [2, 2]
 
 
 class TakenOver(SqliteStateStore):

@@ -136,7 +136,7 @@ async def test_an_answer_that_cannot_be_stored_ends_with_an_error(form: dict[str
     assert "done" not in names
 
 
-MOST_COMMANDS = 11
+MOST_COMMANDS = 16
 """With those that the two scripts run."""
 
 

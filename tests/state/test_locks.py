@@ -223,6 +223,20 @@ async def test_a_cancelled_wait_leaves_no_trace(store: StateStore) -> None:
     assert len(locks) == 0
 
 
+async def test_a_turn_that_came_just_before_a_cancellation_is_passed_on(store: StateStore) -> None:
+    locks = Locks(store, wait=PATIENCE)
+    room = Room(locks)
+    async with locks.hold("memory:a"):
+        first, second = (asyncio.create_task(room.visit(name)) for name in (1, 2))
+        await asyncio.sleep(0)
+    assert not first.done()
+    first.cancel()
+    async with asyncio.timeout(PATIENCE / 2):
+        await second
+    assert room.visitors == [2]
+    assert len(locks) == 0
+
+
 async def test_a_wait_for_another_process_leaves_no_trace_when_it_is_cancelled(store: StateStore) -> None:
     locks = Locks(store)
     lock = await store.try_lock("memory:a", ttl=30)

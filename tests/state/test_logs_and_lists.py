@@ -1,7 +1,15 @@
 """Logs of lines beside values, and lists of keys, in all stores."""
 
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
 from tests.waiting import until
-from toolchat.state.base import StateStore, Write
+from toolchat.chat.memory import ChatMemory
+from toolchat.messages import AssistantMessage, UserMessage
+from toolchat.state.base import Committed, StateStore, Write
+from toolchat.state.locks import Locks
 
 
 async def append(store: StateStore, line: bytes, place: int, ttl: float = 30) -> None:
@@ -74,3 +82,22 @@ async def test_a_commit_whose_check_fails_writes_nothing(store: StateStore) -> N
     done = await store.commit([write, Write("memory:a")], checks={"memory:a": (b"y", b"x"), "memory:b": (None,)})
     assert (done.is_done, done.deleted, done.found) == (True, 1, {"memory:a": b"x", "memory:b": None})
     assert (await store.read_log("memory:b"), await store.get("memory:a")) == ([b"1"], None)
+
+
+async def test_what_a_turn_writes_does_not_depend_on_the_length_of_its_conversation(
+    store: StateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = ChatMemory(store, Locks(store), lists=lambda _: ("sessions",))
+    sizes, commit = list[int](), store.commit
+
+    async def counting(writes: Sequence[Write], **others: Any) -> Committed:
+        sizes[-1] += sum(len(each.key) + len(each.value or b"") + len(each.line or b"") for each in writes)
+        return await commit(writes, **others)
+
+    monkeypatch.setattr(store, "commit", counting)
+    for number in range(60):
+        sizes.append(0)
+        async with memory.open_turn("s") as turn:
+            assert len(turn.earlier) == number
+            await turn.save((UserMessage("what" * 50), AssistantMessage("well" * 50)))
+    assert abs(sizes[59] - sizes[1]) <= 2  # a digit more

@@ -23,8 +23,9 @@ local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 local function value_of(key)
   local value = redis.pcall('GET', KEYS[key])
-  if type(value) == 'table' then return value.err end
-  return value
+  if type(value) ~= 'table' then return value end
+  if not string.find(value.err, 'WRONGTYPE') then error(value.err) end
+  return value.err
 end
 local reply = {1, 0, string.format('%.0f', now)}
 for _, check in ipairs(commit.checks) do

@@ -53,6 +53,8 @@ class RedisConnection(WatchedStateStore):
 
     def reason(self, error: Exception) -> str:
         """The code of the server's reply, such as ``READONLY``, or why the connection failed."""
+        if "can't run this command" in str(error):  # as Redis words a missing permission within a script
+            return _MEANINGS["NOPERM"]
         if "unknown command" in str(error):
             return _SENTINEL
         if code := getattr(error, "status_code", None):  # since 7.0

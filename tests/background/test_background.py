@@ -190,6 +190,17 @@ async def test_one_client_has_a_limit_of_unfinished_questions(client: httpx.Asyn
         assert (await client.delete(path, headers={"X-API-Key": key})).is_success
 
 
+async def test_any_process_can_cancel_a_question(player: OpenAIPlayer, tmp_path: Path) -> None:
+    player.follow(lambda _: SILENT)
+    variables = {"OPENAI_BASE_URL": player.base_url, "STATE_URL": f"sqlite:///{tmp_path}/state.db"}
+    async with service(**variables) as one, service(**variables) as other:
+        asked = len(player.requests)
+        path = await accepted(one)
+        await until(lambda: len(player.requests) > asked)
+        assert (await other.delete(path)).json()["status"] == "cancelled"
+        assert (await one.get(path)).json()["status"] == "cancelled"
+
+
 async def test_the_limit_counts_the_questions_of_all_processes(player: OpenAIPlayer, tmp_path: Path) -> None:
     player.follow(lambda _: SILENT)
     variables = {"OPENAI_BASE_URL": player.base_url, "STATE_URL": f"sqlite:///{tmp_path}/state.db"}

@@ -1,5 +1,6 @@
 """The shares of clients: nobody's background questions keep those of others from being accepted or run."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 
 import httpx
@@ -9,6 +10,7 @@ from starlette.types import Receive, Scope, Send
 from tests.background.test_background import ASYNC, SILENT, accepted, finished
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, sensible_model
 from tests.serving import service
+from tests.waiting import PATIENCE
 from toolchat.errors import Overloaded, QuotaExceeded
 from toolchat.service.access.keys import digest_of
 from toolchat.service.access.principals import ANONYMOUS
@@ -126,3 +128,15 @@ async def test_a_quota_is_waited_for_unless_the_question_has_failed_by_then(wait
         await runner.accept(question, b"{}")
         _, _, (name, _) = await anext(runner.records.events(question))
     assert name == event
+
+
+async def test_a_question_that_waits_for_its_turn_can_be_cancelled() -> None:
+    async def answer(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    runner = BackgroundRunner(answer, SqliteStateStore(), lambda principal: principal)
+    questions = [BackgroundQuestion("/chat", (), ANONYMOUS, "") for _ in range(33)]
+    async with asyncio.timeout(PATIENCE), runner.running():
+        for each in questions:
+            await runner.accept(each, b"{}")
+        assert (await runner.cancel(questions[-1])).state == "cancelled"

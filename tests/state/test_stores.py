@@ -85,6 +85,17 @@ async def test_of_concurrent_attempts_one_gets_the_lock(store: StateStore) -> No
     assert sum(lock is not None for lock in locks) == 1
 
 
+async def test_the_keys_that_nobody_has_locked_are_found(store: StateStore) -> None:
+    await store.unlock(await taken(store, "memory:a"))
+    await taken(store, "memory:b")
+    await taken(store, "memory:d", ttl=600)  # taken before the clock was set back, as no lock lasts for so long
+    assert await store.unlocked(["memory:a", "memory:b", "memory:c", "memory:d"]) == [
+        "memory:a",
+        "memory:c",
+        "memory:d",
+    ]
+
+
 async def test_a_write_under_a_held_lock_is_stored(store: StateStore) -> None:
     # The lock may be that of another key.
     lock = await taken(store, "memory:a")

@@ -32,31 +32,12 @@ class Mechanism:
         path.write_text(text.replace(self.code, self.without), encoding="utf-8")
 
 
-_FENCE = "if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end\n"
-_SET = "redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])\n"
-_RELEASE = "redis.call('DEL', KEYS[2])"
 _IS_FINAL = "if not error.retryable or attempt >= most or late:"
 
 # By file: the mechanism, its text in the file, what takes the text's place, and the rows.
 _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
     "toolchat/state/redis.py": [
-        ("fence of a session", _FENCE + _SET + _RELEASE, _SET + _RELEASE, "a-replica-stopped-beyond-its-lock"),
-        ("fence of an idempotency key", _FENCE + _SET + "return 1", _SET + "return 1",
-         "a-replica-stopped-before-it-claims-a-key"),
-        ("lock of a session", "ARGV[2], 'NX', 'PX', ARGV[1])", "ARGV[2], 'PX', ARGV[1])",
-         "one-session-by-many-at-once"),
-        ("fences that grow although Redis was flushed",
-         "math.max(clock[1] * 1000000 + clock[2], token_of(KEYS[1]) + 1)", "token_of(KEYS[1]) + 1",
-         "redis-flushed-in-mid-turn"),
-        ("release of a lock that Redis grants too late",
-         'self._retry_later("take back", _TAKE_BACK, [name], [mark])', "pass", "a-session-after-a-stall"),
-        ("expiry of stored records", _SET + _RELEASE, "redis.call('SET', KEYS[3], ARGV[2])\n" + _RELEASE,
-         "sessions-expire"),
-    ],
-    "toolchat/state/sqlite.py": [
-        ("fence of a session in a file", "if not owned:", "if False:", "a-process-stopped-beyond-its-lock-in-a-file"),
-        ("lock of a session in a file", "if until is not None and until > now:", "if False:",
-         "one-session-in-a-file-by-many-at-once"),
+        ("expiry of stored records", "ARGV[write.v], 'PX', write.px)", "ARGV[write.v])", "sessions-expire"),
     ],
     "toolchat/state/sqlite_file.py": [
         ("commit to the file before the answer", 'database.execute("COMMIT")', 'database.execute("ROLLBACK")',
@@ -73,6 +54,14 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
          "no-silent-degradation"),
     ],
     "toolchat/state/base.py": [
+        ("fence of a session and of an idempotency key", "return {self.name: (self.token, None)}", "return {}",
+         "a-replica-stopped-beyond-its-lock a-replica-stopped-before-it-claims-a-key "
+         "a-process-stopped-beyond-its-lock-in-a-file"),
+        ("lock of a session", "checks={lock.name: (None, _FREE)}", "checks={}",
+         "one-session-by-many-at-once one-session-in-a-file-by-many-at-once"),
+        ("tokens of locks that never repeat", "secrets.token_bytes(16)", 'b"token"', "redis-flushed-in-mid-turn"),
+        ("release of a lock that Redis grants too late", "self._release_later(lock, ttl)", "pass",
+         "a-session-after-a-stall"),
         ("check of stored values", "except (ValueError, LookupError, TypeError, AttributeError) as error:",
          "except ZeroDivisionError as error:", "spoilt-values"),
     ],
@@ -137,7 +126,7 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
     ],
     "toolchat/service/access/quotas.py": [
         ("requests per minute of all replicas",
-         'if store.kind == "redis":', "if False:",
+         "self._store, self._own = store, SqliteStateStore()", "self._store = self._own = SqliteStateStore()",
          "a-rate-limit-of-two-replicas"),
     ],
     "toolchat/service/access/usage.py": [

@@ -173,13 +173,13 @@ _row = partial(
 @_row(fast=True)
 async def background_questions_of_one_process_in_a_file(stage: Stage) -> float:
     """One process with a file is killed and started again while clients have questions accepted."""
-    return await _lost_or_doubled(stage, 1, STATE_URL=f"sqlite:///{stage.folder.resolve()}/one.db?max_entries=100000")
+    return await _lost_or_doubled(stage, 1, STATE_URL=f"sqlite:///{stage.folder.resolve()}/one.db")
 
 
 @_row()
 async def background_questions_of_two_workers_with_a_file(stage: Stage) -> float:
     """Two workers with a file are killed in turn."""
-    url = f"sqlite:///{stage.folder.resolve()}/two.db?max_entries=100000"
+    url = f"sqlite:///{stage.folder.resolve()}/two.db"
     return await _lost_or_doubled(stage, 1, SERVER_WORKERS="2", STATE_URL=url)
 
 

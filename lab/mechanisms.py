@@ -37,8 +37,7 @@ _IS_FINAL = "if not error.retryable or attempt >= most or late:"
 # By file: the mechanism, its text in the file, what takes the text's place, and the rows.
 _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
     "toolchat/state/redis.py": [
-        ("expiry of stored records", "redis.call('SET', KEYS[write.k], ARGV[write.v], 'PX', write.px)",
-         "redis.call('SET', KEYS[write.k], ARGV[write.v])", "sessions-expire"),
+        ("expiry of stored records", "ARGV[write.v], 'PX', write.px)", "ARGV[write.v])", "sessions-expire"),
     ],
     "toolchat/state/sqlite_file.py": [
         ("commit to the file before the answer", 'database.execute("COMMIT")', 'database.execute("ROLLBACK")',
@@ -55,12 +54,13 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
          "no-silent-degradation"),
     ],
     "toolchat/state/base.py": [
-        ("fence of a session", "return {self.name: (self.token, None)}", "return {}",
-         "a-replica-stopped-beyond-its-lock a-process-stopped-beyond-its-lock-in-a-file "
-         "a-replica-stopped-before-it-claims-a-key"),
+        ("fence of a session and of an idempotency key", "return {self.name: (self.token, None)}", "return {}",
+         "a-replica-stopped-beyond-its-lock a-replica-stopped-before-it-claims-a-key "
+         "a-process-stopped-beyond-its-lock-in-a-file"),
         ("lock of a session", "checks={lock.name: (None, _FREE)}", "checks={}",
          "one-session-by-many-at-once one-session-in-a-file-by-many-at-once"),
-        ("release of a lock that is granted too late", "self._release_later(lock, ttl)", "pass",
+        ("tokens of locks that never repeat", "secrets.token_bytes(16)", 'b"token"', "redis-flushed-in-mid-turn"),
+        ("release of a lock that Redis grants too late", "self._release_later(lock, ttl)", "pass",
          "a-session-after-a-stall"),
         ("check of stored values", "except (ValueError, LookupError, TypeError, AttributeError) as error:",
          "except ZeroDivisionError as error:", "spoilt-values"),
@@ -126,7 +126,7 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
     ],
     "toolchat/service/access/quotas.py": [
         ("requests per minute of all replicas",
-         "await self._reserve(reservation, self._store)", "await self._reserve(reservation, self._own)",
+         "self._store, self._own = store, SqliteStateStore()", "self._store = self._own = SqliteStateStore()",
          "a-rate-limit-of-two-replicas"),
     ],
     "toolchat/service/access/usage.py": [

@@ -16,7 +16,7 @@ from lab.service import PEERS, Service, bare_environment
 from lab.stage import Stage
 from lab.wire import Reply, exchange, question
 
-_SMALL = {"SERVER_CLIENT_TIMEOUT": "1", "STATE_URL": "memory://?max_entries=500"}
+_SMALL = {"SERVER_CLIENT_TIMEOUT": "1", "STATE_URL": "memory://?max_mb=1"}
 _DOCUMENTED = {"not-configured", "store-unavailable", "overloaded", "tool-server-away", "upstream-invalid"}
 _JSON = {"Content-Type": "application/json", "Accept": "application/json"}
 _ODD: tuple[Any, ...] = (

@@ -14,7 +14,7 @@ from lab.wire import Reply, percentile
 
 _OTHER = "127.0.0.2"
 _LIMITED = "429 quota-exceeded"
-_SMALL = {"MAX_QUESTIONS": "20", "STATE_URL": "memory://?max_entries=100", "SESSION_WAIT": "1"}
+_SMALL = {"MAX_QUESTIONS": "20", "STATE_URL": "memory://?max_mb=1", "SESSION_WAIT": "1"}
 
 
 async def _asked(service: Service, count: int, path: str = "/time/chat?query=hi") -> list[Reply]:

@@ -116,7 +116,7 @@ def _unchunked(content: bytes) -> bytes:
 @fault(users="nothing", figure="MiB more after 3,000 further questions", at_most=8, limit=90)
 async def memory_of_questions(stage: Stage) -> float:
     """1,000 questions to be warm, then 3,000 more, in sessions that come and go."""
-    service = await stage.service(STATE_URL="memory://?max_entries=200")
+    service = await stage.service(STATE_URL="memory://?max_mb=1")
     await _asked(service, 1000)
     before = service.mib()
     await _asked(service, 3000)

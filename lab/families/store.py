@@ -336,7 +336,7 @@ for _mode, (_done, _outcome, _calls) in _PROXIED.items():
 
 @fault(users="what is old is forgotten", figure="conversations left in Redis, of 200", at_most=0)
 async def sessions_expire(stage: Stage) -> float:
-    """200 sessions with a `SESSION_TTL` of 1 s; their fences, a number each, stay for a day."""
+    """200 sessions with a `SESSION_TTL` of 1 s; that their locks were released is remembered for an hour."""
     redis = await stage.redis()
     service = await stage.own(REDIS_URL=redis.url, SESSION_TTL="1")
     await asyncio.gather(*(asks(service, stage.name()) for _ in range(200)))
@@ -344,7 +344,7 @@ async def sessions_expire(stage: Stage) -> float:
 
     async def size() -> float:
         keys = await redis.run("KEYS", "*")
-        return sum(not key.endswith(b":fence") for key in keys) if isinstance(keys, list) else -1
+        return sum(b":lock:" not in key for key in keys) if isinstance(keys, list) else -1
 
     async def none() -> bool:
         return await size() == 0

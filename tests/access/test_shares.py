@@ -51,22 +51,20 @@ async def test_one_address_can_take_at_most_half_of_the_slots() -> None:
 async def test_many_new_sessions_of_one_address_leave_the_conversations_of_others() -> None:
     async with (
         OpenAIPlayer(sociable) as player,
-        service(
-            OPENAI_BASE_URL=player.base_url, STATE_URL="memory://?max_entries=20", TRUSTED_PROXIES="127.0.0.1"
-        ) as client,
+        service(OPENAI_BASE_URL=player.base_url, STATE_URL="memory://?max_mb=1", TRUSTED_PROXIES="127.0.0.1") as client,
     ):
         await client.get("/chat", params={"query": "hi", "sessionId": "hers"}, headers=from_("192.0.2.2"))
-        for number in range(60):
-            parameters = {"query": "hi", "sessionId": f"flood-{number}"}
+        for number in range(200):  # 8 KB each
+            parameters = {"query": "hi " * 1300, "sessionId": f"flood-{number}"}
             assert (await client.get("/chat", params=parameters, headers=from_("192.0.2.1"))).status_code == 200
         assert (await client.get("/chat/hers", headers=from_("192.0.2.2"))).status_code == 200
 
 
 async def test_many_answers_of_one_address_that_wait_leave_that_of_another_waiting() -> None:
-    async with lit(STATE_URL="memory://?max_entries=20", TRUSTED_PROXIES="127.0.0.1") as (client, _):
+    async with lit(STATE_URL="memory://?max_mb=1", TRUSTED_PROXIES="127.0.0.1") as (client, _):
         asked = (await client.get("/light/attic", headers=JSON | from_("192.0.2.2"))).json()
-        for number in range(40):
-            one = {"query": "Light, please", "sessionId": f"flood-{number}"}
+        for number in range(300):
+            one = {"query": "Light, please " * 250, "sessionId": f"flood-{number}"}
             flood = await client.get("/chat", params=one, headers=JSON | from_("192.0.2.1"))
             assert flood.json()["finish_reason"] == "approval_required"
         (call,) = asked["approval"]["calls"]

@@ -34,6 +34,7 @@ async def test_values_of_one_kind_do_not_evict_those_of_another() -> None:
     for number in range(100):
         await store.put(f"memory:{number}", bytes(400), ttl=30)
     assert (await store.get("approval:a"), await number_and_size(store)) == (bytes(100), (3, 928))
+    assert store.usage() == (928, 1000)
     assert await store.get("memory:99") == bytes(400)
 
 

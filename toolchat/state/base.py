@@ -298,6 +298,10 @@ class StateStore(ABC):
             error.log_fields["cause"] = self.cause
         return error
 
+    def usage(self) -> tuple[int, int] | None:
+        """The bytes that count for the store's limit, and that limit; ``None`` if it has none of its own."""
+        return None
+
     def check(self) -> None:  # noqa: B027
         """Find out, before the store is started, whether it can be used as it is configured.
 

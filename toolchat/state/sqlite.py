@@ -57,6 +57,7 @@ DELETE FROM entries WHERE id = (
     ORDER BY written LIMIT 1
 )
 """
+_STORED: Final = "SELECT bytes FROM usage WHERE client = '' AND kind = '**'"
 _LISTED: Final = """
 SELECT key, value, listed.written FROM listed JOIN entries USING (id)
 WHERE list = ? AND listed.written < ? AND expires > ? ORDER BY listed.written DESC LIMIT ?
@@ -206,6 +207,16 @@ class SqliteStateStore(StateStore):
         except sqlite3.Error as error:
             raise StoreUnavailable(f"the state store cannot be read: {error}") from None
 
+    def usage(self) -> tuple[int, int] | None:
+        """See :meth:`StateStore.usage`."""
+        if not self._usable or self._reader is None:
+            return None
+        try:
+            row = self._reader.execute(_STORED).fetchone()
+        except sqlite3.Error:
+            return None
+        return row[0] if row else 0, self._max_bytes
+
     async def vacuum(self) -> None:
         """Give unused space of the file back to the disk; other processes that write wait meanwhile.
 
@@ -300,7 +311,7 @@ class SqliteStateStore(StateStore):
 
     def _evict(self) -> None:
         for _ in range(_MOST_EVICTED):
-            [size] = self._execute("SELECT bytes FROM usage WHERE client = '' AND kind = '**'").fetchone() or (0,)
+            [size] = self._execute(_STORED).fetchone() or (0,)
             if size <= self._max_bytes or not self._execute(_EVICT).rowcount:
                 return
 

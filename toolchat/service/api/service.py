@@ -126,6 +126,9 @@ class ServiceMetrics:
         metrics.CONNECTIONS.set(self._http.connections)
         metrics.SESSIONS.set(self._memory.active)
         metrics.STORE_UP.labels(self._store.kind).set(self._store.available)
+        if usage := self._store.usage():
+            metrics.STORE_BYTES.labels(self._store.kind).set(usage[0])
+            metrics.STORE_LIMIT.labels(self._store.kind).set(usage[1])
         for tool, (busy, waiting) in thread_use().items():
             metrics.labelled(metrics.TOOL_THREADS, tool).set(busy)
             metrics.labelled(metrics.TOOL_CALLS_WAITING, tool).set(waiting)

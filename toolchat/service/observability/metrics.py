@@ -119,6 +119,18 @@ APPROVALS = Counter("toolchat_approvals_total", "Turns paused for approval in th
 STORE_UP = Gauge(
     "toolchat_state_store_up", "Whether the state store is available", ("kind",), multiprocess_mode="livemin"
 )
+STORE_BYTES = Gauge(
+    "toolchat_state_store_bytes",
+    "Bytes that count for the limit of a store in a file or in memory",
+    ("kind",),
+    multiprocess_mode="livemax",
+)
+STORE_LIMIT = Gauge(
+    "toolchat_state_store_limit_bytes",
+    "Bytes beyond which a store in a file or in memory evicts",
+    ("kind",),
+    multiprocess_mode="livemax",
+)
 STORE_FAILURES = Counter("toolchat_state_store_failures_total", "Failed operations of the state store", ("kind",))
 STORE_SECONDS = Histogram(
     "toolchat_state_store_operation_duration_seconds",

@@ -115,15 +115,16 @@ async def test_a_notification_cancels_the_call_of_its_session_alone(
 ) -> None:
     before = Seen.cancelled
     own, other = [await session_of(client, version) | {"Accept": accept} for _ in range(2)]
-    body, _ = Host(client, version).request("tools/call", name="wait", arguments={})
-    calls = [asyncio.create_task(client.post("/mcp", json=body, headers=each)) for each in (own, other)]
-    await until(lambda: Seen.waiting == 2)
     nameless = {name: value for name, value in own.items() if name != "mcp-session-id"}
+    body, _ = Host(client, version).request("tools/call", name="wait", arguments={})
+    calls = [asyncio.create_task(client.post("/mcp", json=body, headers=each)) for each in (own, other, nameless)]
+    await until(lambda: Seen.waiting == 3)
     for headers, identifier in ((nameless, 1), (own, "1"), (own, 2), (own, [1]), (own, None), (own, 1), (own, 1)):
         told = {**CANCEL, "params": {"requestId": identifier}}
         assert (await client.post("/mcp", json=told, headers=headers)).status_code == 202
     answer = await calls[0]
     assert (answer.status_code, answer.json()["id"], answer.json()["error"]["code"]) == (200, 1, -32800)
-    assert (Seen.waiting, Seen.cancelled) == (1, before + 1)
-    calls[1].cancel()
+    assert (Seen.waiting, Seen.cancelled) == (2, before + 1)
+    for each in calls[1:]:
+        each.cancel()
     await until(lambda: Seen.waiting == 0)

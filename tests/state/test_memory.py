@@ -162,3 +162,16 @@ async def test_work_that_outlives_its_lock_is_refused() -> None:
         with pytest.raises(LockLost):
             await store.put("memory:a", b"late", ttl=30, lock=lock)
     assert await store.try_lock("memory:a", ttl=30) is None
+
+
+async def test_what_is_kept_for_a_time_can_be_evicted_afterwards_and_the_other_way_round() -> None:
+    store = SqliteStateStore(max_bytes=1000)
+    value = b"x" * 400
+    for is_kept in (True, False, True):
+        await store.commit([Write("a:1", value, 60, is_kept=is_kept, line=b"line")])
+    assert store.usage() == (0, 1000)
+    await store.commit([Write("a:1", value, 60)])
+    assert (store.usage() or (0, 0))[0] > 400
+    for number in range(2, 5):
+        await store.put(f"a:{number}", value, ttl=60)
+    assert [await store.get(f"a:{number}") is not None for number in range(1, 5)] == [False, False, True, True]

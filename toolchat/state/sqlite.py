@@ -43,7 +43,7 @@ _MOST_EVICTED: Final = 16
 
 _WRITE: Final = """
 INSERT INTO entries (key, client, kind, size, written, expires, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-ON CONFLICT (key) DO UPDATE SET size = ?4, written = ?5, expires = ?6, value = ?7
+ON CONFLICT (key) DO UPDATE SET kind = ?3, size = ?4, written = ?5, expires = ?6, value = ?7
 """
 # Of the client that stores most the kind that takes most, and of that what was not written for longest.
 _EVICT: Final = """

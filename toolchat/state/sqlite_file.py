@@ -59,7 +59,7 @@ CREATE TRIGGER added AFTER INSERT ON entries WHEN new.kind IS NOT NULL BEGIN
     ON CONFLICT (client, kind) DO UPDATE SET bytes = bytes + excluded.bytes;
 END;
 CREATE TRIGGER changed AFTER UPDATE OF size, log_size ON entries
-WHEN old.size + old.log_size <> new.size + new.log_size AND new.kind IS NOT NULL BEGIN
+WHEN old.size + old.log_size <> new.size + new.log_size AND old.kind = new.kind BEGIN
     INSERT INTO usage VALUES
     (new.client, new.kind, new.size + new.log_size - old.size - old.log_size),
     (new.client, '*', new.size + new.log_size - old.size - old.log_size),
@@ -73,6 +73,20 @@ CREATE TRIGGER removed AFTER DELETE ON entries WHEN old.kind IS NOT NULL BEGIN
     ('', '**', -old.size - old.log_size)
     ON CONFLICT (client, kind) DO UPDATE SET bytes = bytes + excluded.bytes;
     DELETE FROM usage WHERE client = old.client AND bytes = 0;
+END;
+CREATE TRIGGER released AFTER UPDATE OF kind ON entries WHEN old.kind IS NULL AND new.kind IS NOT NULL BEGIN
+    INSERT INTO usage VALUES
+    (new.client, new.kind, new.size + new.log_size),
+    (new.client, '*', new.size + new.log_size),
+    ('', '**', new.size + new.log_size)
+    ON CONFLICT (client, kind) DO UPDATE SET bytes = bytes + excluded.bytes;
+END;
+CREATE TRIGGER kept AFTER UPDATE OF kind ON entries WHEN old.kind IS NOT NULL AND new.kind IS NULL BEGIN
+    INSERT INTO usage VALUES
+    (old.client, old.kind, -old.size - old.log_size),
+    (old.client, '*', -old.size - old.log_size),
+    ('', '**', -old.size - old.log_size)
+    ON CONFLICT (client, kind) DO UPDATE SET bytes = bytes + excluded.bytes;
 END;
 CREATE TRIGGER cleared AFTER DELETE ON entries BEGIN
     DELETE FROM log WHERE id = old.id;

@@ -22,7 +22,7 @@ BUDGET = {
     "toolchat/service/observability": 1998,
     "toolchat/service/offline": 1456,
     "toolchat/service/pages": 304,
-    "toolchat/service/protocols": 5187,
+    "toolchat/service/protocols": 5182,
     "toolchat/service/server": 922,
     "toolchat/service/settings": 525,
     "toolchat/service/tool_modules": 594,

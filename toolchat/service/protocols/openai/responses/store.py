@@ -29,10 +29,6 @@ class PreviousResponseNotFound(BadRequest):
     code = "previous-response-not-found"
 
 
-class _Deleted(NotFound):
-    """The response was deleted by its client."""
-
-
 class ResponseStore:
     """The responses of the current principal in the state store, for ``ttl`` seconds."""
 
@@ -50,12 +46,11 @@ class ResponseStore:
     async def find(self, identifier: str) -> dict[str, Any]:
         """The record of a response: ``response``, ``input`` and ``previous``."""
         value = await self._store.get(_key(identifier))
-        if value is None:
-            raise NotFound(f"no response is stored under the id {identifier[:64]!r}")
-        if value == _DELETED:
-            raise _Deleted(f"the response {identifier!r} was deleted")
+        if value in (None, _DELETED):
+            was_deleted = f"the response {identifier!r} was deleted"
+            raise NotFound(was_deleted if value else f"no response is stored under the id {identifier[:64]!r}")
         with decoding("the response cannot be read"):
-            record: dict[str, Any] = from_json(value)
+            record: dict[str, Any] = from_json(value or b"")
             return record
 
     async def delete(self, identifier: str) -> None:
@@ -86,7 +81,7 @@ class ResponseStore:
             try:
                 record = await self.find(identifier)
             except NotFound as error:
-                if not number or isinstance(error, _Deleted):
+                if not number or await self._store.get(_key(identifier)):  # it is known to have been deleted
                     raise PreviousResponseNotFound(error.detail, "previous_response_id") from None
                 break  # it has expired
             items = [*record["input"], *record["response"]["output"], *items]

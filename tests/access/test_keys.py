@@ -49,13 +49,15 @@ def test_a_malformed_pair_is_reported_without_its_value(text: str) -> None:
 def test_a_key_file_grants_each_key_its_rights(tmp_path: Path) -> None:
     file = tmp_path / "keys.toml"
     limits = "requests_per_minute = 60\nconcurrent = 2\ntokens_per_day = 1000\nexpires = 2999-01-01T00:00:00Z"
-    file.write_text(entry("k1", more=f'tools = ["getCity*"]\nroles = ["ask"]\n{limits}') + entry("k2", "bob"))
+    file.write_text(
+        entry("k1", more=f'tools = ["getCity*"]\nroles = ["ask", "manager"]\n{limits}') + entry("k2", "bob")
+    )
     book = read_key_file(file)
     alice = book.find("k1")
     assert alice is not None
     assert (alice.requests_per_minute, alice.concurrent, alice.tokens_per_day) == (60, 2, 1000)
     assert [alice.may_use(name) for name in ("getCityTimeMethod", "setAlarm")] == [True, False]
-    assert alice.roles == {"ask"}
+    assert alice.roles == {"ask", "manager"}
     assert book.find("k2") == Principal("bob")
     assert book.find("k3") is None
 
@@ -75,7 +77,7 @@ def test_a_key_is_not_known_any_more_when_its_time_is_over(tmp_path: Path) -> No
         ('[[keys]]\nname = "a"', "keys[0].sha256: Field required"),
         (entry("k", "a b"), "keys[0].name"),
         (entry("k", more="requests_per_minute = 0"), "keys[0].requests_per_minute"),
-        (entry("k", more='roles = ["admin"]'), "keys[0].roles[0]"),
+        (entry("k", more='roles = ["an admin"]'), "keys[0].roles[0]"),
         (entry("k", more="expires = 2030-01-01"), "keys[0].expires"),
         (entry("k", more="tool = []"), "keys[0].tool"),
         ("key = 1", "key"),

@@ -11,7 +11,8 @@ from toolchat.service.access.keys import digest_of
 
 KINDS = ("none", "wrong", "expired", "asker", "operator")
 OPEN = {"/health/live", "/health/ready", "/.well-known/oauth-protected-resource/mcp"}
-ANY_ROLE = {"/", "/tools"}
+ANY_ROLE = {"/", "/tools", "/approvals", "/approvals/never-there"}
+OPERATORS = {"/metrics", "/audit"}
 LIMITS = {"expired": "expires = 2020-01-01T00:00:00Z", "asker": 'roles = ["ask"]', "operator": 'roles = ["operate"]'}
 
 
@@ -37,7 +38,7 @@ def expected(kind: str, path: str) -> set[int]:
         return set()
     if kind not in ("asker", "operator"):
         return {401}
-    needed = "operator" if path == "/metrics" else "asker"
+    needed = "operator" if path in OPERATORS else "asker"
     return set() if path in ANY_ROLE or kind == needed else {403}
 
 

@@ -92,7 +92,7 @@ async def test_a_token_signed_by_another_issuer_is_rejected(guarded: httpx.Async
 async def test_claims_grant_tools_and_roles(guarded: httpx.AsyncClient, issuer: Issuer) -> None:
     asker = bearing(issuer.token(sub="auth0|7"))
     assert (await guarded.get("/metrics", headers=asker)).status_code == 403
-    operator = bearing(issuer.token(roles=["operate", "admin"]))
+    operator = bearing(issuer.token(roles=["operate", "admin", "no role\n"]))
     assert (await guarded.get("/metrics", headers=operator)).status_code == 200
     assert (await guarded.get(PATH, headers=operator)).status_code == 403
     narrow = bearing(issuer.token(tools="todo* getCityTimeMethod"))

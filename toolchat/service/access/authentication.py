@@ -9,15 +9,17 @@ from toolchat.errors import Forbidden, Unauthorized
 from toolchat.service.access.hosts import Proxies, check_host, header, is_address, is_loopback
 from toolchat.service.access.keys import KeyRegistry
 from toolchat.service.access.people import SEPARATOR, person_of
-from toolchat.service.access.principals import ANONYMOUS, Principal, RequestCaller, Role
+from toolchat.service.access.principals import ANONYMOUS, ASK, OPERATE, Principal, RequestCaller
 
 _READINESS = "/health/ready"
 _PUBLIC = ("/health/live", _READINESS, "/.well-known/oauth-protected-resource/mcp")
 """Paths without authentication: probes have no key, and the metadata describes how to get one."""
 _ALWAYS_OPEN = ("/playground", *_PUBLIC)
 """Paths that never need a key; the playground asks the user for one."""
-_ROLES: dict[str, Role | None] = {
-    "/metrics": "operate",
+_ROLES: dict[str, str | None] = {
+    "/metrics": OPERATE,
+    "/audit": OPERATE,
+    "/approvals": None,
     "/": None,
     "/tools": None,
     "/docs": None,
@@ -94,7 +96,7 @@ class Authenticator:
             key = _credential(scope)
         if key:
             principal = await self._known(key)
-            role = _ROLES.get(path, "ask")
+            role = _role_for(path)
             if role and role not in principal.roles and not self._is_open(path):
                 raise Forbidden(f"this needs the role {role}")
             principal = self._speaking(principal, scope, path)
@@ -103,7 +105,7 @@ class Authenticator:
         if is_allowed and not _in_process(scope):
             check_host(header(scope, b"host"), self._hosts)
         # Once there are keys, the metrics name their principals.
-        if not is_allowed or (_ROLES.get(path) == "operate" and self._knows_keys):
+        if not is_allowed or (_role_for(path) == OPERATE and self._knows_keys):
             is_allowed = self._is_open(path)
         if not is_allowed:
             raise Unauthorized("send a key: Authorization: Bearer KEY, or X-API-Key: KEY")
@@ -154,6 +156,11 @@ class Authenticator:
 
     def current_rights(self, principal: Principal) -> Principal | None:
         """A principal that asked before, with its rights of now; ``None`` if it may not ask any more."""
+        current = self.known(principal)
+        return current if current is not None and ASK in current.roles else None
+
+    def known(self, principal: Principal) -> Principal | None:
+        """A principal from before with its rights of now; ``None`` if its keys or its token are no longer valid."""
         current: Principal | None
         if principal.page is not None:
             page, person = self.keys.named(principal.page.name), principal.name.partition(SEPARATOR)[2]
@@ -162,7 +169,7 @@ class Authenticator:
             current = principal  # anonymous, or of a token: no registry has it
         else:
             current = self.keys.named(principal.name)
-        return current if current is not None and not current.has_expired and "ask" in current.roles else None
+        return None if current is None or current.has_expired else current
 
     def _allows_anonymous(self, scope: Scope) -> bool:
         if self._anonymous is not None:
@@ -177,6 +184,11 @@ class Authenticator:
             len(segments) >= len(pattern) and all(one in ("*", other) for one, other in zip(pattern, segments))  # noqa: B905
             for pattern in self._open
         )
+
+
+def _role_for(path: str) -> str | None:
+    """The role that a path requires; who may see an approval depends on its calls, as its store checks."""
+    return None if path.startswith(_APPROVALS) else _ROLES.get(path, ASK)
 
 
 def _in_process(scope: Scope) -> bool:

@@ -20,7 +20,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 
 from toolchat.errors import ConfigurationError
 from toolchat.service.access.people import People
-from toolchat.service.access.principals import TENANT_PATTERN, Principal, Role
+from toolchat.service.access.principals import ASK, OPERATE, ROLE_PATTERN, TENANT_PATTERN, Principal
 from toolchat.service.settings.base import describe_faults
 
 NAME_PATTERN = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
@@ -49,7 +49,7 @@ class _Entry(BaseModel):
     name: str = Field(pattern=f"^{NAME_PATTERN}$")
     sha256: str = Field(pattern=f"^{_DIGEST}$")
     tools: list[str] = ["*"]
-    roles: list[Role] = ["ask", "operate"]
+    roles: list[Annotated[str, Field(pattern=f"^{ROLE_PATTERN}$")]] = [ASK, OPERATE]
     requests_per_minute: _Count | None = None
     concurrent: _Count | None = None
     tokens_per_day: _Count | None = None

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Literal
 
 from toolchat.errors import ValidationFailed
 from toolchat.messages import immutable
@@ -14,8 +13,13 @@ from toolchat.service.access.people import SEPARATOR, People
 from toolchat.tool_calling.caller import Caller, current_caller
 from toolchat.tool_calling.definition import provider_name
 
-Role = Literal["ask", "operate"]
-"""``ask``: chat requests, tools and their stored data; ``operate``: the metrics, and what failed last."""
+ASK, OPERATE, APPROVE = "ask", "operate", "approve"
+"""The roles that the service itself reads; all others are the user's own words, for rules and approvers.
+
+``ask``: chat requests, tools and their stored data; ``operate``: the metrics, what failed last, and the record of
+decisions; ``approve``: decisions about calls of others, whatever role they need.
+"""
+ROLE_PATTERN = "[A-Za-z][A-Za-z0-9_.:/-]{0,63}"
 
 ALL_TOOLS = ("*",)
 
@@ -28,7 +32,7 @@ class Principal:
     """Its name in logs and metrics; empty without a key."""
     tools: tuple[str, ...] = ALL_TOOLS
     """The tools that it may use: names or patterns (``fnmatch``)."""
-    roles: frozenset[Role] = frozenset({"ask", "operate"})
+    roles: frozenset[str] = frozenset({ASK, OPERATE})
     requests_per_minute: int | None = None
     concurrent: int | None = None
     """Concurrent chat requests."""

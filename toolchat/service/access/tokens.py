@@ -5,12 +5,13 @@ The service is a resource server only: it issues no tokens and redirects no brow
 
 import hashlib
 import logging
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
 
 from pydantic import AfterValidator, Field, model_validator
@@ -18,7 +19,7 @@ from pydantic_core import from_json
 
 from toolchat.errors import ToolchatError, Unauthorized, UpstreamInvalid
 from toolchat.http.client import OutboundHttp
-from toolchat.service.access.principals import Principal, Role
+from toolchat.service.access.principals import ASK, ROLE_PATTERN, Principal
 from toolchat.service.settings.base import EnvironmentSettings, Texts
 from toolchat.tool_calling.setting_types import Url
 
@@ -142,14 +143,14 @@ class Tokens:
     def _principal(self, claims: Mapping[str, Any]) -> Principal:
         settings = self._settings
         name = _name(claims, settings.claim("name"))
-        roles = _texts(claims.get(settings.claim("roles")), ["ask"])
-        known = frozenset(cast(Role, role) for role in roles if role in get_args(Role))
+        given = _texts(claims.get(settings.claim("roles")), [ASK])
+        roles = frozenset(each for each in given if re.fullmatch(ROLE_PATTERN, each))
         tools = tuple(_texts(claims.get(settings.claim("tools")), ["*"]))
         # Names of API keys contain no colon, so a token's principal never shares the data of a key's.
         claim = settings.claim("tenant")
         tenant = _name(claims, claim) if claim in claims else ""
         expires = datetime.fromtimestamp(float(claims["exp"]) + _LEEWAY, UTC)
-        return Principal(f"jwt:{quote(name, safe='')}", tools, known, expires=expires, tenant=tenant)
+        return Principal(f"jwt:{quote(name, safe='')}", tools, roles, expires=expires, tenant=tenant)
 
     async def _key(self, identifier: str) -> "jwt.PyJWK | None":
         """The provider's key by id; fetched again if it is old or unknown, but not for each forged id."""

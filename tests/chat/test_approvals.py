@@ -79,6 +79,41 @@ async def test_a_rule_decides_for_each_call_whether_it_waits(limit: float | str 
     assert '"invalid-arguments"' in told(model.prompts[1])[2]
 
 
+@pytest.mark.parametrize(
+    ("rule", "approver", "expected"),
+    [
+        (True, "manager", "manager"),
+        (lambda _, __: "lead", "manager", "lead"),
+        (lambda _, __: True, "manager", "manager"),
+        (lambda _, __: 1 / 0, "manager", "manager"),
+        (lambda _, __: True, "", ""),
+    ],
+    ids=["always", "a role of the rule's own", "by the rule", "a rule that fails", "who asked"],
+)
+async def test_the_role_of_who_approves_is_told_with_the_call(rule: object, approver: str, expected: str) -> None:
+    @tool(requires_approval=rule, approver=approver)  # type: ignore[arg-type]
+    async def pay(amount: int) -> str:
+        """Pay an amount."""
+        return "paid"
+
+    client, _ = client_of(calls(("pay", '{"amount":1}')), says("done"))
+    paused = await client.prompt("?").tools(pay).call().response()
+    assert paused.approvers == ({"call_0": expected} if expected else {})
+    response = await client.resume(paused, {"call_0": Approval(True, by="lead")}).tools(pay).call().response()
+    assert response.executions[0].to_dict()["approved_by"] == "lead"
+
+
+async def test_a_call_whose_rule_names_nobody_runs() -> None:
+    @tool(requires_approval=lambda _, __: "", approver="manager")
+    async def pay(amount: int) -> str:
+        """Pay an amount."""
+        return "paid"
+
+    client, _ = client_of(calls(("pay", '{"amount":1}')), says("done"))
+    response = await client.prompt("?").tools(pay).call().response()
+    assert [each.result for each in response.executions] == ["paid"]
+
+
 async def test_a_rule_that_blocks_does_not_stop_the_event_loop() -> None:
     answered = Event()
 

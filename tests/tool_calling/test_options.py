@@ -14,6 +14,8 @@ ALL: dict[str, Any] = {
     "description": "Something else.",
     "return_direct": True,
     "requires_approval": False,
+    "approver": "",
+    "approver_may_edit": False,
     "timeout": 3.0,
     "cache_seconds": 60.0,
     "max_calls": 4,

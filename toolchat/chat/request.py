@@ -62,6 +62,8 @@ class Approval:
     """Sent to the model if the call was rejected."""
     arguments: str | None = None
     """JSON text that replaces the model's arguments; ``None`` leaves them."""
+    by: str = ""
+    """The name of who decided; it is told with the call."""
 
 
 @immutable

@@ -120,6 +120,8 @@ class ChatResponse:
     """The tokens of the last model call, and so of the conversation; ``None``: there was one call."""
     left_out: frozenset[str] = frozenset()
     """The names of the tools that were not offered, since the provider refuses them; calls of them do not run."""
+    approvers: Mapping[str, str] = field(default_factory=dict)
+    """The roles of who has to approve waiting calls, by call id; a call without one is confirmed by who asked."""
 
     @property
     def has_tool_calls(self) -> bool:

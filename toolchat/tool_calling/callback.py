@@ -252,8 +252,8 @@ def arguments_fault(tool: ToolCallback, arguments: str) -> ToolArgumentsError | 
     return None
 
 
-async def needs_approval(tool: ToolCallback, arguments: str, context: ToolContext) -> bool:
-    """Whether a call waits for approval: always, never, or as the tool's rule decides.
+async def required_approver(tool: ToolCallback, arguments: str, context: ToolContext) -> str | None:
+    """The role of who has to approve a call; empty: who asked confirms it; ``None``: it runs without an approval.
 
     Args:
         tool: the tool; ``metadata.requires_approval`` is its rule.
@@ -262,16 +262,17 @@ async def needs_approval(tool: ToolCallback, arguments: str, context: ToolContex
     """
     rule = tool.metadata.requires_approval
     if isinstance(rule, bool):
-        return rule
+        return tool.metadata.approver if rule else None
     try:
         try:
             tool.check(arguments)
         except ToolArgumentsError:
-            return False  # the call cannot run; the model learns why at once, and the user is not asked
+            return None  # the call cannot run; the model learns why at once, and the user is not asked
         ask = partial(rule, tool.read_arguments(arguments), context)
         # A plain function may block, as a plain tool may: its query must not hold up every other request.
         decided = ask() if is_async(rule) else await run_blocking(tool.definition.name, ask)
-        return bool(await decided if isawaitable(decided) else decided)
+        role = await decided if isawaitable(decided) else decided
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's code; what it fails to allow must not run
         _log.error("a rule for approval failed", extra={"tool": tool.definition.name}, exc_info=error)
-        return True
+        return tool.metadata.approver
+    return (role if isinstance(role, str) else tool.metadata.approver) if role else None

@@ -34,8 +34,8 @@ class ToolDefinition:
                 raise ValueError(f"a tool's {part} must not be blank")
 
 
-ApprovalRule = Callable[[Mapping[str, Any], ToolContext], bool | Awaitable[bool]]
-"""Decides from a call's arguments and context whether it waits for approval."""
+ApprovalRule = Callable[[Mapping[str, Any], ToolContext], bool | str | Awaitable[bool | str]]
+"""Decides from a call's arguments and context whether it waits for approval; a role that it returns decides by whom."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,11 @@ class ToolMetadata:
     sandbox: bool = False
     """The tool returns invented data; every answer that used it says so."""
     requires_approval: bool | ApprovalRule = False
-    """A call waits for the user's approval before it runs: always, or if a rule says so."""
+    """A call waits for approval before it runs: always, or if a rule says so."""
+    approver: str = ""
+    """The role of who approves a call, and never who asked; empty: who asked confirms it."""
+    approver_may_edit: bool = False
+    """Whoever approves a call of somebody else may change its arguments."""
     read_only: bool = False
     """The tool changes nothing; shown to users and clients that decide about calls."""
     timeout: float | None = None
@@ -93,7 +97,7 @@ def validate_metadata(tool: str, metadata: ToolMetadata, context_parameter: str 
 
 _NUMBERS = (("timeout", float, 0.001), ("cache_seconds", float, 0.0), ("retries", int, 0), ("max_calls", int, 1),
             ("max_identical_calls", int, 1))  # fmt: skip
-_SWITCHES = ("return_direct", "sandbox", "read_only", "exclusive", "run_by_caller")
+_SWITCHES = ("return_direct", "sandbox", "read_only", "exclusive", "run_by_caller", "approver_may_edit")
 
 
 def number_faults(settings: object, numbers: Iterable[tuple[str, type, float]]) -> Iterator[str]:
@@ -113,10 +117,14 @@ def _value_faults(metadata: ToolMetadata) -> Iterator[str]:
         yield "examples must be a tuple of texts"
     if not isinstance(metadata.requires_approval, bool) and not callable(metadata.requires_approval):
         yield "requires_approval must be True, False or a function of the arguments and the context"
+    if not isinstance(metadata.approver, str):
+        yield "approver must be a role"
 
 
 def _faults(metadata: ToolMetadata, context_parameter: str | None) -> Iterator[str]:
     yield from _value_faults(metadata)
+    if (metadata.approver or metadata.approver_may_edit) and not metadata.requires_approval:
+        yield "approver and approver_may_edit are for a tool that requires approval"
     if metadata.read_only and metadata.requires_approval:
         yield "read_only is not for a tool that requires approval"
     if metadata.retries and metadata.requires_approval:
@@ -146,9 +154,13 @@ class ToolOptions(TypedDict, total=False):
     return_direct: bool
     """The result is the answer; the model is not called again."""
     requires_approval: bool | ApprovalRule
-    """A call waits for the user's approval; for tools with effects. A function decides for each call: it receives the
-    validated arguments by name, and the :class:`ToolContext`; if it raises, the call waits. A plain function may block:
-    it runs in a thread, as a plain tool does."""
+    """A call waits for approval; for tools with effects. A function decides for each call: it receives the validated
+    arguments by name, and the :class:`ToolContext`; if it raises, the call waits. A role that it returns takes the
+    place of ``approver``. A plain function may block: it runs in a thread, as a plain tool does."""
+    approver: str
+    """The role of who approves a call, and never who asked; without it, who asked confirms the call."""
+    approver_may_edit: bool
+    """Whoever approves a call of somebody else may change its arguments."""
     read_only: bool
     """The tool changes nothing, so MCP hosts need not ask their users before a call."""
     timeout: float | None

@@ -62,6 +62,8 @@ class ToolCallFinished:
     """JSON for the client, beside the text for the model; see :class:`ToolAnswer`."""
     images: tuple[str, ...] = ()
     """For a model that takes images, beside the text."""
+    approved_by: str = ""
+    """The name of who approved the call, if that is known."""
     whole_result: str = ""
     """The text of a tool with ``return_direct`` before it was shortened for the model; else empty."""
 
@@ -93,6 +95,8 @@ class ToolCallFinished:
             record["repaired"] = True
         if self.data is not None:
             record["data"] = self.data
+        if self.approved_by:
+            record["approved_by"] = self.approved_by
         return record | ({"error_kind": self.error_kind} if self.error_kind else {})
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import toolchat.instruments as instruments
 from toolchat.errors import seconds_from
 from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponseMessage, immutable, split_answered
-from toolchat.tool_calling.callback import ToolCallback, ToolResult, needs_approval
+from toolchat.tool_calling.callback import ToolCallback, ToolResult, required_approver
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import PAUSE, ProgressReporter, ToolContext, resolve_future
 from toolchat.tool_calling.definition import ToolMetadata, number_faults
@@ -119,7 +119,7 @@ class CallRun:
         if (
             callable(self.callback.metadata.requires_approval)
             and read(call.arguments) != read(self.call.arguments)
-            and await needs_approval(self.callback, call.arguments, context)
+            and await required_approver(self.callback, call.arguments, context) is not None
         ):
             raise ToolExecutionError("not run: an advisor changed it to a call that needs approval", kind="not-run")
         return await self._run_with_retries(call, context)

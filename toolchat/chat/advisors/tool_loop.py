@@ -18,7 +18,7 @@ from toolchat.messages import (
     split_answered,
 )
 from toolchat.models.base import CUT, ChatModel, ChatResponse, EmitModelEvent, Prompt, TextDelta
-from toolchat.tool_calling.callback import ToolCallback, ToolSet, needs_approval
+from toolchat.tool_calling.callback import ToolCallback, ToolSet, required_approver
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.events import ToolCallFinished, discard_event
@@ -93,10 +93,11 @@ class ToolCallingAdvisor(Advisor):
             state.accept_response(response)
             if state.drops_tools(response):
                 continue
-            run = decide(response, state, self._eligibility, await _guarded_calls(response.message, state))
+            guarded = await _guarded_calls(response.message, state)
+            run = decide(response, state, self._eligibility, guarded)
             if run is None:
                 return state.finish(response)
-            finished = await self._execute(run, response.message, state, chain, emit)
+            finished = _with_deciders(await self._execute(run, response.message, state, chain, emit), state.request)
             state.executions += finished
             if run.is_whole_message and is_direct(finished):  # the results are the answer as they are
                 text = AssistantMessage("\n\n".join(each.whole_result for each in finished))
@@ -105,7 +106,8 @@ class ToolCallingAdvisor(Advisor):
                 return answer
             state.apply_results(response.message, finished, self._max_rounds)
             if run.ends_turn is not None:
-                return state.finish(replace(response, finish_reason=run.ends_turn))
+                approvers = {call: role for call, role in guarded.items() if role}
+                return state.finish(replace(response, finish_reason=run.ends_turn, approvers=approvers))
         raise state.loop_error()  # an advisor that reports no rounds of its own could otherwise go on for ever
 
     def _asking(self) -> "LoopState | None":
@@ -260,6 +262,7 @@ class LoopState:
             self.paused_response,
             response.provider,
             response.last_usage or response.usage,
+            approvers=response.approvers,
         )
 
 
@@ -309,19 +312,27 @@ def decide(
     return Run(left, is_whole_message=left == calls)
 
 
-async def _guarded_calls(message: AssistantMessage, state: LoopState) -> Collection[str]:
-    """The ids of the calls that need the user's approval."""
+async def _guarded_calls(message: AssistantMessage, state: LoopState) -> Mapping[str, str]:
+    """The roles of who has to approve, by the ids of the calls that need it; see :func:`required_approver`."""
     guarded_tools = state.offered.guarded
     if not guarded_tools or not message.tool_calls:
-        return ()
+        return {}
     context = state.context_of(message)
     return {
-        call.id
+        call.id: role
         for call in message.tool_calls
         if call.name in guarded_tools
         and call.name not in state.left_out
-        and await needs_approval(guarded_tools[call.name], call.arguments, context)
+        and (role := await required_approver(guarded_tools[call.name], call.arguments, context)) is not None
     }
+
+
+def _with_deciders(finished: Sequence[ToolCallFinished], request: ChatRequest) -> tuple[ToolCallFinished, ...]:
+    """The calls with the names of who approved them."""
+    if request.resume is None:
+        return tuple(finished)
+    by = {call: each.by for call, each in request.resume.approvals.items() if each.approved and each.by}
+    return tuple([replace(each, approved_by=by[each.call.id]) if each.call.id in by else each for each in finished])
 
 
 def _next_response(state: LoopState, chain: AdvisorChain, emit: Emit) -> Coroutine[Any, Any, ChatResponse]:

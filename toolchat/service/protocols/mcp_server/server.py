@@ -36,7 +36,7 @@ from toolchat.service.protocols.mcp_server.calls import (
     text_block,
 )
 from toolchat.service.protocols.mcp_server.consent import check_can_ask, require_consent, with_decisions
-from toolchat.tool_calling.callback import ToolCallback, needs_approval
+from toolchat.tool_calling.callback import ToolCallback, required_approver
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.definition import ToolMetadata
@@ -98,7 +98,8 @@ async def prepare_tool_call(
     prompt = manual_request(service.manual_client, tool, arguments, context)
     if CONVERSATION_ID in context:
         prompt = prompt.advisors(SessionLockAdvisor(service.memory))
-    if tool.metadata.requires_approval and await _waits(tool, arguments, prompt):
+    written = to_json(arguments, inf_nan_mode="constants").decode()
+    if await required_approver(tool, written, prompt.request.context) is not None:
         check_can_ask(ctx, params.name)
         consent = await require_consent(params, service.store, scoped_key(str(context.get("tenantId", ""))))
         if not isinstance(consent, IdempotentRequest):
@@ -106,10 +107,6 @@ async def prepare_tool_call(
         found = await service.idempotency.find(consent)
         prompt = prompt.advisors(IdempotencyAdvisor(service.idempotency, consent, found))
     return Call(prompt, partial(_result, tool, ctx.protocol_version))
-
-
-async def _waits(tool: ToolCallback, arguments: Mapping[str, Any], prompt: PromptSpec) -> bool:
-    return await needs_approval(tool, to_json(arguments, inf_nan_mode="constants").decode(), prompt.request.context)
 
 
 def _result(tool: ToolCallback, version: str, _active: ActiveRequest, response: ChatResponse) -> Result:

@@ -112,9 +112,11 @@ async def test_an_advisor_wraps_tools_after_the_approval_as_well(
 async def test_a_turn_is_decided_once(client: httpx.AsyncClient) -> None:
     place, call = await paused(client)
     await client.post(place, json=decision(call, approved=True), headers=JSON)
-    for again in (await client.post(place, json={"decisions": {}}), await client.get(place)):
-        assert (again.status_code, again.json()["code"]) == (404, "already-decided")
-        assert again.json()["detail"].startswith("it was decided before: approved at 20")
+    again = await client.post(place, json={"decisions": {}})
+    assert (again.status_code, again.json()["code"]) == (404, "already-decided")
+    assert again.json()["detail"].startswith("it was decided before: approved at 20")
+    shown = (await client.get(place)).json()
+    assert (shown["status"], shown["decision"], shown["may_decide"]) == ("decided", "approved", False)
 
 
 async def test_a_plain_text_answer_has_the_link_for_people_and_its_id_in_a_header(client: httpx.AsyncClient) -> None:

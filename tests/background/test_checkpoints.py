@@ -16,8 +16,8 @@ from toolchat.chat.client import ChatClient
 from toolchat.chat.request import ChatEvent, ChatRequest, Emit
 from toolchat.messages import AssistantMessage, Usage
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, Prompt, TextDelta
-from toolchat.service.api.approvals import turn_of, turn_record
 from toolchat.service.api.background.checkpoints import CheckpointAdvisor
+from toolchat.service.api.paused_turns import turn_of, turn_record
 from toolchat.tool_calling.callback import ClientToolCallback
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import ToolDefinition, tool

@@ -154,7 +154,7 @@ async def left_in_time(client: httpx.AsyncClient, place: str, call: str, redis: 
     async def is_held() -> bool:
         clients = await redis.run("CLIENT", "LIST")
         assert isinstance(clients, bytes)
-        return b"cmd=unlink" in clients
+        return b"cmd=evalsha" in clients
 
     given_up = await metric(client, "state_store_failures_total", kind="redis")
     await redis.run("CLIENT", "PAUSE", str(round(1000 * PATIENCE)), "WRITE")

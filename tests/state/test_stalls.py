@@ -18,9 +18,10 @@ from toolchat.chat.client import ChatClient
 from toolchat.chat.memory import ChatMemory, MemoryAdvisor
 from toolchat.errors import IdempotencyConflict, NotFound, Overloaded, SessionBusy
 from toolchat.messages import AssistantMessage, UserMessage
-from toolchat.service.api.approvals import ApprovalStore, ConsentAdvisor, PausedTurnCodec
+from toolchat.service.api.approvals import ApprovalStore, ConsentAdvisor
 from toolchat.service.api.call_limit import ConversationCallLimit
 from toolchat.service.api.idempotency import IdempotencyAdvisor, IdempotencyStore, IdempotentRequest
+from toolchat.service.api.paused_turns import PausedTurnCodec
 from toolchat.service.settings.service_settings import Settings
 from toolchat.state.base import Committed, StateStore, Write
 from toolchat.state.locks import Locks

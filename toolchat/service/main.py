@@ -14,6 +14,7 @@ from toolchat.errors import StoreUnavailable
 from toolchat.models.base import ChatModel
 from toolchat.service.access.runtime import Access
 from toolchat.service.api.approval_routes import router as approval_routes
+from toolchat.service.api.audit_routes import router as audit_routes
 from toolchat.service.api.background.routes import router as background_routes
 from toolchat.service.api.background.runner import BackgroundRunner
 from toolchat.service.api.body_limits import MAX_BODY_BYTES
@@ -119,6 +120,7 @@ def _runner(read: Configuration, access: Access) -> _Run:
             await _warn_of_data_loss(state.store)
             app.openapi_schema = None  # a schema built earlier lacks the tools that were just opened
             access.authenticator.approval_tokens = state.approvals.tokens
+            state.approvals.known = access.authenticator.known
             background = BackgroundRunner(app, state.store, access.authenticator.current_rights)
             app.state.background = background
             async with access.running(state.http), background.running():
@@ -172,7 +174,7 @@ def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
         protocol.add_routes(app.router)
     add_session_routes(app.router)
     of_service += app.routes[after:]
-    for router in (background_routes, approval_routes, tool_routes, status_routes):
+    for router in (background_routes, approval_routes, audit_routes, tool_routes, status_routes):
         app.include_router(router)
         of_service += router.routes  # as they are defined: FastAPI builds each included route again, which takes long
     after = len(app.routes)

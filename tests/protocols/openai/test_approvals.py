@@ -35,10 +35,11 @@ async def test_the_answer_names_the_pending_call_and_how_to_approve_it(tools: li
         text = choice["message"]["content"]
         assert re.fullmatch(rf"To approve or reject ship within 10 minutes, open {page}[\w-]+", text)
         waiting = (await client.get(f"/approvals/{identifier}")).json()
-        assert waiting == {"id": identifier, "calls": [SHIPPING], "question": "Ship order 1"}
+        described = SHIPPING | {"description": "Ship an order."}
+        assert (waiting["id"], waiting["calls"], waiting["question"]) == (identifier, [described], "Ship order 1")
         assert document["approval"]["calls"] == [SHIPPING]
         assert await consent(client, identifier) == "It is on its way."
-        assert (await client.get(f"/approvals/{identifier}")).status_code == 404
+        assert (await client.get(f"/approvals/{identifier}")).json()["status"] == "decided"
 
 
 async def test_a_stream_names_it_at_its_end_and_in_its_header_if_nothing_was_sent() -> None:

@@ -2,17 +2,19 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Request, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from toolchat.chat.request import Approval
-from toolchat.errors import DependencyMissing, NotFound, SessionBusy
+from toolchat.errors import DependencyMissing, NotFound, SessionBusy, ValidationFailed
+from toolchat.service.api.approval_records import ApprovalByAnother
 from toolchat.service.api.approval_tokens import AlreadyDecided
+from toolchat.service.api.approvals import CURSOR_PATTERN
 from toolchat.service.api.problems import problems
 from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.responses.formats import accepted_format
-from toolchat.service.api.schemas import ANSWER_RESPONSES, WaitingTurn
+from toolchat.service.api.schemas import ANSWER_RESPONSES, ApprovalDocument, Approvals
 from toolchat.service.api.service import Service
 
 
@@ -68,23 +70,53 @@ class Decisions(BaseModel):
 
 @router.get(
     "/approvals/{identifier}",
-    responses=problems(NotFound, AlreadyDecided, DependencyMissing),
-    summary="Show the calls that wait for approval",
+    response_model=ApprovalDocument,
+    response_model_exclude_unset=True,
+    responses=problems(NotFound, DependencyMissing),
+    summary="Show the calls that wait for approval, or what was decided",
 )
-async def waiting(service: Service, identifier: str) -> WaitingTurn:
-    """Show the calls of an answer that waits for approval, and its question, without deciding about them."""
-    found = await service.approvals.find(identifier)
-    return WaitingTurn.model_validate({"id": identifier, "calls": found.calls, "question": found.question})
+async def show(service: Service, identifier: str) -> Response:
+    """Show the calls of an answer that waits for approval, and its question, without deciding about them.
+
+    Who asked and who may decide see it. Once it was decided, it shows the decision and what came of it, until it would
+    have expired.
+    """
+    return _document(await service.approvals.show(identifier))
+
+
+@router.get(
+    "/approvals",
+    response_model=Approvals,
+    response_model_exclude_unset=True,
+    responses=problems(ValidationFailed),
+    summary="List approvals",
+)
+async def listed(
+    service: Service,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    before: Annotated[str, Query(pattern=CURSOR_PATTERN, description="`next` of the page before")] = "",
+) -> Response:
+    """List what the client may decide or has asked: first what waits, then what was decided, the newest first."""
+    found, following = await service.approvals.listed(limit, before)
+    return _document({"approvals": found, "next": following})
+
+
+def _document(document: dict[str, Any]) -> Response:
+    body = to_json(document, inf_nan_mode="strings")
+    return Response(body, media_type="application/json", headers={"Cache-Control": "no-store"})
 
 
 @router.post(
     "/approvals/{identifier}",
     response_class=Response,
-    responses={**ANSWER_RESPONSES, **problems(NotFound, AlreadyDecided, DependencyMissing, SessionBusy)},
+    responses={
+        **ANSWER_RESPONSES,
+        **problems(NotFound, AlreadyDecided, ApprovalByAnother, DependencyMissing, SessionBusy),
+    },
     summary="Approve or reject the calls of an answer, and resume it",
 )
 async def decide(request: Request, service: Service, identifier: str, decisions: Decisions) -> Response:
-    """Resume a turn that paused because a tool needs the user's approval.
+    """Resume a turn that paused because a tool needs approval: by who asked, or by somebody else with a role.
 
     The paused answer has `finish_reason` `approval_required` and this path's id under `approval`. Each id can be used
     once, at any replica; a call without a decision is rejected. If the request is refused before a tool runs, as with
@@ -92,6 +124,6 @@ async def decide(request: Request, service: Service, identifier: str, decisions:
     """
     if response := accepted_format(request).short_circuit(request):
         return response
-    waiting = await service.approvals.find(identifier, decisions.decisions)
     approvals = {call_id: decision.as_approval() for call_id, decision in decisions.decisions.items()}
+    waiting = await service.approvals.find(identifier, approvals)
     return await answer_prompt(request, waiting.prompt(service.chat, approvals), taken=waiting)

@@ -1,186 +1,43 @@
-"""Turns that pause for the user's approval: saved, claimed once, and deleted with their conversation."""
+"""Turns that wait for approval: saved, shown to those who may decide, and claimed once by one of them."""
 
 import asyncio
-import logging
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError, from_json, to_json
+from pydantic_core import to_json
 
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.client import ChatClient, PromptSpec
-from toolchat.chat.request import Approval, ChatRequest, Emit
-from toolchat.chat.session_records import from_records, to_records
-from toolchat.errors import CannotPause, DependencyMissing, NotFound, StoreUnavailable, ValidationFailed
-from toolchat.messages import AssistantMessage, Message, Usage, UserMessage, sendable, turn_start
-from toolchat.models.base import ChatOptions, ChatResponse
-from toolchat.service.access.principals import current_request_caller
+from toolchat.chat.manual_execution import without_model
+from toolchat.chat.request import Approval, ChatRequest, Emit, Resume
+from toolchat.errors import Forbidden, NotFound, StoreUnavailable, ValidationFailed
+from toolchat.messages import Message
+from toolchat.models.base import ChatResponse
+from toolchat.service.access.principals import ASK, Principal, RequestCaller, current_request_caller
+from toolchat.service.api.approval_records import (
+    ASKED,
+    Asked,
+    Decided,
+    decision_word,
+    is_approver,
+    iso,
+    read_waiting,
+)
 from toolchat.service.api.approval_tokens import AlreadyDecided, ApprovalTokens, approval_not_found
+from toolchat.service.api.audit import AuditTrail, log, records_of
 from toolchat.service.api.conversation_state import ConversationState
-from toolchat.service.api.dependencies import scoped_key
+from toolchat.service.api.paused_turns import PausedTurn, PausedTurnCodec
 from toolchat.service.observability import metrics
-from toolchat.state.base import RECORD_VERSION, StateStore, check_version
-from toolchat.tool_calling.callback import ToolCallback, ToolCallbackResolver, ToolSet, arguments_fault
-from toolchat.tool_calling.caller import Caller
-from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
-from toolchat.tool_calling.events import ToolCallFinished, parse_arguments
-
-_log = logging.getLogger(__name__)
-
-_T = TypeVar("_T")
-_EXECUTIONS = TypeAdapter(tuple[ToolCallFinished, ...])
-
-
-@dataclass(frozen=True, slots=True)
-class PausedTurn:
-    """Everything that a paused turn needs to resume."""
-
-    response: ChatResponse
-    """The answer so far, with the tool context and the options of its question."""
-    tools: tuple[ToolCallback, ...]
-    advisors: tuple[Advisor, ...]
-    """The advisors of this question, in addition to those of the chat client."""
-
-    @property
-    def running(self) -> Sequence[Message]:
-        """The messages of this turn, without those of earlier turns; the first is the question."""
-        return self.response.history[turn_start(self.response.history) :]
-
-
-class PausedTurnCodec:
-    """Converts paused turns to records and back.
-
-    Tools and advisors are stored by name, because another replica or a later version resumes the turn. One that could
-    not be found by its name is refused when the turn pauses: later, the error would come after the user has decided.
-
-    Args:
-        resolver: finds tools by name.
-        advisors: all advisors that a question can have; found by ``record_name``.
-    """
-
-    def __init__(self, resolver: ToolCallbackResolver, advisors: Iterable[Advisor]) -> None:
-        self._resolver = resolver
-        self._advisors = {each.record_name: each for each in advisors}
-
-    def dump(self, paused: PausedTurn) -> bytes:
-        """Convert a turn to a record.
-
-        Raises:
-            CannotPause: a part of it cannot be stored, or could not be found by its name.
-        """
-        for fault in self._faults(paused):
-            _log.error("an answer cannot wait for approval", extra={"reason": fault})
-            raise CannotPause(f"the answer needs an approval and cannot wait for it: {fault}")
-        record = {
-            "tools": [each.definition.name for each in paused.tools],
-            "advisors": [each.record_name for each in paused.advisors],
-        }
-        return to_json(record | turn_record(paused.response))
-
-    def load(self, value: bytes) -> PausedTurn:
-        """Restore the turn of a record.
-
-        Raises:
-            DependencyMissing: this process lacks a tool or an advisor, or the record is unreadable.
-            StoreUnavailable: a newer version of the service paused the turn.
-        """
-        try:
-            record = from_json(value)
-            response = turn_of(record)
-            tools = {name: self._resolver.resolve(name) for name in record["tools"]}
-            advisors = {name: self._advisors.get(name) for name in record["advisors"]}
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise _missing("a record of another version of the service") from error
-        return PausedTurn(response, _all_of("tool", tools), _all_of("advisor", advisors))
-
-    def _faults(self, paused: PausedTurn) -> Iterable[str]:
-        for tool in paused.tools:
-            found = self._resolver.resolve(tool.definition.name)
-            # The same name is not enough: another tool of that name must not run in its place.
-            if found is None or (found.owner, found.definition) != (tool.owner, tool.definition):
-                yield f"the tool {tool.definition.name} belongs to no tool module, so it could not be found again"
-        for advisor in paused.advisors:
-            if self._advisors.get(advisor.record_name) is not advisor:
-                yield f"the advisor {advisor.record_name} belongs to no tool module, so it could not be found again"
-        for key, value in paused.response.context.values.items():
-            if not _is_json(value):
-                yield f"the context value {key} is not JSON"
-
-
-def turn_record(response: ChatResponse) -> dict[str, Any]:
-    """A paused turn without its tools and advisors as a JSON object."""
-    return {
-        "version": RECORD_VERSION,
-        "messages": to_records((*response.history, response.message)),
-        "context": dict(response.context.values),
-        "tenant": response.context.caller.tenant,
-        "options": asdict(response.options),
-        "so_far": _so_far(response.whole_turn()),
-    }
-
-
-def turn_of(record: Mapping[str, Any]) -> ChatResponse:
-    """The turn of a record; ``StoreUnavailable`` if a newer version of the service wrote it."""
-    check_version(record["version"])
-    *history, message = from_records(record["messages"])
-    if not isinstance(message, AssistantMessage):
-        raise TypeError(message)
-    context = ToolContext(record["context"], caller=_caller(record["tenant"]))
-    options = ChatOptions(**record["options"])
-    so_far = record["so_far"]
-    return ChatResponse(
-        message,
-        APPROVAL_REQUIRED,
-        Usage(**so_far["usage"]),
-        "",
-        so_far["rounds"],
-        _EXECUTIONS.validate_python(so_far["executions"]),
-        tuple(history),
-        context,
-        options,
-    )
-
-
-def _so_far(turn: ChatResponse) -> dict[str, Any]:
-    """The turn so far, for its summary: usage, rounds and tool calls."""
-    executions = tuple([replace(each, result=sendable(each.result)) for each in turn.executions])
-    return {
-        "usage": asdict(turn.usage),
-        "rounds": turn.rounds,
-        "executions": _EXECUTIONS.dump_python(executions, mode="json"),
-    }
-
-
-def _caller(tenant: str) -> Caller:
-    """The caller of a resumed turn: the one who approves it, for the tenant of the question unless it has a key."""
-    caller = current_request_caller()
-    return caller if caller.principal.name else replace(caller, tenant=tenant)
-
-
-def _is_json(value: object) -> bool:
-    """Whether a value survives JSON unchanged; objects, tuples, dates, NaN and lone surrogates do not."""
-    try:
-        return bool(from_json(to_json(value)) == value)
-    except (PydanticSerializationError, ValueError, RecursionError):
-        return False
-
-
-def _all_of(kind: str, found: Mapping[str, _T | None]) -> tuple[_T, ...]:
-    for name, each in found.items():
-        if each is None:
-            raise _missing(f"the {kind} {name}")
-    return tuple(each for each in found.values() if each is not None)
-
-
-def _missing(what: str) -> DependencyMissing:
-    return DependencyMissing(f"the answer needs {what}, which this process lacks; the answer keeps waiting")
-
+from toolchat.state.base import StateStore, Write, decoding
+from toolchat.tool_calling.callback import ToolCallback, ToolSet, arguments_fault, required_approver
+from toolchat.tool_calling.context import CONVERSATION_ID
+from toolchat.tool_calling.events import parse_arguments
 
 _IDENTIFIERS = TypeAdapter(list[str])
 _MAX_PAUSED = 100
@@ -194,16 +51,16 @@ class PendingTurn:
     identifier: str
     turn: PausedTurn
     record: bytes
+    asked: Asked
+    decider: RequestCaller
+    """Who found it, to decide about it."""
+    caller: RequestCaller
+    """For whom it resumes: who asked, with the rights of now."""
 
     @property
     def calls(self) -> list[dict[str, Any]]:
         """The waiting calls, as the user sees them."""
-        return _shown(self.turn.response)
-
-    @property
-    def question(self) -> str:
-        """The question whose answer waits; empty if its message has no text."""
-        return next((each.text for each in self.turn.running if isinstance(each, UserMessage)), "")
+        return self.asked.calls
 
     def prompt(self, chat: ChatClient, approvals: Mapping[str, Approval]) -> PromptSpec:
         """The prompt that resumes the turn, given the decisions by call id; a call without one is rejected.
@@ -211,25 +68,32 @@ class PendingTurn:
         Raises:
             ValidationFailed: arguments of a decision do not fit the tool; the turn keeps waiting.
         """
+        for call_id, _, arguments, tool in self.changes(approvals):
+            if fault := arguments_fault(tool, arguments):
+                raise ValidationFailed(f"decisions.{call_id}.arguments: {fault}") from fault
+        client = without_model(chat) if self.turn.is_direct else chat
+        return client.resume(self.turn.response, approvals).tools(*self.turn.tools).advisors(*self.turn.advisors)
+
+    def changes(self, approvals: Mapping[str, Approval]) -> list[tuple[str, str, str, ToolCallback]]:
+        """The approved calls whose arguments a decision replaces: id, tool's name, new arguments and tool."""
         tools = {each.definition.name: each for each in self.turn.tools}
-        for call in self.turn.response.waiting_calls:
-            decided, tool = approvals.get(call.id), tools.get(call.name)
-            if not decided or decided.arguments is None or not tool:
-                continue
-            if fault := arguments_fault(tool, decided.arguments):
-                raise ValidationFailed(f"decisions.{call.id}.arguments: {fault}") from fault
-        return chat.resume(self.turn.response, approvals).tools(*self.turn.tools).advisors(*self.turn.advisors)
+        return [
+            (call.id, call.name, decided.arguments, tools[call.name])
+            for call in self.turn.response.waiting_calls
+            if (decided := approvals.get(call.id)) and decided.arguments is not None and call.name in tools
+        ]
 
 
 class ApprovalStore:
-    """Stores paused turns: any replica finds them, and exactly one claims each.
+    """Stores paused turns: any replica finds them for those who may see them, and exactly one claims each.
 
     Every operation raises ``StoreUnavailable`` if the store cannot be reached.
 
     Args:
         store: the state store; its clock expires the records.
         codec: converts turns to records.
-        ttl: seconds until a turn expires.
+        ttl: seconds until a turn expires; what was decided is shown for as long again.
+        audit: keeps the decisions.
         on_saved: awaited with the conversation, the messages and the id of each turn that is saved.
     """
 
@@ -239,88 +103,198 @@ class ApprovalStore:
         codec: PausedTurnCodec,
         *,
         ttl: float = 600,
+        audit: AuditTrail | None = None,
         on_saved: Callable[[str, Sequence[Message], str], Awaitable[None]] | None = None,
     ) -> None:
         self.ttl = ttl
         self._on_saved = on_saved
         self.tokens = ApprovalTokens(store, ttl=ttl)
         """Tokens with which people decide who have no key."""
+        self.audit = audit or AuditTrail(store)
+        self.known: Callable[[Principal], Principal | None] = lambda principal: principal
+        """A principal with its rights of now; replaced by the service, which knows the keys."""
         self._store = store
         self._lists = ConversationState(store, "approvals", ttl=ttl)
         self._codec = codec
 
-    async def save(self, turn: PausedTurn) -> str:
-        """Save a paused turn.
-
-        Returns:
-            The id that claims it, 128 random bits.
+    async def save(self, turn: PausedTurn, identifier: str = "") -> Asked:
+        """Save a paused turn of the current caller, under an id of 128 random bits unless one is given.
 
         Raises:
             CannotPause: see :meth:`PausedTurnCodec.dump`.
             SessionBusy: another request has taken the conversation over.
         """
-        record, identifier = self._codec.dump(turn), secrets.token_urlsafe(16)
-        await self._store.put(_key(identifier), record, ttl=self.ttl)
-        if conversation := turn.response.context.get(CONVERSATION_ID):
-            await self._list(conversation, identifier)
-            if self._on_saved is not None:
-                await self._on_saved(conversation, turn.running, identifier)
+        record = self._codec.dump(turn)
+        asked = _asked(turn, identifier or secrets.token_urlsafe(16), self.ttl)
+        write = self._waiting(asked, to_json(record | {"asked": ASKED.dump_python(asked, mode="json")}))
+        await self._store.commit([write], name="put")
+        if asked.conversation:
+            await self._list(asked.conversation, asked.identifier)
+            if self._on_saved is not None and not turn.is_direct:
+                await self._on_saved(asked.conversation, turn.running, asked.identifier)
         metrics.APPROVALS.inc()
-        return identifier
+        return asked
 
     async def is_waiting(self, identifier: str) -> bool:
-        """Whether a turn of the current principal still waits under this id."""
+        """Whether a turn still waits under this id."""
         return await self._store.get(_key(identifier)) is not None
 
     async def waits_in(self, conversation: str) -> bool:
         """Whether a turn of this conversation waits."""
         return any([await self.is_waiting(each) for each in await self._listed(conversation)])
 
-    async def find(self, identifier: str, decided: Collection[str] = ()) -> PendingTurn:
-        """Find a paused turn without claiming it, and check that the decisions are about its calls.
+    async def find(self, identifier: str, approvals: Mapping[str, Approval] | None = None) -> PendingTurn:
+        """Find a paused turn without claiming it, and check that the decisions are its caller's, and about its calls.
 
         Raises:
-            NotFound: the id does not exist or has expired; ``AlreadyDecided`` if it was used.
+            NotFound: the id does not exist or has expired, or not for the caller; ``AlreadyDecided`` if it was used.
             ValidationFailed: a decision is about a call that the turn does not have.
             DependencyMissing: this replica lacks a tool or an advisor of the turn.
+            ApprovalByAnother, Forbidden: see :meth:`claim`.
         """
-        record = await self._store.get(_key(identifier))
-        if record is None:
-            raise await self._absence(identifier)
+        asked, record = await self._visible(identifier)
+        if asked is None or record is None:
+            raise _absence(asked)
+        decider = current_request_caller()
+        if approvals is not None:
+            self._check_decider(asked, decider.principal)
         turn = self._codec.load(record)
         waiting = [call.id for call in turn.response.waiting_calls]
-        if not set(decided) <= set(waiting):
+        if not set(approvals or ()) <= set(waiting):
             raise ValidationFailed(f"decisions: the calls that wait are {', '.join(waiting)}")
-        return PendingTurn(identifier, turn, record)
+        caller = asked.caller(decider, self.known(asked.principal) or asked.principal)
+        return PendingTurn(identifier, turn, record, asked, decider, caller)
 
-    async def claim(self, waiting: PendingTurn, approvals: Mapping[str, Approval]) -> None:
-        """Claim a turn that was found, so that its tools run once; the approvals are told to whoever comes later.
+    async def show(self, identifier: str) -> dict[str, Any]:
+        """An approval as the current principal sees it, whether it waits or was decided; raises ``NotFound``."""
+        asked, record = await self._visible(identifier)
+        if asked is None:
+            raise approval_not_found()
+        if record is not None:
+            self._codec.load(record)
+        return self._document(asked)
 
-        Deleting the record is the claim: the store deletes it for exactly one replica. If the request is cancelled in
-        the meantime, the deletion is still awaited and the record restored, so that the user can decide again.
+    async def listed(self, limit: int, before: str = "") -> tuple[list[dict[str, Any]], str]:
+        """What the current principal may decide or has asked, what waits first, then the newest first.
+
+        Returns:
+            The approvals, and where to continue; empty at the end.
+        """
+        principal, found = current_request_caller().principal, list[tuple[float, str, Asked]]()
+        first, _, at = before.partition(":")
+        for kind in _KINDS[_KINDS.index(first or _WAITS) :]:
+            since = float(at) if at and kind == first else None
+            lists = [f"{kind}:{each}" for each in lists_for(principal)]
+            pages = [await self._page(each, kind, principal, limit, since) for each in lists]
+            one = {each.identifier: (when, kind, each) for page in pages for when, each in page}
+            found += sorted(one.values(), key=lambda each: each[0], reverse=True)
+        shown = found[:limit]
+        following = f"{shown[-1][1]}:{shown[-1][0]}" if len(found) > limit else ""
+        return [self._document(each) for _, _, each in shown], following
+
+    async def _page(
+        self, name: str, kind: str, principal: Principal, limit: int, before: float | None
+    ) -> list[tuple[float, Asked]]:
+        """The newest approvals of a list that a principal may see, one more than will be shown."""
+        found: list[tuple[float, Asked]] = []
+        while len(found) <= limit and (page := await self._store.listed(name, limit=limit + 1, before=before)):
+            entries = [(at, read_waiting(value) if kind == _WAITS else _decided(value)) for _, value, at in page]
+            found += [(at, each) for at, each in entries if each.may_see(principal)]
+            before = page[-1][2]
+        return found[: limit + 1]
+
+    async def claim(self, waiting: PendingTurn, approvals: Mapping[str, Approval], door: str = "") -> None:
+        """Claim a turn that was found, so that its tools run once, and record the decisions.
+
+        Deleting the record is the claim: the store does it for exactly one replica, in one step with the record of what
+        was decided. If the request is cancelled in the meantime, the step is still awaited and undone, so that the turn
+        can be decided again.
 
         Raises:
-            NotFound: it has expired, or its conversation was deleted; ``AlreadyDecided`` if another request claimed it.
+            ApprovalByAnother: the decision is somebody else's.
+            Forbidden: who asked may not ask any more.
+            NotFound: it has expired, or its conversation was deleted; ``AlreadyDecided`` if another request claimed it;
+                or the caller has lost the role that it takes.
+            ValidationFailed: the arguments were changed, which takes another decision.
         """
-        key = _key(waiting.identifier)
-        deleting = asyncio.ensure_future(self._store.delete(key))
+        asked, by = waiting.asked, waiting.decider.principal.name
+        self._check_decider(asked, waiting.decider.principal)
+        await self._check_changes(waiting, approvals)
+        records = records_of(asked, approvals, by, door)
+        decided = Decided(decision_word(approvals), by, door, time.time(), approvals)
+        writes = [Write(_key(asked.identifier)), self._decided(asked, decided), *self.audit.writes(records)]
+        checks = {_key(asked.identifier): (waiting.record,)}
+        committing = asyncio.ensure_future(self._store.commit(writes, checks=checks, name="decide"))
         try:
-            # Shielded: if the deletion were cancelled, its result would be unknown.
-            claimed = await asyncio.shield(deleting)
+            # Shielded: if it were cancelled, its result would be unknown.
+            outcome = await asyncio.shield(committing)
         except asyncio.CancelledError:
             with suppress(StoreUnavailable):
-                if await deleting:
-                    await self._store.put(key, waiting.record, ttl=self.ttl)
+                if (await committing).is_done:
+                    undone = [Write(each.key) for each in writes[1:]]
+                    await self._store.commit([self._waiting(asked, waiting.record), *undone], name="undo")
             raise
-        if not claimed:
-            raise await self._absence(waiting.identifier)
-        with suppress(StoreUnavailable):  # the calls run all the same
-            await self._store.put(_decided_key(waiting.identifier), _decision(approvals).encode(), ttl=self.ttl)
+        if not outcome.is_done:
+            raise _absence((await self._visible(asked.identifier))[0])
+        log(records)
 
-    async def _absence(self, identifier: str) -> NotFound:
-        """The error for a turn that waits no longer, or never did."""
-        decision = await self._store.get(_decided_key(identifier))
-        return AlreadyDecided(f"it was decided before: {decision.decode()}") if decision else approval_not_found()
+    async def note_outcome(
+        self, waiting: PendingTurn, *, answer: str = "", failure: str = "", approval: str = ""
+    ) -> None:
+        """Store what came of a decision, for those who are not the client of the resumed answer."""
+        if waiting.asked.roles:
+            with suppress(StoreUnavailable):  # the answer is there all the same
+                asked, _ = await self._visible(waiting.identifier)
+                if asked and asked.decided:
+                    decided = replace(asked.decided, answer=answer, failure=failure, approval=approval)
+                    await self._store.commit([self._decided(asked, decided)], name="put")
+
+    def _check_decider(self, asked: Asked, principal: Principal) -> None:
+        """Check who decides, and for whom, by the rights of now."""
+        current = self.known(principal)
+        if current is None or not asked.may_see(current):
+            raise approval_not_found()
+        if not asked.may_decide(current):
+            raise asked.refusal()
+        asker = self.known(asked.principal)
+        if asker is None or ASK not in asker.roles:
+            raise Forbidden("the key that asked has been withdrawn, so nothing can run for it")
+
+    async def _check_changes(self, waiting: PendingTurn, approvals: Mapping[str, Approval]) -> None:
+        """Check that the decider may change the arguments, and is the one whom the changed ones require."""
+        asked, principal = waiting.asked, waiting.decider.principal
+        for call_id, name, arguments, tool in waiting.changes(approvals):
+            if asked.roles and not tool.metadata.approver_may_edit:
+                raise ValidationFailed(f"decisions.{call_id}.arguments: who approves {name} may not change them")
+            role = await required_approver(tool, arguments, waiting.turn.response.context)
+            changed = replace(asked, calls=[{"name": name, "approver": role}]) if role else asked
+            if not changed.may_decide(principal):
+                raise changed.refusal()
+
+    async def _visible(self, identifier: str) -> tuple[Asked | None, bytes | None]:
+        """An approval and its record while it waits, if the current principal may see it."""
+        asked, record = None, await self._store.get(_key(identifier))
+        if record is not None:
+            asked = read_waiting(record)
+        elif (decided := await self._store.get(_decided_key(identifier))) is not None:
+            asked = _decided(decided)
+        if asked is None or not asked.may_see(current_request_caller().principal):
+            return None, None
+        return asked, record
+
+    def _document(self, asked: Asked) -> dict[str, Any]:
+        document = asked.document(current_request_caller().principal, time.time())
+        calls = [{**each, "description": self._codec.described(each["name"])} for each in asked.calls]
+        return document | {"calls": calls}
+
+    def _waiting(self, asked: Asked, record: bytes) -> Write:
+        # Kept if somebody else has to see it first; who only confirms can ask again.
+        left = max(asked.expires - time.time(), 1)
+        return Write(_key(asked.identifier), record, left, is_kept=bool(asked.roles), lists=_lists(_WAITS, asked))
+
+    def _decided(self, asked: Asked, decided: Decided) -> Write:
+        value = ASKED.dump_json(replace(asked, decided=decided))
+        return Write(_decided_key(asked.identifier), value, self.ttl, lists=_lists(_DECIDED, asked))
 
     async def delete(self, conversation: str) -> None:
         """Delete the paused turns of a conversation."""
@@ -345,6 +319,36 @@ class ApprovalStore:
             return []
 
 
+_KINDS = _WAITS, _DECIDED = "approvals-waiting", "approvals-decided"
+CURSOR_PATTERN = rf"^(({'|'.join(_KINDS)}):[0-9.]{{1,20}})?$"
+"""Where a list of approvals continues: a kind, and the time of an approval."""
+
+
+def _lists(kind: str, asked: Asked) -> tuple[str, ...]:
+    """The lists of an approval: of who asked, unless that is anybody, and of those who may decide."""
+    names = [f"of:{asked.principal.name}"] if asked.principal.name else []
+    names += ["all", f"tenant:{asked.tenant}"] if asked.roles else []
+    return tuple(f"{kind}:{each}" for each in names)
+
+
+def lists_for(principal: Principal) -> list[str]:
+    """The lists in which a principal may find something."""
+    decides = [f"tenant:{principal.tenant}" if principal.tenant else "all"] if is_approver(principal) else []
+    return [f"of:{principal.name}", *decides] if principal.name else []
+
+
+def _decided(value: bytes) -> Asked:
+    with decoding("the record of a decision cannot be read"):
+        return ASKED.validate_json(value)
+
+
+def _absence(asked: Asked | None) -> NotFound:
+    """The error for a turn that waits no longer, or never did."""
+    if asked is None or asked.decided is None:
+        return approval_not_found()
+    return AlreadyDecided(f"it was decided before: {asked.decided.decision} at {iso(asked.decided.at)}")
+
+
 class ConsentAdvisor(Advisor):
     """Saves a turn that pauses, and claims a turn that resumes.
 
@@ -358,6 +362,7 @@ class ConsentAdvisor(Advisor):
         tools: the tools of the question, before any advisor changed them: they are saved, and the advisors change them
             again when the turn resumes.
         taken: the turn to resume, if any.
+        door: by which way a decision has come.
     """
 
     order = 290
@@ -368,46 +373,68 @@ class ConsentAdvisor(Advisor):
         advisors: Sequence[Advisor],
         tools: ToolSet,
         taken: PendingTurn | None = None,
+        door: str = "",
     ) -> None:
         self.pending: dict[str, Any] | None = None
         """The approval that the answer waits for: its id, its seconds, and the calls."""
+        self.has_claimed = False
+        """Whether the turn to resume was claimed."""
         self._store = store
         self._advisors = tuple(advisors)
         # Tools that the client runs are not saved: the decision may come from another client, which does not have them.
         self._tools = tools.service_tools
-        self._taken = taken
+        self._taken, self._door = taken, door
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
         """See :meth:`Advisor.advise`; raises as :meth:`ApprovalStore.claim` and :meth:`ApprovalStore.save`."""
-        if self._taken:
-            await self._store.claim(self._taken, request.resume.approvals if request.resume else {})
+        if self._taken and request.resume:
+            await self._store.claim(self._taken, request.resume.approvals, self._door)
+            self.has_claimed = True
+            request = replace(request, resume=_signed(request.resume, self._taken.decider.name))
         response = await chain.proceed(request, emit)
         is_paused = response.finish_reason == APPROVAL_REQUIRED
         self.pending = await self._save(PausedTurn(response, self._tools, self._advisors)) if is_paused else None
         return response
 
     async def _save(self, turn: PausedTurn) -> dict[str, Any]:
-        identifier = await self._store.save(turn)
-        return {"id": identifier, "expires_in": self._store.ttl, "calls": _shown(turn.response)}
+        asked = await self._store.save(turn)
+        return {"id": asked.identifier, "expires_in": self._store.ttl, "calls": asked.calls}
+
+
+def _signed(resume: Resume, name: str) -> Resume:
+    """The decisions with the name of who has made them."""
+    return replace(resume, approvals={call: replace(each, by=name) for call, each in resume.approvals.items()})
+
+
+def _asked(turn: PausedTurn, identifier: str, ttl: float) -> Asked:
+    caller, now = current_request_caller(), time.time()
+    response = turn.response
+    conversation = response.context.get(CONVERSATION_ID) or ""
+    return Asked(
+        identifier,
+        caller.principal,
+        caller.client_key,
+        caller.tenant,
+        conversation,
+        turn.question,
+        _shown(response),
+        now,
+        now + ttl,
+    )
 
 
 def _shown(paused: ChatResponse) -> list[dict[str, Any]]:
-    calls = paused.waiting_calls
-    return [{"id": call.id, "name": call.name, "arguments": parse_arguments(call)} for call in calls]
-
-
-def _decision(approvals: Mapping[str, Approval]) -> str:
-    """What was decided, and when: ``approved at 2026-11-24T09:30:00+00:00``."""
-    approved = {each.approved for each in approvals.values()}
-    word = "partly approved" if len(approved) > 1 else "approved" if True in approved else "rejected"
-    return f"{word} at {datetime.now(UTC).isoformat(timespec='seconds')}"
+    return [
+        {"id": call.id, "name": call.name, "arguments": parse_arguments(call)}
+        | ({"approver": role} if (role := paused.approvers.get(call.id)) else {})
+        for call in paused.waiting_calls
+    ]
 
 
 def _key(identifier: str) -> str:
-    """The key of a turn of the current principal; the same id of another principal has another key."""
-    return f"approval:{scoped_key(identifier)}"
+    return f"approval:{identifier}"
 
 
 def _decided_key(identifier: str) -> str:
     # Not the turn's own key: whoever deletes that one has claimed the turn.
-    return f"approval-decided:{scoped_key(identifier)}"
+    return f"approval-decided:{identifier}"

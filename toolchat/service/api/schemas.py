@@ -50,11 +50,12 @@ class TokenUsage(BaseModel):
 
 
 class PendingCall(BaseModel):
-    """A call that waits for the user's approval."""
+    """A call that waits for approval."""
 
     id: str
     name: str
     arguments: Any
+    approver: str = Field("", description="The role of who has to approve, never who asked; absent: who asked confirms")
 
 
 class WaitingCalls(BaseModel):
@@ -64,10 +65,38 @@ class WaitingCalls(BaseModel):
     calls: list[PendingCall]
 
 
-class WaitingTurn(WaitingCalls):
-    """A question whose answer waits for approval, and the calls to decide about."""
+class DescribedCall(PendingCall):
+    """A call to decide about, and what its tool does."""
 
+    description: str
+
+
+class ApprovalDocument(BaseModel):
+    """A question whose answer waits for approval, the calls to decide about, and what was decided."""
+
+    id: str
+    status: Literal["waiting", "decided"]
+    calls: list[DescribedCall]
     question: str
+    asked_by: str = Field(description="The name of the key or the token that asked; empty without one")
+    tenant: str
+    asked_at: str
+    expires_in: float = Field(description="Seconds until it expires")
+    may_decide: bool = Field(description="Whether the client may decide")
+    decision: str = Field("", description="`approved`, `rejected` or `partly approved`; absent while it waits")
+    by: str = Field("", description="Who has decided")
+    at: str = Field("", description="When it was decided")
+    reason: str = Field("", description="Why it was rejected")
+    answer: str = Field("", description="The answer's text, or a tool's result; only if somebody else had to decide")
+    failure: str = Field("", description="Why there is no answer, if it failed")
+    approval: str = Field("", description="The id of the next approval that the answer waits for")
+
+
+class Approvals(BaseModel):
+    """A page of approvals."""
+
+    approvals: list[ApprovalDocument]
+    next: str = Field(description="Where the list continues, as `before`; empty at the end")
 
 
 class PendingApproval(WaitingCalls):

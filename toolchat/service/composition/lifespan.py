@@ -16,9 +16,11 @@ from toolchat.service.access.quotas import Quotas
 from toolchat.service.access.runtime import AccessSettings
 from toolchat.service.access.usage import MINUTE, Limits
 from toolchat.service.api.advisors import SandboxNoticeAdvisor
-from toolchat.service.api.approvals import ApprovalStore, PausedTurnCodec
+from toolchat.service.api.approvals import ApprovalStore
+from toolchat.service.api.audit import AuditTrail
 from toolchat.service.api.call_limit import ConversationCallLimit
 from toolchat.service.api.idempotency import IdempotencyStore
+from toolchat.service.api.paused_turns import PausedTurnCodec
 from toolchat.service.api.service import Admission, ServiceMetrics, ServiceState
 from toolchat.service.api.sessions import lists_of
 from toolchat.service.api.tool_registry import ToolRegistry
@@ -59,7 +61,11 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
             memory = _memory(settings, store)
             advisor = MemoryAdvisor(memory)
             approvals = ApprovalStore(
-                store, PausedTurnCodec(tools, (advisor, *tools.advisors)), on_saved=memory.note_approval
+                store,
+                PausedTurnCodec(tools, (advisor, *tools.advisors)),
+                ttl=settings.approval_ttl,
+                audit=AuditTrail(store, days=settings.audit_days),
+                on_saved=memory.note_approval,
             )
             once = IdempotencyStore(store)
             observed = ServiceMetrics(admission, store, memory, http)

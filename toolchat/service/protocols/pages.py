@@ -58,7 +58,7 @@ class PageWriter(StreamWriter):
 
     def done(self, response: ChatResponse) -> bytes:
         outcome = self.context.outcome(self.active, response, has_text=self._has_text)
-        pending = self.active.pending
+        pending = self.active.confirmation
         # The page itself asks the user about the calls, so the notice for people is left out.
         said = b"" if pending else self._delta("text", outcome.text)
         waiting = [call["id"] for call in pending["calls"]] if pending else []

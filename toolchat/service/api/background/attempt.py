@@ -14,9 +14,9 @@ from toolchat.errors import DeadlineExceeded, SessionBusy, StoreUnavailable, Too
 from toolchat.models.base import ChatResponse
 from toolchat.service.access.principals import Principal, RequestCaller
 from toolchat.service.access.runtime import OWN_ADDRESS
-from toolchat.service.api.approvals import turn_of, turn_record
 from toolchat.service.api.background.checkpoints import CheckpointAdvisor
 from toolchat.service.api.background.records import MAX_AGE, BackgroundQuestion, BackgroundRecords, Event, State
+from toolchat.service.api.paused_turns import turn_of, turn_record
 from toolchat.service.api.problems import FAILURE, problem
 from toolchat.service.api.responses.active_request import BACKGROUND
 from toolchat.state.base import Lock, LockLost, decoding

@@ -7,23 +7,27 @@ from typing import Any
 
 from fastapi import Request
 from starlette.datastructures import Headers
+from starlette.types import Scope
 
 from toolchat.chat.client import PromptSpec
 from toolchat.chat.request import Emit
-from toolchat.errors import DeadlineExceeded
+from toolchat.errors import DeadlineExceeded, ToolchatError
 from toolchat.models.base import ChatResponse
 from toolchat.models.resilience import ModelTimeouts
 from toolchat.service.access.authentication import APPROVAL_HEADER
 from toolchat.service.access.principals import ALL_TOOLS, current_request_caller
 from toolchat.service.access.quotas import QuotaReservation
+from toolchat.service.api.approval_records import words_about
 from toolchat.service.api.approvals import ConsentAdvisor, PendingTurn
 from toolchat.service.api.body_limits import connection_of
 from toolchat.service.api.dependencies import session_of
+from toolchat.service.api.paths import path_below_root
 from toolchat.service.api.service import ServiceState
 from toolchat.service.observability import tracing
 from toolchat.service.observability.logs import hashed
 from toolchat.service.observability.metrics import OTHER
 from toolchat.service.observability.semantic_conventions import LINK_FRAGMENT
+from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import CONVERSATION_ID
 
 BACKGROUND = "background"
@@ -51,10 +55,12 @@ class ActiveRequest:
     def __init__(
         self, request: Request, service: ServiceState, prompt: PromptSpec, taken: PendingTurn | None = None
     ) -> None:
-        self.service = service
+        self.service, self._taken = service, taken
+        if taken is not None:  # whoever decides, it resumes for who asked
+            current_caller.set(taken.caller)
         self.reservation = QuotaReservation()
         """The quota that it uses; set when it has a slot."""
-        self.prompt, self._consent = _with_consent(service, prompt, taken)
+        self.prompt, self._consent = _with_consent(service, prompt, taken, door_of(request.scope))
         if (background := request.scope["state"].get(BACKGROUND)) is not None:
             self.prompt = background.prompt(self.prompt)
         conversation: str | None = prompt.request.context.get(CONVERSATION_ID)
@@ -79,6 +85,12 @@ class ActiveRequest:
         """The approval that the answer waits for, if any: its id, its seconds, and the calls."""
         return self._consent.pending
 
+    @property
+    def confirmation(self) -> Mapping[str, Any] | None:
+        """The approval that the answer's client can decide about, if any."""
+        pending = self._consent.pending
+        return None if pending is None or _waits_for_another(pending) else pending
+
     def complete(self) -> Coroutine[Any, Any, ChatResponse]:
         """The complete answer."""
         return self._traced(self.prompt.call().response())
@@ -101,12 +113,28 @@ class ActiveRequest:
             self._connection.abort_after(limit + _READING_SECONDS)
         # As asyncio.timeout, at two thirds of the cost.
         with ModelTimeouts(deadline=inf, idle=limit, error=lambda: _too_late(limit)):
-            response = await answering
+            response = await self._outcome_of(answering)
         self._record(response)
         if self._consent.pending is None:
             return response
         self.notice = await self._ask_for_approval(self._consent.pending)
         return response.with_text("\n\n".join(filter(None, (response.message.text, self.notice))))
+
+    async def _outcome_of(self, answering: Coroutine[Any, Any, ChatResponse]) -> ChatResponse:
+        """The answer; what comes of a decision is noted for those who are not its client."""
+        taken = self._taken
+        if taken is None:
+            return await answering
+        try:
+            response = await answering
+        except ToolchatError as error:
+            if self._consent.has_claimed:
+                await self.service.approvals.note_outcome(taken, failure=error.detail)
+            raise
+        text = response.executions[0].result if taken.turn.is_direct else response.message.text
+        following = self._consent.pending["id"] if self._consent.pending else ""
+        await self.service.approvals.note_outcome(taken, answer=text, approval=following)
+        return response
 
     async def _ask_for_approval(self, pending: dict[str, Any]) -> str:
         """The text that asks people for an approval; a model learns only that it cannot decide.
@@ -117,6 +145,8 @@ class ActiveRequest:
         identifier, names = pending["id"], ", ".join(call["name"] for call in pending["calls"])
         if self._scope["state"].get(FOR_MODEL):
             return f"A person must decide about {names}"
+        if _waits_for_another(pending):  # a link would be for who asked
+            return f"Waiting: {words_about(pending['calls'])}"
         token, is_by_token = "", APPROVAL_HEADER in Headers(scope=self._scope)
         if is_by_token or self._scope["state"].get(IN_CHAT_PAGE):
             token = await self.service.approvals.tokens.issue(identifier)
@@ -157,18 +187,31 @@ def answer_document(response: ChatResponse, provider: str) -> dict[str, Any]:
 
 
 def _with_consent(
-    service: ServiceState, prompt: PromptSpec, taken: PendingTurn | None
+    service: ServiceState, prompt: PromptSpec, taken: PendingTurn | None, door: str
 ) -> tuple[PromptSpec, ConsentAdvisor]:
     """Restrict a prompt to the caller's tools, and add the advisor that saves the turn if it needs an approval."""
     principal = current_request_caller().principal
     if principal.tools != ALL_TOOLS:
         prompt = prompt.filter_tools(principal.may_use)
     tools = prompt.request.tool_set
-    consent = ConsentAdvisor(service.approvals, prompt.own_advisors, tools, taken)
+    consent = ConsentAdvisor(service.approvals, prompt.own_advisors, tools, taken, door)
     # An additional advisor means that this question builds an advisor chain of its own, so it is added only if the turn
     # can pause: if a tool needs approval, or if a tool module's advisor may offer one. The memory offers no tools.
     can_pause = bool(tools.guarded) or prompt.own_advisors not in ((), (service.memory_advisor,))
     return (prompt.advisors(consent) if can_pause or taken else prompt), consent
+
+
+def _waits_for_another(pending: Mapping[str, Any]) -> bool:
+    return any("approver" in call for call in pending["calls"])
+
+
+def door_of(scope: Scope) -> str:
+    """By which way a request decides: the path of its route, or a link."""
+    if APPROVAL_HEADER in Headers(scope=scope):
+        return "link"
+    path = path_below_root(scope)
+    first = f"/{path.split('/')[1]}" if path.startswith("/") else path
+    return first if first in ("/approvals", "/tools") else path[:64]
 
 
 def _too_late(limit: float) -> DeadlineExceeded:

@@ -71,7 +71,7 @@ class RunWriter(PageWriter):
 
     def write_end(self, outcome: Outcome, calls: Sequence[ToolCall]) -> bytes:
         # Without the ids of the page's calls, which the page has seen: versions before 1.0 fail on fields of 1.0.
-        pending = self.active.pending
+        pending = self.active.confirmation
         end = self._interrupts(pending, calls) if pending else {"type": "success"}
         result = {"result": {"finishReason": outcome.cut}} if outcome.cut else {}
         return self.finish_step() + self.write("RUN_FINISHED", **self._ids, outcome=end, **result)

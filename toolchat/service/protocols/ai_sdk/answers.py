@@ -62,7 +62,7 @@ class PartWriter(PageWriter):
         return self.write(f"data-{notice.name}", data=notice.data, transient=True)
 
     def write_end(self, outcome: Outcome, calls: Sequence[ToolCall]) -> bytes:
-        pending = self.active.pending
+        pending = self.active.confirmation
         asked = [self._request(pending["id"], call.id) for call in calls] if pending else []
         reason = _REASONS.get(outcome.cut) or ("tool-calls" if calls else "stop")
         return b"".join((*asked, self.finish_step(), self.write("finish", finishReason=reason), _DONE))

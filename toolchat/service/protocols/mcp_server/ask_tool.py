@@ -66,7 +66,7 @@ async def prepare_question(ctx: Context, params: CallToolRequestParams, context:
     digest = call_digest(scoped_key(str(context.get("tenantId", ""))), params)
 
     def answer_or_request(active: ActiveRequest, response: ChatResponse) -> Result:
-        pending = active.pending
+        pending = active.confirmation
         return _consent_request(pending["id"], pending["calls"], digest) if pending else _answer(active, response)
 
     if params.request_state is None:

@@ -12,7 +12,6 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic_core import ValidationError, from_json, to_json
 
 from toolchat import __version__
-from toolchat.chat.client import PromptSpec
 from toolchat.chat.manual_execution import manual_request
 from toolchat.errors import NotConfigured, NotFound, ValidationFailed
 from toolchat.models.base import ChatResponse

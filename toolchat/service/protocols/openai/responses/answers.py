@@ -181,16 +181,16 @@ class Answer(OpenAIFormat):
             output.finish_call(each)
         outcome = self.context.outcome(active, response, has_text=output.has_text)
         text, status = outcome.text, "incomplete" if outcome.cut else "completed"
-        if self._service_tools and active.notice:  # the items below request the approval
+        if self._service_tools and active.confirmation:  # the items below request the approval
             text = text.removesuffix(active.notice).removesuffix("\n\n")
         if text:
             output.text(text)
         output.close_message(status)
         for call in outcome.calls:
             output.client_call(self._client_tools[call.name].item(call), status)
-        if self._service_tools and active.pending:
-            for pending in active.pending["calls"]:
-                identifier = f"mcpr_{active.pending['id']}/{pending['id']}"
+        if self._service_tools and (asked := active.confirmation):
+            for pending in asked["calls"]:
+                identifier = f"mcpr_{asked['id']}/{pending['id']}"
                 output.approval_request(identifier, pending["name"], to_json(pending["arguments"]).decode())
         return outcome
 

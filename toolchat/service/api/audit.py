@@ -1,0 +1,104 @@
+"""The audit trail: one record of each decision about a call, kept for as long as a setting says."""
+
+import logging
+import time
+from collections.abc import AsyncGenerator, Mapping
+from datetime import datetime
+from typing import Any
+
+from pydantic_core import from_json, to_json
+
+from toolchat.chat.request import Approval
+from toolchat.service.api.approval_records import Asked, iso
+from toolchat.service.api.dependencies import session_of
+from toolchat.service.observability.logs import hashed
+from toolchat.state.base import RECORD_VERSION, StateStore, Write, decoding
+
+_log = logging.getLogger(__name__)
+_DAY = 86_400.0
+_LIST = "audit"
+_PAGE = 500
+_MOMENT = 0.001
+
+
+class AuditTrail:
+    """The decisions, in the state store, outside of eviction.
+
+    Args:
+        store: the state store.
+        days: for how long a decision is stored.
+    """
+
+    def __init__(self, store: StateStore, *, days: float = 365) -> None:
+        self._store, self._ttl = store, days * _DAY
+
+    def writes(self, records: list[dict[str, Any]]) -> list[Write]:
+        """What stores the records of decisions, to be committed with the decisions themselves."""
+        return [
+            Write(_key(each), to_json(each | {"version": RECORD_VERSION}), self._ttl, is_kept=True, lists=(_LIST,))
+            for each in records
+        ]
+
+    async def record(self, record: dict[str, Any]) -> None:
+        """Store the record of a decision that needs no other write; one that is known stays as it is."""
+        outcome = await self._store.commit(self.writes([record]), checks={_key(record): (None,)}, name="audit")
+        if outcome.is_done:
+            log([record])
+
+    async def entries(
+        self, begin: datetime | None = None, end: datetime | None = None, **wanted: str
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """The records, the newest first; ``wanted`` are values that they must have, where they are not empty."""
+        least = begin.timestamp() if begin else 0.0
+        before, seen = end.timestamp() if end else None, set[str]()
+        while True:
+            page = await self._store.listed(_LIST, limit=_PAGE, before=before)
+            new = [each for each in page if each[0] not in seen]
+            for _, value, at in new:
+                if at < least:
+                    return
+                with decoding("a record of a decision cannot be read"):
+                    entry = from_json(value)
+                if all(entry[name] == value for name, value in wanted.items() if value):
+                    yield {name: value for name, value in entry.items() if name != "version"}
+            if len(page) < _PAGE:
+                return
+            # Several records may be of one moment, of which this page has a part.
+            before, seen = page[-1][2] + (_MOMENT if new else 0), {key for key, _, _ in page}
+
+
+def records_of(asked: Asked, approvals: Mapping[str, Approval], by: str, door: str) -> list[dict[str, Any]]:
+    """The records of the decisions about an answer's calls, one for each."""
+    at = iso(time.time())
+    return [_record(asked, call, approvals.get(call["id"], Approval(False)), by, door, at) for call in asked.calls]
+
+
+def _record(asked: Asked, call: Mapping[str, Any], approval: Approval, by: str, door: str, at: str) -> dict[str, Any]:
+    run = call["arguments"] if approval.arguments is None else from_json(approval.arguments)
+    return {
+        "time": at,
+        "approval": asked.identifier,
+        "call": call["id"],
+        "tool": call["name"],
+        "arguments": call["arguments"],
+        "arguments_run": run if approval.approved else None,
+        "decision": "approved" if approval.approved else "rejected",
+        "reason": approval.reason,
+        "by": by,
+        "role": call.get("approver", ""),
+        "asked_by": asked.principal.name,
+        "door": door,
+        "tenant": asked.tenant,
+        "session": session_of(asked.conversation),
+    }
+
+
+def log(records: list[dict[str, Any]]) -> None:
+    """Write a line of the log for each decision."""
+    for each in records:
+        session = {"session": hashed(each["session"])} if each["session"] else {}
+        _log.info("a call was decided", extra={"decision": each | session})
+
+
+def _key(record: Mapping[str, Any]) -> str:
+    return f"audit:{record['approval']}:{record['call']}"

@@ -138,6 +138,6 @@ def is_approver(principal: Principal) -> bool:
     return bool(principal.name and principal.roles - {ASK, OPERATE})
 
 
-def iso(at: float) -> str:
+def iso(at: float, precision: str = "milliseconds") -> str:
     """A time as text, in UTC."""
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec=precision)

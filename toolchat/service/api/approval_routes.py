@@ -8,6 +8,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from toolchat.chat.request import Approval
 from toolchat.errors import DependencyMissing, NotFound, SessionBusy, ValidationFailed
+from toolchat.service.api.advisors import SessionLockAdvisor
 from toolchat.service.api.approval_records import ApprovalByAnother
 from toolchat.service.api.approval_tokens import AlreadyDecided
 from toolchat.service.api.approvals import CURSOR_PATTERN
@@ -16,6 +17,7 @@ from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.responses.formats import accepted_format
 from toolchat.service.api.schemas import ANSWER_RESPONSES, ApprovalDocument, Approvals
 from toolchat.service.api.service import Service
+from toolchat.service.api.tool_routes import run_form
 
 
 async def _token(
@@ -126,4 +128,9 @@ async def decide(request: Request, service: Service, identifier: str, decisions:
         return response
     approvals = {call_id: decision.as_approval() for call_id, decision in decisions.decisions.items()}
     waiting = await service.approvals.find(identifier, approvals)
-    return await answer_prompt(request, waiting.prompt(service.chat, approvals), taken=waiting)
+    if not waiting.turn.is_direct:
+        return await answer_prompt(request, waiting.prompt(service.chat, approvals), taken=waiting)
+    prompt = waiting.prompt(service.manual_client, approvals)
+    if waiting.asked.conversation:  # as the call would have had it
+        prompt = prompt.advisors(SessionLockAdvisor(service.memory))
+    return await answer_prompt(request, prompt, run_form(request), taken=waiting)

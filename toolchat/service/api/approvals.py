@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -40,6 +40,8 @@ from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import parse_arguments
 
 _IDENTIFIERS = TypeAdapter(list[str])
+_DAY = 86_400.0
+"""Seconds for which it is shown what somebody else has decided, and an equal request gets that."""
 _MAX_PAUSED = 100
 """Paused turns of one conversation; beyond it the oldest are deleted."""
 
@@ -92,7 +94,7 @@ class ApprovalStore:
     Args:
         store: the state store; its clock expires the records.
         codec: converts turns to records.
-        ttl: seconds until a turn expires; what was decided is shown for as long again.
+        ttl: seconds until a turn expires.
         audit: keeps the decisions.
         on_saved: awaited with the conversation, the messages and the id of each turn that is saved.
     """
@@ -125,9 +127,13 @@ class ApprovalStore:
             SessionBusy: another request has taken the conversation over.
         """
         record = self._codec.dump(turn)
-        asked = _asked(turn, identifier or secrets.token_urlsafe(16), self.ttl)
+        asked = asked_by_caller(turn, identifier or secrets.token_urlsafe(16), self.ttl)
         write = self._waiting(asked, to_json(record | {"asked": ASKED.dump_python(asked, mode="json")}))
-        await self._store.commit([write], name="put")
+        # One that has the id already was the first of several equal requests.
+        keys = _key(asked.identifier), _decided_key(asked.identifier)
+        free: dict[str, Sequence[bytes | None]] = dict.fromkeys(keys, (None,))
+        if not (await self._store.commit([write], checks=free, name="put")).is_done:
+            return asked
         if asked.conversation:
             await self._list(asked.conversation, asked.identifier)
             if self._on_saved is not None and not turn.is_direct:
@@ -180,28 +186,39 @@ class ApprovalStore:
         Returns:
             The approvals, and where to continue; empty at the end.
         """
-        principal, found = current_request_caller().principal, list[tuple[float, str, Asked]]()
-        first, _, at = before.partition(":")
-        for kind in _KINDS[_KINDS.index(first or _WAITS) :]:
+        first, at, last = before.split(":") if before else (_WAITS, "", "")
+        found: list[tuple[float, str, Asked]] = []
+        for kind in _KINDS[_KINDS.index(first) :]:
             since = float(at) if at and kind == first else None
-            lists = [f"{kind}:{each}" for each in lists_for(principal)]
-            pages = [await self._page(each, kind, principal, limit, since) for each in lists]
-            one = {each.identifier: (when, kind, each) for page in pages for when, each in page}
-            found += sorted(one.values(), key=lambda each: each[0], reverse=True)
+            listed = await self._of_kind(kind, limit, since)
+            # The last one of the page before comes again, since the time of the store's clock is not exact.
+            places = [place for place, each in enumerate(listed, 1) if since and each[2].identifier == last]
+            found += listed[places[0] if places else 0 :]
         shown = found[:limit]
-        following = f"{shown[-1][1]}:{shown[-1][0]}" if len(found) > limit else ""
+        following = "{1}:{0:.6f}:{2.identifier}".format(*shown[-1]) if len(found) > limit else ""
         return [self._document(each) for _, _, each in shown], following
 
-    async def _page(
-        self, name: str, kind: str, principal: Principal, limit: int, before: float | None
-    ) -> list[tuple[float, Asked]]:
-        """The newest approvals of a list that a principal may see, one more than will be shown."""
-        found: list[tuple[float, Asked]] = []
-        while len(found) <= limit and (page := await self._store.listed(name, limit=limit + 1, before=before)):
-            entries = [(at, read_waiting(value) if kind == _WAITS else _decided(value)) for _, value, at in page]
-            found += [(at, each) for at, each in entries if each.may_see(principal)]
-            before = page[-1][2]
-        return found[: limit + 1]
+    async def _of_kind(self, kind: str, limit: int, since: float | None) -> list[tuple[float, str, Asked]]:
+        """The newest approvals of one kind that the current principal may see, from a time on."""
+        principal = current_request_caller().principal
+        found: dict[str, tuple[float, str, Asked]] = {}
+        for name in lists_for(principal):
+            of_list: dict[str, tuple[float, str, Asked]] = {}
+            async for at, asked in self._entries(f"approvals-{kind}:{name}", since):
+                if asked.may_see(principal):
+                    of_list[asked.identifier] = at, kind, asked
+                if len(of_list) > limit + 1:
+                    break
+            found |= of_list
+        return sorted(found.values(), key=lambda each: each[0], reverse=True)
+
+    async def _entries(self, name: str, since: float | None) -> AsyncGenerator[tuple[float, Asked], None]:
+        before, size = since + _MOMENT if since else None, _PAGE
+        while size == _PAGE:
+            page = await self._store.listed(name, limit=_PAGE, before=before)
+            for key, value, at in page:
+                yield at, read_waiting(value) if key.startswith(_key("")) else _decided(value)
+            before, size = page[-1][2] if page else None, len(page)
 
     async def claim(self, waiting: PendingTurn, approvals: Mapping[str, Approval], door: str = "") -> None:
         """Claim a turn that was found, so that its tools run once, and record the decisions.
@@ -294,7 +311,8 @@ class ApprovalStore:
 
     def _decided(self, asked: Asked, decided: Decided) -> Write:
         value = ASKED.dump_json(replace(asked, decided=decided))
-        return Write(_decided_key(asked.identifier), value, self.ttl, lists=_lists(_DECIDED, asked))
+        ttl = max(self.ttl, _DAY) if asked.roles else self.ttl
+        return Write(_decided_key(asked.identifier), value, ttl, lists=_lists(_DECIDED, asked))
 
     async def delete(self, conversation: str) -> None:
         """Delete the paused turns of a conversation."""
@@ -319,16 +337,18 @@ class ApprovalStore:
             return []
 
 
-_KINDS = _WAITS, _DECIDED = "approvals-waiting", "approvals-decided"
-CURSOR_PATTERN = rf"^(({'|'.join(_KINDS)}):[0-9.]{{1,20}})?$"
-"""Where a list of approvals continues: a kind, and the time of an approval."""
+_KINDS = _WAITS, _DECIDED = "waiting", "decided"
+CURSOR_PATTERN = rf"^(({'|'.join(_KINDS)}):[0-9]{{1,12}}[.][0-9]{{6}}:[A-Za-z0-9_-]{{1,64}})?$"
+"""Where a list of approvals continues: behind one of a kind, with its time and its id."""
+_PAGE = 50
+_MOMENT = 0.001
 
 
 def _lists(kind: str, asked: Asked) -> tuple[str, ...]:
     """The lists of an approval: of who asked, unless that is anybody, and of those who may decide."""
     names = [f"of:{asked.principal.name}"] if asked.principal.name else []
     names += ["all", f"tenant:{asked.tenant}"] if asked.roles else []
-    return tuple(f"{kind}:{each}" for each in names)
+    return tuple(f"approvals-{kind}:{each}" for each in names)
 
 
 def lists_for(principal: Principal) -> list[str]:
@@ -346,7 +366,7 @@ def _absence(asked: Asked | None) -> NotFound:
     """The error for a turn that waits no longer, or never did."""
     if asked is None or asked.decided is None:
         return approval_not_found()
-    return AlreadyDecided(f"it was decided before: {asked.decided.decision} at {iso(asked.decided.at)}")
+    return AlreadyDecided(f"it was decided before: {asked.decided.decision} at {iso(asked.decided.at, 'seconds')}")
 
 
 class ConsentAdvisor(Advisor):
@@ -406,7 +426,8 @@ def _signed(resume: Resume, name: str) -> Resume:
     return replace(resume, approvals={call: replace(each, by=name) for call, each in resume.approvals.items()})
 
 
-def _asked(turn: PausedTurn, identifier: str, ttl: float) -> Asked:
+def asked_by_caller(turn: PausedTurn, identifier: str, ttl: float) -> Asked:
+    """The approval of a turn of the current caller."""
     caller, now = current_request_caller(), time.time()
     response = turn.response
     conversation = response.context.get(CONVERSATION_ID) or ""

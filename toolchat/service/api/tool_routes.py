@@ -1,6 +1,6 @@
 """The route that runs a tool without a model, and the JSON descriptions of tools."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
@@ -28,14 +28,15 @@ from toolchat.errors import (
 from toolchat.models.base import ChatResponse
 from toolchat.service.api.advisors import SessionLockAdvisor
 from toolchat.service.api.dependencies import REPLAYED, IdempotencyKey, Owner, refuse_several_keys, require_same_site
+from toolchat.service.api.direct_calls import DirectCall
 from toolchat.service.api.idempotency import IdempotentRequest
 from toolchat.service.api.parameters import json_object, refuse_unknown
 from toolchat.service.api.problems import problems
-from toolchat.service.api.responses.active_request import ActiveRequest
+from toolchat.service.api.responses.active_request import ActiveRequest, door_of
 from toolchat.service.api.responses.answers import answer_once, answer_prompt
 from toolchat.service.api.responses.event_stream import EVENT_SCHEMA, EventWriter, ServerSentEvents
 from toolchat.service.api.responses.formats import AnswerFormat, BufferedFormat, negotiate
-from toolchat.service.api.schemas import ToolRun
+from toolchat.service.api.schemas import ApprovalDocument, ToolRun
 from toolchat.service.api.service import Service
 from toolchat.service.api.sessions import SESSION_ID_PATTERN, conversation_of
 from toolchat.service.api.tool_registry import Entry
@@ -126,6 +127,7 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
         "content": {_RunDocument.media_type: {}, _RunEvents.media_type: _RunEvents.documentation},
         "headers": REPLAYED,
     },
+    202: {"description": "The call waits for somebody else's approval", "model": ApprovalDocument},
     **problems(InvalidRequest, CrossSite, NotFound, NotAcceptable, IdempotencyConflict, SessionBusy, ValidationFailed),
     **problems(UnsupportedMediaType, QuotaExceeded),
     **problems(ToolFailed, NotConfigured, Overloaded, Draining, StoreUnavailable, DeadlineExceeded),
@@ -157,7 +159,8 @@ async def run_tool(
 ) -> Response:
     """Run one tool once, like a model's call, but without a model. The body is the tool's arguments.
 
-    A tool that needs approval requires an `Idempotency-Key`: the request counts as approval, and the tool runs once.
+    A tool that needs approval requires an `Idempotency-Key`: the request counts as approval, and the tool runs once. If
+    somebody else has to approve the call, it waits: 202, and `Location` names the approval.
     """
     _check_url(request)
     tool = service.tools.tool(name)
@@ -169,11 +172,27 @@ async def run_tool(
     if session:
         # The tool may change what the session stores, as a turn of the session does.
         prompt = prompt.advisors(SessionLockAdvisor(service.memory))
-    form = negotiate(",".join(request.headers.getlist("accept")), _FORMS)
+    form = run_form(request)
     if not key:
         return await answer_prompt(request, prompt, form)
     idempotent = IdempotentRequest(owner, f"tools\n{key}", to_json([name, session, arguments]).decode())
+    call = await DirectCall.of(prompt)
+    if not call.may_run():
+        return waiting_response(await call.wait(service.approvals, f"{idempotent.name} {idempotent.question}"))
+    if call.role:
+        await call.record(service.approvals, idempotent.name, door_of(request.scope))
     return await answer_once(request, prompt, service.idempotency, idempotent, form)
+
+
+def run_form(request: Request) -> AnswerFormat:
+    """The format in which a client accepts a call and its result."""
+    return negotiate(",".join(request.headers.getlist("accept")), _FORMS)
+
+
+def waiting_response(document: Mapping[str, Any]) -> Response:
+    """The answer to a call that waits for somebody else's approval: where to find it, and what came of it."""
+    headers = {"Location": f"/approvals/{document['id']}", "Cache-Control": "no-store"}
+    return Response(to_json(document, inf_nan_mode="strings"), 202, headers, "application/json")
 
 
 def _check_url(request: Request) -> None:

@@ -39,13 +39,14 @@ class ApprovalPrompt:
         self._approved = frozenset(approved)
 
     def undecided(self, response: ChatResponse) -> list[ToolCall]:
-        """Return the calls that the user must decide about."""
-        return [call for call in response.waiting_calls if call.name not in self._approved]
+        """Return the calls that must be decided: by the user, or by somebody else, whatever the user has said."""
+        others = response.approvers
+        return [call for call in response.waiting_calls if call.id in others or call.name not in self._approved]
 
     def decide(self, response: ChatResponse) -> dict[str, Approval] | None:
-        """Return a decision for every call; ``None`` without a terminal, or at the end of the input."""
+        """Return a decision for every call; ``None`` if there is no user to decide, or it is not the user who does."""
         undecided = self.undecided(response)
-        if undecided and not is_interactive():
+        if response.approvers or (undecided and not is_interactive()):
             return None
         decisions = {call.id: Approval(approved=True) for call in response.waiting_calls}
         try:
@@ -140,6 +141,10 @@ class Dialogue:
 
     def _explain_approval(self, response: ChatResponse) -> None:
         waiting = self._approvals.undecided(response)
+        if roles := " and ".join(dict.fromkeys(response.approvers.values())):
+            names = ", ".join(call.name for call in waiting)
+            print_error(f"a person with the role {roles} decides about {names}, not who asked")
+            return
         for call in waiting:
             print_error(f"{call.name}({call.arguments}) needs approval, but no terminal is attached")
         options = " ".join(dict.fromkeys(f"--approve {call.name}" for call in waiting))

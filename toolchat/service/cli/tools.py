@@ -1,14 +1,15 @@
 """The commands ``tools`` (list the tools) and ``tools run`` (run one tool without a model)."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from toolchat.chat.manual_execution import run_tool_call
+from toolchat.chat.manual_execution import manual_request, run_tool_call
 from toolchat.errors import ConfigurationError, NotConfigured, NotFound, ToolchatError, ValidationFailed
-from toolchat.service.cli.dialogue import ANSWERED, FAILED
+from toolchat.service.api.direct_calls import DirectCall
+from toolchat.service.cli.dialogue import ANSWERED, FAILED, WAITS
 from toolchat.service.cli.opened_service import OpenedService, opened_service
 from toolchat.service.cli.program import Program
 from toolchat.service.cli.terminal import print_error, print_note, print_result, status
@@ -41,7 +42,7 @@ def run_tool(program: Program, *, name: str, arguments: Sequence[str], tenant: s
         json: print the whole call as JSON instead.
 
     Returns:
-        0, or 1 if the tool failed.
+        0; 1 if the tool failed; 3 if somebody else has to approve the call.
 
     Raises:
         ConfigurationError: the configuration or the arguments are invalid, or the tool does not exist.
@@ -52,6 +53,9 @@ def run_tool(program: Program, *, name: str, arguments: Sequence[str], tenant: s
         repaired = repair_arguments(_parse_arguments(arguments), tool.definition.input_schema)
         context = {CONVERSATION_ID: secrets.token_hex(16)}
         try:
+            if role := service.run(lambda: _approver_of(service, tool, repaired, context)):
+                print_error(f"{name}: a person with the role {role} decides about this call, not who asked")
+                return WAITS
             call = service.run(lambda: run_tool_call(service.state.chat, tool, repaired, context, _show_progress))
         except ValidationFailed as error:
             raise ConfigurationError(f"{name}: {error.detail}") from None
@@ -60,6 +64,12 @@ def run_tool(program: Program, *, name: str, arguments: Sequence[str], tenant: s
             return FAILED
     print_result(to_json(_call_document(call), indent=2).decode() if json else call.result)
     return ANSWERED if call.outcome == "ok" else FAILED
+
+
+async def _approver_of(
+    service: OpenedService, tool: ToolCallback, arguments: Mapping[str, Any], context: Mapping[str, Any]
+) -> str | None:
+    return (await DirectCall.of(manual_request(service.state.chat, tool, arguments, context))).role
 
 
 async def _show_progress(event: ToolCallEvent) -> None:

@@ -16,7 +16,9 @@ from toolchat.chat.manual_execution import manual_request
 from toolchat.errors import NotConfigured, NotFound, ValidationFailed
 from toolchat.models.base import ChatResponse
 from toolchat.service.api.advisors import SandboxNoticeAdvisor, SessionLockAdvisor
+from toolchat.service.api.approval_records import words_about
 from toolchat.service.api.dependencies import scoped_key
+from toolchat.service.api.direct_calls import DirectCall
 from toolchat.service.api.idempotency import IdempotencyAdvisor, IdempotentRequest
 from toolchat.service.api.responses.active_request import ActiveRequest
 from toolchat.service.api.service import ServiceState
@@ -34,8 +36,8 @@ from toolchat.service.protocols.mcp_server.calls import (
     run_call,
     text_block,
 )
-from toolchat.service.protocols.mcp_server.consent import check_can_ask, require_consent, with_decisions
-from toolchat.tool_calling.callback import ToolCallback, required_approver
+from toolchat.service.protocols.mcp_server.consent import call_digest, check_can_ask, require_consent, with_decisions
+from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.definition import ToolMetadata
@@ -97,15 +99,35 @@ async def prepare_tool_call(
     prompt = manual_request(service.manual_client, tool, arguments, context)
     if CONVERSATION_ID in context:
         prompt = prompt.advisors(SessionLockAdvisor(service.memory))
-    written = to_json(arguments, inf_nan_mode="constants").decode()
-    if await required_approver(tool, written, prompt.request.context) is not None:
+    call = await DirectCall.of(prompt)
+    if call.role:
+        once = call_digest(_owner_in(context), params)
+        return _waiting(await call.wait(service.approvals, once, service.approvals.ttl))
+    if call.role is not None:
         check_can_ask(ctx, params.name)
-        consent = await require_consent(params, service.store, scoped_key(str(context.get("tenantId", ""))))
+        consent = await require_consent(params, service.store, _owner_in(context))
         if not isinstance(consent, IdempotentRequest):
             return consent
         found = await service.idempotency.find(consent)
         prompt = prompt.advisors(IdempotencyAdvisor(service.idempotency, consent, found))
     return Call(prompt, partial(_result, tool, ctx.protocol_version))
+
+
+def _owner_in(context: Mapping[str, Any]) -> str:
+    return scoped_key(str(context.get("tenantId", "")))
+
+
+def _waiting(approval: Mapping[str, Any]) -> Result:
+    """The result of a call that somebody else has to approve; the host's model cannot, and only the host gets the id.
+
+    The same call gets the outcome once there is one, and says so: it did not run again.
+    """
+    if approval["status"] == "waiting":
+        error = ToolExecutionError(words_about(approval["calls"]), kind="approval-required")
+        return error_result(error) | {"_meta": {APPROVAL_META: approval["id"]}}
+    words = f"{approval['decision']} at {approval['at']}, and not repeated"
+    outcome = approval.get("answer") or approval.get("failure") or approval["reason"]
+    return {"content": [text_block(f"{words}: {outcome}")], "isError": "answer" not in approval}
 
 
 def _result(tool: ToolCallback, version: str, _active: ActiveRequest, response: ChatResponse) -> Result:
@@ -172,6 +194,8 @@ _INSTRUCTIONS = (
     "The tool ask takes a question in natural language and answers it with the other tools."
 )
 MAX_VALIDATED_CHARS = 32_768
+APPROVAL_META = "toolchat/approval"
+"""The name of the id of an approval in a result's ``_meta``, which hosts do not show to their models."""
 LIST_TTL_MS = 300_000
 """How long a host may cache the list of tools, which hardly ever changes while the service runs."""
 

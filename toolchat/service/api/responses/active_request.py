@@ -60,7 +60,7 @@ class ActiveRequest:
             current_caller.set(taken.caller)
         self.reservation = QuotaReservation()
         """The quota that it uses; set when it has a slot."""
-        self.prompt, self._consent = _with_consent(service, prompt, taken, door_of(request.scope))
+        self.prompt, self._consent = _with_consent(service, prompt, taken, door_of(request.scope) if taken else "")
         if (background := request.scope["state"].get(BACKGROUND)) is not None:
             self.prompt = background.prompt(self.prompt)
         conversation: str | None = prompt.request.context.get(CONVERSATION_ID)
@@ -206,7 +206,9 @@ def _waits_for_another(pending: Mapping[str, Any]) -> bool:
 
 
 def door_of(scope: Scope) -> str:
-    """By which way a request decides: the path of its route, or a link."""
+    """By which way a request decides: the path of its route, a link, or standard input."""
+    if "path" not in scope:
+        return "stdio"
     if APPROVAL_HEADER in Headers(scope=scope):
         return "link"
     path = path_below_root(scope)

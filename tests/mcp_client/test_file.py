@@ -67,6 +67,7 @@ def test_each_server_is_a_tool_module_in_the_order_of_the_file(monkeypatch: pyte
         ({**WEB, "headers": {"A": 5}}, ".headers.A: Input should be a valid string"),
         ({**WEB, "exlude": ["*"]}, ".exlude: unknown key; did you mean exclude?"),
         ({**WEB, "alwaysAllow": []}, ".alwaysAllow: unknown key"),
+        ({**WEB, "approver": "a b"}, ".approver: String should match pattern '^([A-Za-z][A-Za-z0-9_.:/-]{0,63})?$'"),
         ({**WEB, "timeout": 0}, ".timeout: Input should be greater than 0"),
         ({**WEB, "prefix": "a b"}, ".prefix: String should match pattern '^[A-Za-z0-9_-]{0,32}$'"),
         (["SECRET"], ": Input should be a valid dictionary or instance of ServerEntry"),

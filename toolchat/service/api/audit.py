@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import AsyncGenerator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -48,9 +48,12 @@ class AuditTrail:
     async def entries(
         self, begin: datetime | None = None, end: datetime | None = None, **wanted: str
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """The records, the newest first; ``wanted`` are values that they must have, where they are not empty."""
-        least = begin.timestamp() if begin else 0.0
-        before, seen = end.timestamp() if end else None, set[str]()
+        """The records, the newest first; ``wanted`` are values that they must have, where they are not empty.
+
+        Times without a zone are in UTC.
+        """
+        least = _seconds(begin) or 0.0
+        before, seen = _seconds(end), set[str]()
         while True:
             page = await self._store.listed(_LIST, limit=_PAGE, before=before)
             new = [each for each in page if each[0] not in seen]
@@ -98,6 +101,10 @@ def log(records: list[dict[str, Any]]) -> None:
     for each in records:
         session = {"session": hashed(each["session"])} if each["session"] else {}
         _log.info("a call was decided", extra={"decision": each | session})
+
+
+def _seconds(at: datetime | None) -> float | None:
+    return at and (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 
 def _key(record: Mapping[str, Any]) -> str:

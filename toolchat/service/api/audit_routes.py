@@ -1,15 +1,14 @@
 """The route of the audit trail."""
 
 from collections.abc import AsyncGenerator
-from datetime import UTC, datetime
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 from pydantic_core import to_json
 
 from toolchat.errors import StoreUnavailable, ValidationFailed
-from toolchat.service.api.audit import AuditTrail
 from toolchat.service.api.problems import problems
 from toolchat.service.api.service import Service
 
@@ -35,16 +34,13 @@ async def audit(
     tool: str = "",
 ) -> StreamingResponse:
     """List who decided what about which call, one JSON object a line, the newest first."""
-    lines = audit_lines(service.approvals.audit, begin, to, tenant=tenant, tool=tool)
+    lines = _lines(service.approvals.audit.entries(begin, to, tenant=tenant, tool=tool))
     first = await anext(lines, b"")  # so that a store that is away gets a status of its own
     return StreamingResponse(_from(first, lines), media_type=_MEDIA_TYPE, headers={"Cache-Control": "no-store"})
 
 
-async def audit_lines(
-    trail: AuditTrail, begin: datetime | None, end: datetime | None, **wanted: str
-) -> AsyncGenerator[bytes, None]:
-    """The records as lines."""
-    async for each in trail.entries(_in_utc(begin), _in_utc(end), **wanted):
+async def _lines(entries: AsyncGenerator[dict[str, Any], None]) -> AsyncGenerator[bytes, None]:
+    async for each in entries:
         yield to_json(each) + b"\n"
 
 
@@ -52,7 +48,3 @@ async def _from(first: bytes, lines: AsyncGenerator[bytes, None]) -> AsyncGenera
     yield first
     async for line in lines:
         yield line
-
-
-def _in_utc(at: datetime | None) -> datetime | None:
-    return at.replace(tzinfo=UTC) if at is not None and at.tzinfo is None else at

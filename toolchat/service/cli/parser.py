@@ -3,6 +3,7 @@
 import argparse
 import re
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,11 @@ The key is shown only once, on standard error; its entry for API_KEYS_FILE goes 
 
 The commands work on the store that STATE_URL names, also while the service runs. An export contains conversations. An
 import adds missing records and overwrites none.""",
+    "audit": """
+  toolchat audit export > decisions.jsonl
+  toolchat audit export --from 2026-11-01 --tool refund
+
+The command works on the store that STATE_URL names, also while the service runs.""",
 }
 """Epilogs of the help texts, by command."""
 
@@ -91,7 +97,12 @@ _SERVER_OPTIONS = {
     "reload": ("restart when the tools or other code in the directory change", ("serve",)),
 }
 """Options that take precedence over a variable, each with its help and the commands that have it."""
-_SUBCOMMANDS = {"tools": ("list", "run"), "keys": ("new",), "state": ("export", "import", "stats", "vacuum")}
+_SUBCOMMANDS = {
+    "tools": ("list", "run"),
+    "keys": ("new",),
+    "state": ("export", "import", "stats", "vacuum"),
+    "audit": ("export",),
+}
 _GUESSES = {"start": "serve", "run": "serve or tools run", "-p": "--port"}
 """Words that users try instead of a command or an option whose name is not similar."""
 _OPTION = re.compile(r"(?<![\w-])--[a-z]+")
@@ -185,6 +196,7 @@ def _parser(program: Program) -> tuple[argparse.ArgumentParser, Mapping[str, arg
     command("mcp", "mcp_stdio:serve_stdio", "serve MCP over standard input and output")
     _add_keys(command("keys", "keys:create_key", "create an API key"))
     _add_state(command("state", "state:stats", "export, import, count or compact the stored data"))
+    _add_audit(command("audit", "audit:export", "export the decisions about calls"))
     if program.sandbox is not None:
         for each in (ask, chat, tools):
             _add_demo(each)
@@ -287,6 +299,23 @@ def _add_state(parser: argparse.ArgumentParser) -> None:
         commands.add_parser(name, help=text, description=_sentence(text)).set_defaults(
             run=f"toolchat.service.cli.state:{function}"
         )
+
+
+def _add_audit(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    text = "write who decided what about which call to standard output, one JSON object per line"
+    export = commands.add_parser("export", help=text, description=_sentence(text))
+    for name, field in (("from", "begin"), ("to", "end")):
+        export.add_argument(f"--{name}", dest=field, type=_time, metavar="TIME", help="time of ISO 8601, in UTC")
+    for name in ("tenant", "tool"):
+        export.add_argument(f"--{name}", default="", metavar="NAME", help=f"only decisions for this {name}")
+
+
+def _time(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError("must be a date or a time such as 2026-11-01T09:30:00") from None
 
 
 def _sentence(summary: str) -> str:

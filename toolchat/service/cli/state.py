@@ -49,7 +49,7 @@ def export(_: Program) -> int:
         print_note(f"{number} records exported")
         return ANSWERED
 
-    return _with_store(write)
+    return with_store(write)
 
 
 def import_(_: Program) -> int:
@@ -65,7 +65,7 @@ def import_(_: Program) -> int:
             raise ConfigurationError(f"line 1: is not an export of format {_FORMAT}, the one that this version reads")
         return await _import(store, lines) if first else FAILED
 
-    return _with_store(read)
+    return with_store(read)
 
 
 async def _import(store: StateStore, lines: Iterable[Mapping[str, Any]]) -> int:
@@ -117,7 +117,7 @@ def stats(_: Program) -> int:
             print_result(f"{store.path}: {_bytes(store.path)}, log {_bytes(f'{store.path}-wal')}")
         return ANSWERED
 
-    return _with_store(count)
+    return with_store(count)
 
 
 def vacuum(_: Program) -> int:
@@ -135,10 +135,11 @@ def vacuum(_: Program) -> int:
         print_result(f"{store.path}: {before} before, {_bytes(store.path)} now")
         return ANSWERED
 
-    return _with_store(rewrite)
+    return with_store(rewrite)
 
 
-def _with_store(use: Callable[[StateStore], Awaitable[int]]) -> int:
+def with_store(use: Callable[[StateStore], Awaitable[int]]) -> int:
+    """Use the configured store; returns the exit code."""
     show_warnings()
     check_env_file(Path(".env"))
     store = state_store(read_settings(Settings))

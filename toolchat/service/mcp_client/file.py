@@ -29,6 +29,7 @@ from pydantic_settings import SettingsConfigDict
 from toolchat.chat.tool_module import Components, ToolModule
 from toolchat.errors import ConfigurationError, UpstreamUnavailable
 from toolchat.http.client import OutboundHttp
+from toolchat.service.access.principals import ROLE_PATTERN
 from toolchat.service.settings.base import EnvironmentSettings, describe_faults, read_settings
 from toolchat.service.settings.service_settings import Tuning
 from toolchat.service.settings.typos import suggest
@@ -150,6 +151,8 @@ class ServerEntry(BaseModel):
     """Is put before the names of all its tools, followed by ``_``."""
     requires_approval: Annotated[bool | tuple[_Text, ...] | None, _WITH_VARIABLES] = None
     """All tools, no tool, or patterns of names; ``None``: the tools that the server marks as destructive."""
+    approver: Annotated[_Text, Field(pattern=f"^({ROLE_PATTERN})?$")] = ""
+    """The role of who approves the calls that require approval; empty: who asked confirms them."""
     timeout: Annotated[float | None, Field(gt=0, le=600), _WITH_VARIABLES] = None
     """Seconds per call; ``None``: ``TOOL_TIMEOUT``."""
     forward_headers: Annotated[Mapping[_ForwardedName, _HeaderName], BeforeValidator(_as_mapping)] = {}

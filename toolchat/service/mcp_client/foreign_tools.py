@@ -150,7 +150,7 @@ def _metadata(entry: ServerEntry, tool: Tool) -> ToolMetadata:
     hints = tool.annotations or ToolAnnotations()
     is_read_only = bool(hints.read_only_hint)
     if entry.needs_approval(tool.name, is_destructive=bool(hints.destructive_hint) and not is_read_only):
-        return ToolMetadata(requires_approval=True, timeout=entry.timeout)
+        return ToolMetadata(requires_approval=True, approver=entry.approver, timeout=entry.timeout)
     is_repeatable = is_read_only or bool(hints.idempotent_hint)
     return ToolMetadata(read_only=is_read_only, retries=int(is_repeatable), timeout=entry.timeout)
 

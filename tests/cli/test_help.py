@@ -12,6 +12,7 @@ from tests.command_line import WITHOUT_EXAMPLE, run
 from toolchat.service.cli.parser import parse
 from toolchat.service.cli.program import Program
 
+EVERY = ["serve", "demo", "ask", "chat", "tools", "new-tool", "check", "mcp", "keys", "state", "audit"]
 EXAMPLE = Program("python -m app", sandbox=sandbox)
 
 
@@ -22,8 +23,7 @@ def test_every_command_has_help_with_examples_that_it_understands(
     program: Program, variables: Mapping[str, str], own: Set[str], tmp_path: Path
 ) -> None:
     commands = re.findall(r"^    ([\w-]+) ", run("--help", cwd=tmp_path, **variables).stdout, re.MULTILINE)
-    every = ["serve", "demo", "ask", "chat", "tools", "new-tool", "check", "mcp", "keys", "state"]
-    assert commands == [each for each in every if each in own or each != "demo"]
+    assert commands == [each for each in EVERY if each in own or each != "demo"]
     for command in ("", *commands, "tools run"):
         text = run(*command.split(), "--help", cwd=tmp_path, **variables).stdout
         for line in text.split("examples:\n")[1].split("\n\n")[0].splitlines():
@@ -40,7 +40,7 @@ def test_every_command_has_help_with_examples_that_it_understands(
         (["list"], "there is no command list; did you mean tools list?"),
         (["help"], "there is no command help; did you mean --help?"),
         (["tools", "rnu"], "there is no command rnu; did you mean run?"),
-        (["xyz"], "there is no command xyz; known: serve, demo, ask, chat, tools, new-tool, check, mcp, keys, state"),
+        (["xyz"], f"there is no command xyz; known: {', '.join(EVERY)}"),
         (["keys", "nwe", "alice"], "there is no command nwe; did you mean new?"),
         (["tools", "--port", "1"], "--port is an option of serve and demo only"),
         (["demo", "--workers=3"], "--workers is an option of serve only"),

@@ -104,7 +104,7 @@ def log(records: list[dict[str, Any]]) -> None:
 
 
 def _seconds(at: datetime | None) -> float | None:
-    return at and (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+    return None if at is None else (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 
 def _key(record: Mapping[str, Any]) -> str:

@@ -24,9 +24,7 @@ GROUPS: dict[str, tuple[str, str]] = {
         "Which tools there are, and the limits of their calls and results.",
         "TOOLS_PATH MCP_SERVERS_FILE TOOL_TIMEOUT TOOL_MAX_ROUNDS TOOL_MAX_CALLS TOOL_MAX_CALLS_PER_SESSION "
         "TOOL_RESULT_MAX_CHARS TOOL_SEARCH_ABOVE TOOL_CALL_REPAIRS TOOL_THROW_EXCEPTION_ON_ERROR "
-        "APPROVAL_TTL AUDIT_DAYS "
-        + " ".join(SWITCHES)
-        + " EXAMPLES_ENABLED SANDBOX_URL",
+        "AUDIT_DAYS " + " ".join(SWITCHES) + " EXAMPLES_ENABLED SANDBOX_URL",
     ),
     PROVIDERS: (
         "Their accounts, and their addresses behind a gateway.",

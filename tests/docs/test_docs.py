@@ -205,7 +205,11 @@ def test_the_page_about_errors_has_a_row_for_every_code_with_its_status_and_whet
         if not each.__module__.startswith(("toolchat.service.api.", "toolchat.service.protocols."))
     } - {UpstreamError}
     there_are = {(each.code, str(each.status), "yes" if each.retryable else "no") for each in raised}
-    assert told == there_are | {("method-not-allowed", "405", "no"), ("already-decided", "404", "no")}
+    assert told == there_are | {
+        ("method-not-allowed", "405", "no"),
+        ("already-decided", "404", "no"),
+        ("approval-by-another", "403", "no"),
+    }
 
 
 def test_the_page_of_reference_is_made_from_the_docstrings() -> None:

@@ -41,7 +41,7 @@ from toolchat.tool_calling.events import parse_arguments
 
 _IDENTIFIERS = TypeAdapter(list[str])
 _DAY = 86_400.0
-"""Seconds for which it is shown what somebody else has decided, and an equal request gets that."""
+"""Seconds in which somebody else can decide, and for which it is then shown what was decided."""
 _MAX_PAUSED = 100
 """Paused turns of one conversation; beyond it the oldest are deleted."""
 
@@ -94,7 +94,7 @@ class ApprovalStore:
     Args:
         store: the state store; its clock expires the records.
         codec: converts turns to records.
-        ttl: seconds until a turn expires.
+        ttl: seconds until a turn expires that who asked confirms; others have a day.
         audit: keeps the decisions.
         on_saved: awaited with the conversation, the messages and the id of each turn that is saved.
     """
@@ -116,7 +116,7 @@ class ApprovalStore:
         self.known: Callable[[Principal], Principal | None] = lambda principal: principal
         """A principal with its rights of now; replaced by the service, which knows the keys."""
         self._store = store
-        self._lists = ConversationState(store, "approvals", ttl=ttl)
+        self._lists = ConversationState(store, "approvals", ttl=max(ttl, _DAY))
         self._codec = codec
 
     async def save(self, turn: PausedTurn, identifier: str = "") -> Asked:
@@ -127,7 +127,8 @@ class ApprovalStore:
             SessionBusy: another request has taken the conversation over.
         """
         record = self._codec.dump(turn)
-        asked = asked_by_caller(turn, identifier or secrets.token_urlsafe(16), self.ttl)
+        ttl = _DAY if turn.response.approvers else self.ttl
+        asked = asked_by_caller(turn, identifier or secrets.token_urlsafe(16), ttl)
         write = self._waiting(asked, to_json(record | {"asked": ASKED.dump_python(asked, mode="json")}))
         # One that has the id already was the first of several equal requests.
         keys = _key(asked.identifier), _decided_key(asked.identifier)
@@ -275,7 +276,7 @@ class ApprovalStore:
             raise asked.refusal()
         asker = self.known(asked.principal)
         if asker is None or ASK not in asker.roles:
-            raise Forbidden("the key that asked has been withdrawn, so nothing can run for it")
+            raise Forbidden("the key or the token that asked is no longer valid, so nothing can run for it")
 
     async def _check_changes(self, waiting: PendingTurn, approvals: Mapping[str, Approval]) -> None:
         """Check that the decider may change the arguments, and is the one whom the changed ones require."""
@@ -311,7 +312,7 @@ class ApprovalStore:
 
     def _decided(self, asked: Asked, decided: Decided) -> Write:
         value = ASKED.dump_json(replace(asked, decided=decided))
-        ttl = max(self.ttl, _DAY) if asked.roles else self.ttl
+        ttl = _DAY if asked.roles else self.ttl
         return Write(_decided_key(asked.identifier), value, ttl, lists=_lists(_DECIDED, asked))
 
     async def delete(self, conversation: str) -> None:
@@ -418,7 +419,7 @@ class ConsentAdvisor(Advisor):
 
     async def _save(self, turn: PausedTurn) -> dict[str, Any]:
         asked = await self._store.save(turn)
-        return {"id": asked.identifier, "expires_in": self._store.ttl, "calls": asked.calls}
+        return {"id": asked.identifier, "expires_in": round(asked.expires - asked.at), "calls": asked.calls}
 
 
 def _signed(resume: Resume, name: str) -> Resume:

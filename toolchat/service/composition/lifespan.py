@@ -63,7 +63,6 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
             approvals = ApprovalStore(
                 store,
                 PausedTurnCodec(tools, (advisor, *tools.advisors)),
-                ttl=settings.approval_ttl,
                 audit=AuditTrail(store, days=settings.audit_days),
                 on_saved=memory.note_approval,
             )

@@ -94,9 +94,6 @@ class Settings(EnvironmentSettings):
     session_wait: float = Field(
         5, ge=0, le=600, description="Seconds to wait for a running turn of the same session before 409 session-busy"
     )
-    approval_ttl: float = Field(
-        600, gt=0, le=31_536_000, description="Seconds a call waits for approval; then it never runs"
-    )
     audit_days: float = Field(365, gt=0, description="Days the record of a decision about a call is stored")
     memory_max_messages: int = Field(
         400, ge=2, description="Most messages of a conversation; beyond, the older half is deleted"

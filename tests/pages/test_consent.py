@@ -2,11 +2,13 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.async_api import Page, expect
 
+from tests.approvals.desk_service import desk_service
 from tests.pages.page import CONVERSATION, Visit, hanging, say, streamed
 from tests.pages.workshop.printer import PRINTED
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, finish, sse
@@ -140,8 +142,27 @@ async def test_an_answer_to_another_client_is_decided_by_the_link_that_it_names(
             await expect(waiting).to_contain_text("Told: printed")
             await expect(page.locator("#key-dialog[open]")).to_have_count(0)
         assert PRINTED[before:] == ["A page"]
-        async with visit(client.base_url, place=place, ready="#page-problem:not([hidden])", faults="404") as page:
-            await expect(page.get_by_role("alert")).to_contain_text("It was approved at")
+        async with visit(client.base_url, place=place, ready="#approval:not([hidden])") as page:
+            told = page.get_by_role("region", name="Approval of another answer")
+            await expect(told).to_contain_text("It was approved at")
+            await expect(told.get_by_role("button", name="Approve")).to_have_count(0)
+
+
+async def test_a_page_lets_a_manager_decide_and_tells_who_asked_that_it_does(visit: Visit, tmp_path: Path) -> None:
+    async with desk_service(tmp_path) as desk:
+        place = f"?approval={(await desk.ask())['id']}"
+        shown = {"place": f"{place}#key=asker", "ready": "#approval:not([hidden])"}
+        async with visit(desk.client.base_url, **shown) as page:
+            waiting = page.get_by_role("region", name="Approval of another answer")
+            await expect(waiting).to_contain_text("Somebody else decides about refund: a person with the role manager.")
+            await expect(waiting.get_by_role("button", name="Approve")).to_have_count(0)
+        async with visit(desk.client.base_url, **shown | {"place": f"{place}#key=lead"}) as page:
+            waiting = page.get_by_role("region", name="Approval of another answer")
+            await expect(waiting).to_contain_text("Asked by asker, for acme")
+            await waiting.get_by_role("button", name="Approve").click()
+            await expect(waiting).to_contain_text("50 refunded by asker of acme")
+        async with visit(desk.client.base_url, **shown) as page:
+            await expect(page.locator("#approval")).to_contain_text("Done: 50 refunded by asker of acme")
 
 
 async def test_another_browser_with_the_same_key_shows_a_question_that_waits_and_approves_it(visit: Visit) -> None:

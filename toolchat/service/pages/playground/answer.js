@@ -1,7 +1,7 @@
 /** One answer on the page: its text as it comes, its tool calls, its figures, and what went wrong. */
 
 import { CallList, milliseconds } from "./calls.js";
-import { consentElement } from "./consent.js";
+import { anotherElement, consentElement, isForAnother } from "./consent.js";
 import { address, announce, make } from "./elements.js";
 import { bearingToken } from "./key.js";
 import { documentOf, problemElement, reasonOf } from "./problem.js";
@@ -83,6 +83,7 @@ export class AnswerView {
   /** Shows the calls that wait for consent, and goes on with the decisions; if the service is busy, they wait again. */
   wait(approval) {
     this.answer = { approval };
+    if (isForAnother(approval)) return this.after.append(anotherElement(approval));
     const url = address(`/approvals/${encodeURIComponent(approval.id)}`);
     this.after.append(consentElement(approval, (body) => {
       this.options.place().focus({ preventScroll: true });

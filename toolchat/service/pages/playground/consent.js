@@ -3,7 +3,7 @@
 import { block } from "./calls.js";
 import { button, make } from "./elements.js";
 import { faultOf, parsed, pretty, short } from "./json.js";
-import { label, say, text } from "./texts.js";
+import { label, say, text, timeIn } from "./texts.js";
 
 /** One call that waits: its arguments, which may be changed, and a reason for the model if it is rejected. */
 class Waiting {
@@ -50,6 +50,26 @@ class Waiting {
   }
 }
 
+/** Whether it is not for the reader to decide: it was decided, or a call names the role of somebody else. */
+export const isForAnother = ({ calls, status, may_decide: mayDecide }) =>
+  status === "decided" || (!mayDecide && calls.some(({ approver }) => approver));
+
+/** What was decided, or who will. */
+export function anotherElement({ calls, status, decision, by, at, reason, answer }) {
+  if (status !== "decided") {
+    const roles = [...new Set(calls.map(({ approver }) => approver).filter(Boolean))].join(", ");
+    return say(make("p", "muted"), "waitsForAnother", { names: calls.map(({ name }) => name).join(", "), roles });
+  }
+  const words = [say(make("strong"), "title.already-decided"), say(make("p"), `decided.${decision}`, { time: timeIn((Date.parse(at) - Date.now()) / 1000) })];
+  return make("div", "consent", ...words, ...[by, reason, answer].filter(Boolean).map((each) => make("p", "muted", each)));
+}
+
+/** What the reader has to know to decide: what the tool does, and for whom. */
+function about(call, { asked_by: asker, tenant }) {
+  const lines = [call.description, asker && text("askedBy", "", { asker, tenant })];
+  return lines.filter(Boolean).map((line) => make("p", "muted", line));
+}
+
 export function consentElement(approval, onDecided) {
   const decisions = new Map();
   const form = make("div", "consent", say(make("strong"), "approvalTitle"));
@@ -59,7 +79,7 @@ export function consentElement(approval, onDecided) {
       form.querySelector("button.primary")?.focus();
       if (decisions.size === approval.calls.length) onDecided(JSON.stringify({ decisions: Object.fromEntries(decisions) }));
     });
-    form.append(waiting.element);
+    form.append(waiting.element, ...about(call, approval));
   }
   return form;
 }

@@ -37,7 +37,7 @@ async function runningIn(session) {
 
 async function waitingIn(session) {
   const { question, ...approval } = await readJson(address(`/approvals/${session.approval}`)).catch(() => ({})); // it was decided meanwhile
-  return approval.id && { question, plan: false, approval };
+  return approval.status === "waiting" && { question, plan: false, approval };
 }
 
 /** Says that the service stores a session no longer. A question without an answer can be asked again, in a new one. */

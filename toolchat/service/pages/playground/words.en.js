@@ -15,6 +15,7 @@ export const ENGLISH = {
   toolsAll: "all", toolsChosen: "{chosen} of {all}", lengthOf: "{length} of {longest} characters",
   gone: "The conversation “{name}” is no longer stored.", exported: "The conversation was exported.",
   todoCount: "{completed} of {total} done", pending: "to do", in_progress: "in progress", completed: "done",
+  waitsForAnother: "Somebody else decides about {names}: a person with the role {roles}.", askedBy: "Asked by {asker}, for {tenant}",
   approvalTitle: "The model asks for your approval", approve: "Approve", reject: "Reject", approved: "Approved", rejected: "Rejected",
   edit: "Edit", editArguments: "Arguments of {name}, as JSON", reason: "Reason", reasonPlaceholder: "Reason, for the model",
   "fault.json": "Not valid JSON: {reason}",

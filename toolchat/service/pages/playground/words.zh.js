@@ -38,6 +38,7 @@ export const CHINESE = {
   "advice.unexpected-answer": "在本页面和服务之间，有别的程序代替服务作了回答。",
   "instead.session-busy": "这个对话里还有一个问题正在回答。",
   "advice.session-busy": "请等它结束后重新提问，或者开始新对话。",
+  waitsForAnother: "{names} 由他人审批：需要角色 {roles}。", askedBy: "提问者 {asker}，租户 {tenant}",
   "title.already-decided": "已经审批过", "decided.approved": "已在 {time} 批准，不会再次运行。", "decided.rejected": "已在 {time} 拒绝，没有运行。",
   "decided.partly approved": "已在 {time} 批准了一部分，不会再次运行。",
   "advice.store-unavailable": "内容没有丢失。请几秒后再试。",

@@ -81,7 +81,7 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
          "return None", "one-key-fifty-times one-key-at-two-replicas"),
     ],
     "toolchat/service/api/approvals.py": [
-        ("claim of an approval", "if not claimed:", "if False:", "one-approval-at-two-replicas"),
+        ("claim of an approval", "if not outcome.is_done:", "if False:", "one-approval-at-two-replicas"),
     ],
     "toolchat/service/api/dependencies.py": [
         ("owner in the names of stored data", "return current_request_caller().principal.owner + name", "return name",

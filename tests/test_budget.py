@@ -24,7 +24,7 @@ BUDGET = {
     "toolchat/service/pages": 304,
     "toolchat/service/protocols": 5182,
     "toolchat/service/server": 922,
-    "toolchat/service/settings": 525,
+    "toolchat/service/settings": 526,
     "toolchat/service/tool_modules": 594,
     "toolchat/state": 2183,
     "toolchat/tool_calling": 3983,

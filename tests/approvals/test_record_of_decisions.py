@@ -143,7 +143,7 @@ async def test_records_of_one_moment_come_once_each_over_all_pages() -> None:
     await store.aclose()
 
 
-async def test_records_and_what_waits_for_others_are_never_evicted(tmp_path: Path) -> None:
+async def test_records_are_never_evicted(tmp_path: Path) -> None:
     store = SqliteStateStore(max_bytes=100_000)
     await store.commit(AuditTrail(store).writes([{"approval": "a", "call": "c"}]))
     for number in range(300):

@@ -91,6 +91,15 @@ async def test_who_may_not_decide_cannot_tell_an_approval_from_none(desk: Desk) 
             assert (hidden.status_code, alike(hidden)) == (404, alike(unknown))
 
 
+@pytest.mark.parametrize("name", ["lead", "stranger"])
+async def test_who_has_the_role_does_not_decide_about_what_they_have_asked(name: str, desk: Desk) -> None:
+    approval = await desk.ask(name=name)
+    for door in DOORS:
+        assert outcome_of(await door(desk, approval, name)) == BY_ANOTHER
+    assert (await desk.show(approval["id"], name)).items() >= {"status": "waiting", "may_decide": False}.items()
+    assert (await desk.decide(approval["id"], "chief")).status_code == 200
+
+
 async def test_the_role_that_a_rule_returns_decides(desk: Desk) -> None:
     large, small = await desk.ask("refund 5000"), await desk.ask("refund 50")
     assert [each["calls"][0]["approver"] for each in (large, small)] == ["director", "manager"]

@@ -10,9 +10,9 @@ from pydantic_core import from_json
 
 from toolchat.chat.request import Approval
 from toolchat.errors import ToolchatError
-from toolchat.service.access.principals import APPROVE, ASK, OPERATE, Principal, RequestCaller
+from toolchat.service.access.principals import APPROVE, Principal, RequestCaller
 from toolchat.service.api.paused_turns import missing
-from toolchat.state.base import RECORD_VERSION, RecordVersion
+from toolchat.state.base import RECORD_VERSION, RecordVersion, decoding
 
 
 class ApprovalByAnother(ToolchatError):
@@ -120,6 +120,12 @@ def read_waiting(value: bytes) -> Asked:
         raise missing("a record of another version of the service") from error
 
 
+def read_decided(value: bytes) -> Asked:
+    """The approval of a turn that was decided; raises ``StoreUnavailable`` if its record is unreadable."""
+    with decoding("the record of a decision cannot be read"):
+        return ASKED.validate_json(value)
+
+
 def decision_word(approvals: Mapping[str, Approval]) -> str:
     """What was decided, in a word."""
     approved = {each.approved for each in approvals.values()}
@@ -131,11 +137,6 @@ def words_about(calls: list[dict[str, Any]]) -> str:
     roles = " and ".join(dict.fromkeys(each["approver"] for each in calls if "approver" in each))
     names = ", ".join(each["name"] for each in calls)
     return f"a person with the role {roles} decides about {names}, not who asked"
-
-
-def is_approver(principal: Principal) -> bool:
-    """Whether a principal may be an approver at all: it has another role than those that the service gives."""
-    return bool(principal.name and principal.roles - {ASK, OPERATE})
 
 
 def iso(at: float, precision: str = "milliseconds") -> str:

@@ -9,9 +9,9 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from toolchat.chat.request import Approval
 from toolchat.errors import DependencyMissing, NotFound, SessionBusy, ValidationFailed
 from toolchat.service.api.advisors import SessionLockAdvisor
+from toolchat.service.api.approval_inbox import CURSOR_PATTERN, ApprovalInbox
 from toolchat.service.api.approval_records import ApprovalByAnother
 from toolchat.service.api.approval_tokens import AlreadyDecided
-from toolchat.service.api.approvals import CURSOR_PATTERN
 from toolchat.service.api.problems import problems
 from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.responses.formats import accepted_format
@@ -99,8 +99,8 @@ async def listed(
     before: Annotated[str, Query(pattern=CURSOR_PATTERN, description="`next` of the page before")] = "",
 ) -> Response:
     """List what the client may decide or has asked: first what waits, then what was decided, the newest first."""
-    found, following = await service.approvals.listed(limit, before)
-    return _document({"approvals": found, "next": following})
+    found, following = await ApprovalInbox(service.store).listed(limit, before)
+    return _document({"approvals": [service.approvals.document(each) for each in found], "next": following})
 
 
 def _document(document: dict[str, Any]) -> Response:

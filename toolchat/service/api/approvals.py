@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,13 +20,14 @@ from toolchat.errors import Forbidden, NotFound, StoreUnavailable, ValidationFai
 from toolchat.messages import Message
 from toolchat.models.base import ChatResponse
 from toolchat.service.access.principals import ASK, Principal, RequestCaller, current_request_caller
+from toolchat.service.api.approval_inbox import lists_of
 from toolchat.service.api.approval_records import (
     ASKED,
     Asked,
     Decided,
     decision_word,
-    is_approver,
     iso,
+    read_decided,
     read_waiting,
 )
 from toolchat.service.api.approval_tokens import AlreadyDecided, ApprovalTokens, approval_not_found
@@ -34,7 +35,7 @@ from toolchat.service.api.audit import AuditTrail, log, records_of
 from toolchat.service.api.conversation_state import ConversationState
 from toolchat.service.api.paused_turns import PausedTurn, PausedTurnCodec
 from toolchat.service.observability import metrics
-from toolchat.state.base import StateStore, Write, decoding
+from toolchat.state.base import StateStore, Write
 from toolchat.tool_calling.callback import ToolCallback, ToolSet, arguments_fault, required_approver
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import parse_arguments
@@ -173,53 +174,13 @@ class ApprovalStore:
         return PendingTurn(identifier, turn, record, asked, decider, caller)
 
     async def show(self, identifier: str) -> dict[str, Any]:
-        """An approval as the current principal sees it, whether it waits or was decided; raises ``NotFound``."""
+        """The document of an approval, whether it waits or was decided; raises ``NotFound``."""
         asked, record = await self._visible(identifier)
         if asked is None:
             raise approval_not_found()
         if record is not None:
             self._codec.load(record)
-        return self._document(asked)
-
-    async def listed(self, limit: int, before: str = "") -> tuple[list[dict[str, Any]], str]:
-        """What the current principal may decide or has asked, what waits first, then the newest first.
-
-        Returns:
-            The approvals, and where to continue; empty at the end.
-        """
-        first, at, last = before.split(":") if before else (_WAITS, "", "")
-        found: list[tuple[float, str, Asked]] = []
-        for kind in _KINDS[_KINDS.index(first) :]:
-            since = float(at) if at and kind == first else None
-            listed = await self._of_kind(kind, limit, since)
-            # The last one of the page before comes again, since the time of the store's clock is not exact.
-            places = [place for place, each in enumerate(listed, 1) if since and each[2].identifier == last]
-            found += listed[places[0] if places else 0 :]
-        shown = found[:limit]
-        following = "{1}:{0:.6f}:{2.identifier}".format(*shown[-1]) if len(found) > limit else ""
-        return [self._document(each) for _, _, each in shown], following
-
-    async def _of_kind(self, kind: str, limit: int, since: float | None) -> list[tuple[float, str, Asked]]:
-        """The newest approvals of one kind that the current principal may see, from a time on."""
-        principal = current_request_caller().principal
-        found: dict[str, tuple[float, str, Asked]] = {}
-        for name in lists_for(principal):
-            of_list: dict[str, tuple[float, str, Asked]] = {}
-            async for at, asked in self._entries(f"approvals-{kind}:{name}", since):
-                if asked.may_see(principal):
-                    of_list[asked.identifier] = at, kind, asked
-                if len(of_list) > limit + 1:
-                    break
-            found |= of_list
-        return sorted(found.values(), key=lambda each: each[0], reverse=True)
-
-    async def _entries(self, name: str, since: float | None) -> AsyncGenerator[tuple[float, Asked], None]:
-        before, size = since + _MOMENT if since else None, _PAGE
-        while size == _PAGE:
-            page = await self._store.listed(name, limit=_PAGE, before=before)
-            for key, value, at in page:
-                yield at, read_waiting(value) if key.startswith(_key("")) else _decided(value)
-            before, size = page[-1][2] if page else None, len(page)
+        return self.document(asked)
 
     async def claim(self, waiting: PendingTurn, approvals: Mapping[str, Approval], door: str = "") -> None:
         """Claim a turn that was found, so that its tools run once, and record the decisions.
@@ -295,12 +256,13 @@ class ApprovalStore:
         if record is not None:
             asked = read_waiting(record)
         elif (decided := await self._store.get(_decided_key(identifier))) is not None:
-            asked = _decided(decided)
+            asked = read_decided(decided)
         if asked is None or not asked.may_see(current_request_caller().principal):
             return None, None
         return asked, record
 
-    def _document(self, asked: Asked) -> dict[str, Any]:
+    def document(self, asked: Asked) -> dict[str, Any]:
+        """An approval as the current principal sees it."""
         document = asked.document(current_request_caller().principal, time.time())
         calls = [{**each, "description": self._codec.described(each["name"])} for each in asked.calls]
         return document | {"calls": calls}
@@ -308,12 +270,12 @@ class ApprovalStore:
     def _waiting(self, asked: Asked, record: bytes) -> Write:
         # Kept if somebody else has to see it first; who only confirms can ask again.
         left = max(asked.expires - time.time(), 1)
-        return Write(_key(asked.identifier), record, left, is_kept=bool(asked.roles), lists=_lists(_WAITS, asked))
+        return Write(_key(asked.identifier), record, left, is_kept=bool(asked.roles), lists=lists_of(asked))
 
     def _decided(self, asked: Asked, decided: Decided) -> Write:
-        value = ASKED.dump_json(replace(asked, decided=decided))
+        asked = replace(asked, decided=decided)
         ttl = _DAY if asked.roles else self.ttl
-        return Write(_decided_key(asked.identifier), value, ttl, lists=_lists(_DECIDED, asked))
+        return Write(_decided_key(asked.identifier), ASKED.dump_json(asked), ttl, lists=lists_of(asked))
 
     async def delete(self, conversation: str) -> None:
         """Delete the paused turns of a conversation."""
@@ -336,31 +298,6 @@ class ApprovalStore:
             return _IDENTIFIERS.validate_json(await self._lists.get(conversation) or b"[]")
         except ValidationError:  # the stored value is corrupt
             return []
-
-
-_KINDS = _WAITS, _DECIDED = "waiting", "decided"
-CURSOR_PATTERN = rf"^(({'|'.join(_KINDS)}):[0-9]{{1,12}}[.][0-9]{{6}}:[A-Za-z0-9_-]{{1,64}})?$"
-"""Where a list of approvals continues: behind one of a kind, with its time and its id."""
-_PAGE = 50
-_MOMENT = 0.001
-
-
-def _lists(kind: str, asked: Asked) -> tuple[str, ...]:
-    """The lists of an approval: of who asked, unless that is anybody, and of those who may decide."""
-    names = [f"of:{asked.principal.name}"] if asked.principal.name else []
-    names += ["all", f"tenant:{asked.tenant}"] if asked.roles else []
-    return tuple(f"approvals-{kind}:{each}" for each in names)
-
-
-def lists_for(principal: Principal) -> list[str]:
-    """The lists in which a principal may find something."""
-    decides = [f"tenant:{principal.tenant}" if principal.tenant else "all"] if is_approver(principal) else []
-    return [f"of:{principal.name}", *decides] if principal.name else []
-
-
-def _decided(value: bytes) -> Asked:
-    with decoding("the record of a decision cannot be read"):
-        return ASKED.validate_json(value)
 
 
 def _absence(asked: Asked | None) -> NotFound:

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,8 +22,15 @@ async def desk(tmp_path: Path) -> AsyncGenerator[Desk, None]:
 
 
 async def test_of_twenty_decisions_at_once_one_counts_and_runs_once(desk: Desk) -> None:
-    approval = await desk.ask(sessionId="s-1")
+    approval = await desk.ask()
     paid, names = len(PAID), ["lead", "chief", "approver", "lead"] * 5
+    claim, all_found = desk.service.approvals.claim, asyncio.Barrier(len(names))
+
+    async def claim_together(*given: Any) -> None:
+        await all_found.wait()
+        await claim(*given)
+
+    desk.service.approvals.claim = claim_together  # type: ignore[method-assign]
     rejecting = {"approved": False}
     made = [desk.decide(approval["id"], name, rejecting if n % 2 else yes()) for n, name in enumerate(names)]
     answers = await asyncio.gather(*made)

@@ -12,6 +12,7 @@ from tests.approvals.desk.refund import PAID
 from tests.approvals.desk_service import BODY, Desk, decisions, desk_service, outcome_of, yes
 from tests.chat.played import JSON
 from tests.protocols.mcp_server.host import Host
+from toolchat.errors import NotFound
 
 DONE, HIDDEN = (200, ""), (404, "not-found")
 BY_ANOTHER, NOT_ASKING = (403, "approval-by-another"), (403, "forbidden")
@@ -138,7 +139,7 @@ async def test_neither_the_link_of_an_answer_nor_its_page_lets_who_asked_decide(
     assert (await desk.decide(answer["approval"]["id"], "lead")).status_code == 200
 
 
-async def test_a_direct_call_waits_unless_its_caller_has_the_role(desk: Desk) -> None:
+async def test_a_direct_call_waits_once_and_an_equal_one_gets_its_outcome(desk: Desk) -> None:
     paid = len(PAID)
     waiting = [await desk.run("asker", key="direct") for _ in range(2)]
     assert {(each.status_code, each.headers["location"]) for each in waiting} == {
@@ -156,7 +157,19 @@ async def test_a_direct_call_waits_unless_its_caller_has_the_role(desk: Desk) ->
     assert decided.json()["result"] == "50 refunded by asker of acme"
     again = (await desk.run("asker", key="direct")).json()
     assert (again["status"], again["by"], again["answer"]) == ("decided", "lead", "50 refunded by asker of acme")
+    # An equal request that has looked before the first one was stored, and comes too late.
+    show = desk.service.approvals.show
+
+    async def show_nothing(_identifier: str) -> dict[str, Any]:
+        desk.service.approvals.show = show  # type: ignore[method-assign]
+        raise NotFound("nothing yet")
+
+    desk.service.approvals.show = show_nothing  # type: ignore[method-assign]
+    assert (await desk.run("asker", key="direct")).json()["status"] == "decided"
     assert PAID[paid:] == [("asker", 50)]
+
+
+async def test_a_direct_call_runs_at_once_for_who_has_the_role(desk: Desk) -> None:
     for name in ("lead", "approver"):
         ran = await desk.run(name, key="by itself")
         assert (ran.status_code, PAID[-1]) == ((200, (name, 50)) if name == "lead" else (403, ("lead", 50)))

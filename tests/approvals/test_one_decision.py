@@ -12,6 +12,7 @@ from tests.access.principals import as_
 from tests.approvals.desk.refund import PAID
 from tests.approvals.desk_service import Desk, decisions, desk_service, outcome_of, write_keys, yes
 from tests.calling_as import calling_as
+from tests.protocols.openai.asking import COMPLETIONS
 from tests.waiting import until
 
 
@@ -22,7 +23,9 @@ async def desk(tmp_path: Path) -> AsyncGenerator[Desk, None]:
 
 
 async def test_of_twenty_decisions_at_once_one_counts_and_runs_once(desk: Desk) -> None:
-    approval = await desk.ask()
+    # Without a conversation, whose lock would let the decisions in one by one.
+    body = {"model": "toolchat", "messages": [{"role": "user", "content": "refund 50"}]}
+    approval = (await desk.client.post(COMPLETIONS, json=body, headers=as_("asker"))).json()["approval"]
     paid, names = len(PAID), ["lead", "chief", "approver", "lead"] * 5
     claim, all_found = desk.service.approvals.claim, asyncio.Barrier(len(names))
 
@@ -30,7 +33,7 @@ async def test_of_twenty_decisions_at_once_one_counts_and_runs_once(desk: Desk) 
         await all_found.wait()
         await claim(*given)
 
-    desk.service.approvals.claim = claim_together  # type: ignore[method-assign]
+    desk.service.approvals.claim = claim_together  # type: ignore[method-assign, assignment]
     rejecting = {"approved": False}
     made = [desk.decide(approval["id"], name, rejecting if n % 2 else yes()) for n, name in enumerate(names)]
     answers = await asyncio.gather(*made)

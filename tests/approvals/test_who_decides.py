@@ -160,9 +160,9 @@ async def test_a_direct_call_waits_once_and_an_equal_one_gets_its_outcome(desk: 
     # An equal request that has looked before the first one was stored, and comes too late.
     show = desk.service.approvals.show
 
-    async def show_nothing(_identifier: str) -> dict[str, Any]:
+    async def show_nothing(identifier: str) -> dict[str, Any]:
         desk.service.approvals.show = show  # type: ignore[method-assign]
-        raise NotFound("nothing yet")
+        raise NotFound(f"nothing yet under {identifier}")
 
     desk.service.approvals.show = show_nothing  # type: ignore[method-assign]
     assert (await desk.run("asker", key="direct")).json()["status"] == "decided"

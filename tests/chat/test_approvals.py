@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Event
+from typing import Any
 
 import pytest
 
@@ -90,8 +91,8 @@ async def test_a_rule_decides_for_each_call_whether_it_waits(limit: float | str 
     ],
     ids=["always", "a role of the rule's own", "by the rule", "a rule that fails", "who asked"],
 )
-async def test_the_role_of_who_approves_is_told_with_the_call(rule: object, approver: str, expected: str) -> None:
-    @tool(requires_approval=rule, approver=approver)  # type: ignore[arg-type]
+async def test_the_role_of_who_approves_is_told_with_the_call(rule: Any, approver: str, expected: str) -> None:
+    @tool(requires_approval=rule, approver=approver)
     async def pay(amount: int) -> str:
         """Pay an amount."""
         return "paid"

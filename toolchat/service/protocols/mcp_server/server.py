@@ -224,7 +224,7 @@ async def call_tool(ctx: Context, given: Mapping[str, Any]) -> HandlerResult:
         ctx.meta = params.meta
         result = await _call_tool(ctx, params)
         if is_modern(ctx):
-            return result | {"_meta": _STAMP}
+            return result | {"_meta": {**result.get("_meta", {}), **_STAMP}}
         return {name: value for name, value in result.items() if name != "resultType"}
 
     return await _traced(ctx, run)

@@ -13,7 +13,7 @@ from tests.sessions.conversing import conversation
 READS = {
     *("GET /", "GET /tools", "GET /metrics", "GET /health/live", "GET /health/ready", "GET /v1/models"),
     *("GET /v1/models/{model}", "GET /todo/{sessionId}", "GET /tool/alarms", "GET /chat/{sessionId}", "GET /sessions"),
-    *("GET /approvals/{identifier}", "GET /.well-known/oauth-protected-resource/mcp"),
+    *("GET /approvals", "GET /approvals/{identifier}", "GET /audit", "GET /.well-known/oauth-protected-resource/mcp"),
     "GET /questions/{identifier}",
     *("GET /v1/responses/{identifier}", "GET /v1/responses/{identifier}/input_items"),
     *("GET /v1/conversations/{identifier}", "GET /v1/conversations/{identifier}/items"),

@@ -15,7 +15,7 @@ from lab.waiting import until
 from lab.wire import percentile
 from tests.players.redis_server import RedisServer
 
-_CHAT = "/chat?userInput=hi"
+_CHAT = "/chat?userInput=hi&sessionId=asked"
 _GONE = "503 store-unavailable"
 
 
@@ -163,7 +163,7 @@ async def no_silent_degradation(stage: Stage) -> float:
     redis.thaw()
     held(ready.get("status") == "degraded", f"ready says {ready}")
     held(up == 0, "the figure says that the store is up")
-    return sum("edis" in line for line in service.written(begin).splitlines())
+    return sum("the state store cannot be used" in line for line in service.written(begin).splitlines())
 
 
 @fault(users="503 for what has to be kept", figure="answers other than 200 or 503, of 40", at_most=0)

@@ -59,7 +59,6 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
          "a-process-stopped-beyond-its-lock-in-a-file"),
         ("lock of a session", "checks={lock.name: (None, _FREE)}", "checks={}",
          "one-session-by-many-at-once one-session-in-a-file-by-many-at-once"),
-        ("tokens of locks that never repeat", "secrets.token_bytes(16)", 'b"token"', "redis-flushed-in-mid-turn"),
         ("release of a lock that Redis grants too late", "self._release_later(lock, ttl)", "pass",
          "a-session-after-a-stall"),
         ("check of stored values", "except (ValueError, LookupError, TypeError, AttributeError) as error:",

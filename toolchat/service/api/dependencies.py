@@ -18,6 +18,11 @@ def scoped_key(name: str) -> str:
     return current_request_caller().principal.owner + name
 
 
+def parts_of(conversation: str) -> tuple[str, ...]:
+    """The list of the store for what belongs to a conversation and is deleted with it."""
+    return (f"of:{conversation}",) if conversation else ()
+
+
 def session_of(conversation: str) -> str:
     """The session id of a conversation, without its principal; session ids contain no slash."""
     return conversation.rpartition("/")[2]

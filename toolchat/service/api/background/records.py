@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
 
 from toolchat.service.access.principals import Principal
+from toolchat.service.api.dependencies import parts_of
 from toolchat.state.base import RECORD_VERSION, Lock, RecordVersion, StateStore, Write, decoding
 from toolchat.state.locks import Hold, Locks
 
@@ -144,7 +145,9 @@ class BackgroundRecords:
             line = to_json((question.tries, events, question.is_finished))
         ttl = _RESULT_TTL if question.is_finished else _STORED_SECONDS
         is_kept, value = not question.is_finished, _QUESTION.dump_json(stored)
-        writes = [Write(question.key, value, ttl, is_kept, line=line, place=question.lines)]
+        conversation = question.session and question.principal.owner + question.session
+        parts = parts_of(conversation) if question.is_finished else ()
+        writes = [Write(question.key, value, ttl, is_kept, parts, line, question.lines)]
         writes += [_listing(question), lock.release] if releases else []
         if turn or question.is_finished:
             writes.append(Write(_turn_key(question), turn or None, _STORED_SECONDS, is_kept=True))

@@ -9,6 +9,7 @@ from toolchat.chat.request import ChatEvent
 from toolchat.errors import ToolchatError
 from toolchat.messages import ToolCall
 from toolchat.models.base import ChatResponse, TextDelta
+from toolchat.service.api.dependencies import scoped_key
 from toolchat.service.api.responses.active_request import ActiveRequest
 from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter
 from toolchat.service.api.responses.formats import BufferedFormat
@@ -157,6 +158,7 @@ class Answer(OpenAIFormat):
         """The complete response as JSON."""
         self._items, self._previous, self._store = items, previous, store
         self._is_stored = sent.store is not False
+        self._session = scoped_key(sent.conversation) if sent.conversation else ""
         self._service_tools = sent.service_tools
         self._echo = _echo(sent) | {"background": bool(background or sent.background), "store": self._is_stored}
 
@@ -172,7 +174,8 @@ class Answer(OpenAIFormat):
         details = {"reason": reason} if outcome.cut else None
         self.body = self.document(incomplete_details=details, usage=usage_document(outcome.usage, "input", "output"))
         if self._is_stored:
-            await self._store.save(f"resp_{self.context.identifier}", self.body, self._items, self._previous)
+            identifier, session = f"resp_{self.context.identifier}", self._session
+            await self._store.save(identifier, self.body, self._items, self._previous, session)
         return response
 
     def _complete(self, active: ActiveRequest, response: ChatResponse) -> Outcome:

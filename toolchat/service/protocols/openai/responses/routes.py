@@ -97,9 +97,14 @@ async def show(
 
 
 @router.delete("/v1/responses/{identifier}", summary="Delete a response")
-async def delete(service: Service, identifier: str) -> Response:
-    """Delete a stored response; those that continue it cannot be continued any more."""
-    await _responses(service).delete(identifier)
+async def delete(request: Request, service: Service, identifier: str) -> Response:
+    """Delete a stored response, also one that still runs; those that continue it cannot be continued any more."""
+    if (question := await _find_question(request, identifier)) is not None:
+        runner = background(request)
+        question = question if question.is_finished else await runner.cancel(question)
+        await runner.records.delete(question)
+    if question is None or question.state == "completed":
+        await _responses(service).delete(identifier)
     return json_response({"id": identifier, "object": "response", "deleted": True})
 
 

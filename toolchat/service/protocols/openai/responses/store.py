@@ -9,11 +9,11 @@ from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
 
 from toolchat.errors import NotFound, StoreUnavailable
-from toolchat.service.api.dependencies import scoped_key
+from toolchat.service.api.dependencies import parts_of, scoped_key
 from toolchat.service.protocols.openai.responses.requests import CALLS, OUTPUTS, Item, ResponsesRequest
 from toolchat.service.protocols.partial_turns import saved_turn_id
 from toolchat.service.protocols.wire import BadRequest, without_link_tokens
-from toolchat.state.base import StateStore, decoding
+from toolchat.state.base import StateStore, Write, decoding
 
 _MAX_RESPONSES = 64
 """The most responses of a conversation that are read; with more, the oldest are left out."""
@@ -36,12 +36,15 @@ class ResponseStore:
         self._store = store
         self._ttl = ttl
 
-    async def save(self, identifier: str, document: bytes, items: Sequence[Item], previous: str) -> None:
+    async def save(
+        self, identifier: str, document: bytes, items: Sequence[Item], previous: str, conversation: str = ""
+    ) -> None:
         """Store a response as JSON with its input; without the store the answer is sent all the same."""
         sent = _ITEMS.dump_json([*items], exclude_none=True)
         record = b'{"response":%b,"input":%b,"previous":%b}' % (document, sent, to_json(previous))
+        value = without_link_tokens(record)
         with suppress(StoreUnavailable):
-            await self._store.put(_key(identifier), without_link_tokens(record), ttl=self._ttl)
+            await self._store.commit([Write(_key(identifier), value, self._ttl, lists=parts_of(conversation))])
 
     async def find(self, identifier: str) -> dict[str, Any]:
         """The record of a response: ``response``, ``input`` and ``previous``."""

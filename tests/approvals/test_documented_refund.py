@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic_core import from_json
 
 from tests.command_line import ROOT, run, started, with_tools
+from tests.programs import require
 
 PAGE = (ROOT / "docs" / "approvals.md").read_text(encoding="utf-8")
 SECTION = PAGE.partition("## Let somebody else decide")[2].partition("## The record")[0]
@@ -30,6 +31,7 @@ def created_keys(folder: Path) -> dict[str, str]:
 
 
 def test_a_refund_is_approved_by_a_second_key_as_the_page_says(tmp_path: Path) -> None:
+    require("curl")
     (source,) = re.findall(r"^```python\n(.*?)^```$", SECTION, re.MULTILINE | re.DOTALL)
     tools = with_tools(tmp_path, {"refund": source})
     keys = created_keys(tmp_path)

@@ -112,7 +112,7 @@ async def test_each_decision_is_recorded_with_all_that_was_decided(
     }
     assert (rejected["decision"], rejected["reason"], rejected["arguments_run"]) == ("rejected", "sold out", None)
     assert (alone["by"], alone["asked_by"], alone["door"]) == ("lead", "lead", "/tools")
-    line, *_ = [each for each in caplog.records if each.message == "a call was decided"]
+    line, *_ = [each for each in caplog.records if each.getMessage() == "a call was decided"]
     assert vars(line)["decision"].items() >= {"tool": "payOut", "by": "lead", "decision": "approved"}.items()
     assert "s-1" not in str(vars(line)["decision"])
 

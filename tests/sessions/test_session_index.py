@@ -62,7 +62,10 @@ async def test_a_session_whose_first_question_waits_for_approval_is_listed_with_
         assert await seen("alice") == [("dark", "Switch the light on", approval["id"])]
         assert await seen("bob") == []
         waiting = (await client.get(path, headers=as_("alice"))).json()
-        assert (waiting["question"], waiting["calls"]) == ("Switch the light on", [call])
+        assert (waiting["question"], waiting["calls"]) == (
+            "Switch the light on",
+            [call | {"description": "Switch the light."}],
+        )
         shown = await client.get("/chat/dark", headers=as_("alice"))
         assert (shown.status_code, shown.json()["turns"], shown.json()["messages"]) == (200, 0, [])
         assert (await client.get("/chat/dark", headers=as_("bob"))).status_code == 404

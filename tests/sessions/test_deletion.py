@@ -18,7 +18,7 @@ async def responded(client: httpx.AsyncClient, **more: Any) -> str:
 
 
 async def has_ended(client: httpx.AsyncClient, path: str) -> bool:
-    return (await client.get(path)).json()["status"] == "completed"
+    return bool((await client.get(path)).json()["status"] == "completed")
 
 
 async def test_everything_of_a_conversation_is_deleted_with_it() -> None:

@@ -112,11 +112,6 @@ class Locks:
         """
         return Hold(self, key)
 
-    async def save_and_release(self, lock: Lock, value: bytes, *, ttl: float) -> None:
-        """Store a value under the key of a held lock and release the lock; raises the errors of ``StateStore.put``."""
-        await self._store.put(lock.key, value, ttl=ttl, lock=lock, unlock=True)
-        self.released(lock)
-
     def released(self, lock: Lock) -> None:
         """Note that a held lock was released, in the step that stored what it protects (:attr:`Lock.release`)."""
         self._queues[lock.key].lock = None

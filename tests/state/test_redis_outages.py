@@ -252,7 +252,7 @@ async def test_a_release_during_an_outage_raises_nothing(server: RedisServer, op
 async def test_a_lock_that_a_stalled_server_granted_too_late_is_released(
     server: RedisServer, open_store: OpenStore
 ) -> None:
-    # It would run out in a minute; whoever holds another one is not disturbed.
+    # It would run out in a minute; the holder of another one is not disturbed.
     store, other = await open_store(deadline=0.3), await open_store()
     assert await other.try_lock("memory:b", ttl=50)
     assert await store.try_lock("memory:c", ttl=50)  # from now on the server knows the script

@@ -63,7 +63,7 @@ class Approval:
     arguments: str | None = None
     """JSON text that replaces the model's arguments; ``None`` leaves them."""
     by: str = ""
-    """The name of who decided; it is told with the call."""
+    """The name of the person who decided, shown with the call."""
 
 
 @immutable

@@ -51,7 +51,7 @@ class ToolMetadata:
     approver: str = ""
     """The role of who approves a call, and never who asked; empty: who asked confirms it."""
     approver_may_edit: bool = False
-    """Whoever approves a call of somebody else may change its arguments."""
+    """The person who approves somebody else's call may change its arguments."""
     read_only: bool = False
     """The tool changes nothing; shown to users and clients that decide about calls."""
     timeout: float | None = None
@@ -160,7 +160,7 @@ class ToolOptions(TypedDict, total=False):
     approver: str
     """The role of who approves a call, and never who asked; without it, who asked confirms the call."""
     approver_may_edit: bool
-    """Whoever approves a call of somebody else may change its arguments."""
+    """The person who approves somebody else's call may change its arguments."""
     read_only: bool
     """The tool changes nothing, so MCP hosts need not ask their users before a call."""
     timeout: float | None

@@ -56,7 +56,7 @@ class ActiveRequest:
         self, request: Request, service: ServiceState, prompt: PromptSpec, taken: PendingTurn | None = None
     ) -> None:
         self.service, self._taken = service, taken
-        if taken is not None:  # whoever decides, it resumes for who asked
+        if taken is not None:  # it resumes for the person who asked, also if another one decides
             current_caller.set(taken.caller)
         self.reservation = QuotaReservation()
         """The quota that it uses; set when it has a slot."""

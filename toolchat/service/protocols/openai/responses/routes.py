@@ -67,7 +67,7 @@ async def create(request: Request) -> Response:
         asked = {call: f"mcpr_{decided.turn_id}/{call}" for call in decided.approvals}
         answer = form(sent, items, previous, store, asked)
         return await resume_turn(request, decided, sent.functions_of_client(), answer)
-    # Whoever lists the service's tools decides by items; all others read how to decide.
+    # A client that lists the service's tools decides by items; all others read how to decide.
     request.scope["state"][IN_CHAT_PAGE] = sent.service_tools is None
     background = request.scope["state"].get(BACKGROUND)
     answer = form(sent, items, previous, store, {}, background.identifier if background else "")

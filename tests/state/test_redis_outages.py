@@ -29,7 +29,7 @@ async def test_a_frozen_server_costs_half_a_second_once(server: RedisServer, ope
     async with asyncio.timeout(PATIENCE):  # half a second for each would be more
         for _ in range(150):
             await refused(operations)
-    assert store.failures == 151 * len(operations)
+    assert store.failures >= 151 * len(operations)  # and the tries to release the lock that may have been granted
     server.thaw()
     await recovered(store)
 

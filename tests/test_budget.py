@@ -14,7 +14,7 @@ BUDGET = {
     "toolchat/models": 3294,
     "toolchat/service": 226,
     "toolchat/service/access": 1528,
-    "toolchat/service/api": 6628,
+    "toolchat/service/api": 6621,
     "toolchat/service/cli": 2104,
     "toolchat/service/composition": 838,
     "toolchat/service/gazetteer": 878,

@@ -6,11 +6,14 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import APIRouter, Depends, HTTPException, Request
+from fastapi.routing import iter_route_contexts
 from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Match
 
-from tests.api.assembled import assembled, short_way
+from tests.api.assembled import assembled
 from tests.application import create_app, read_configuration
 from tests.serving import events_of
+from toolchat.service.api.fast_router import QuestionParameter
 from toolchat.service.api.module_routes import add_module_routes
 
 PATHS = ("/time/chat", "/time/chat-tool-function", "/time/chat-tool-method")
@@ -87,11 +90,32 @@ async def test_a_route_that_comes_first_keeps_its_path() -> None:
         assert (await client.get("/time/chat?query=hi")).text == "another route"
 
 
-async def test_a_question_route_with_dependencies_does_not_use_the_fast_router() -> None:
-    short, guarded = create_app(), create_app(dependencies=[Depends(let_pass)])
-    for app, found in ((short, True), (guarded, False)):
-        scope = {"type": "http", "method": "GET", "path": "/time/chat", "root_path": ""}
-        assert (short_way(app).route_of(scope) is not None) is found
+def test_the_index_finds_what_the_framework_would_find() -> None:
+    app = create_app()
+    index, *routes = app.router.routes
+    for path in (each.path or "" for each in iter_route_contexts(routes)):
+        for method in ("GET", "HEAD", "POST", "DELETE"):
+            scope = {"type": "http", "method": method, "path": path.replace("{", "").replace("}", ""), "root_path": ""}
+            asked = (each for each in routes if each.matches(dict(scope, headers=[]))[0] is Match.FULL)
+            matching = next(asked, None)
+            match, child_scope = index.matches(dict(scope, headers=[]))
+            assert (match is Match.FULL) is (matching is not None), scope
+            assert matching is None or matching in child_scope.values(), scope
+
+
+async def test_only_a_question_route_without_dependencies_is_called_directly(
+    short: httpx.AsyncClient, long: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ways: list[bool] = []
+
+    async def note(self: QuestionParameter, request: Request) -> str:
+        ways.append("fastapi_function_astack" in request.scope)
+        return self.default
+
+    monkeypatch.setattr(QuestionParameter, "read", note)
+    for client in (short, long):
+        await client.get(PATHS[0])
+    assert ways == [False, True]
 
 
 def _without_times(document: dict[str, Any]) -> dict[str, Any]:
@@ -139,7 +163,7 @@ async def test_both_ways_stream_the_same_events(short: httpx.AsyncClient, long: 
         ("query=a&unknown=b", 422),
     ],
 )
-async def test_unusual_requests_get_the_same_answer_with_and_without_the_fast_router(
+async def test_unusual_requests_get_the_same_answer_on_both_ways(
     query_string: str, status: int, short: httpx.AsyncClient, long: httpx.AsyncClient
 ) -> None:
     answers = [await each.get(f"{PATHS[1]}?{query_string}") for each in (short, long)]

@@ -18,7 +18,7 @@ from toolchat.service.api.audit_routes import router as audit_routes
 from toolchat.service.api.background.routes import router as background_routes
 from toolchat.service.api.background.runner import BackgroundRunner
 from toolchat.service.api.body_limits import MAX_BODY_BYTES
-from toolchat.service.api.fast_router import FastRouter
+from toolchat.service.api.fast_router import RouteIndex
 from toolchat.service.api.guard import GuardMiddleware, ProtocolAdapter, RequestMiddleware
 from toolchat.service.api.headers import allow_origins
 from toolchat.service.api.module_routes import add_module_routes, refuse_shadowed_routes
@@ -152,7 +152,6 @@ def _application(run: _Run, dependencies: Sequence[Depends]) -> Application:
 
 def _add_guards(app: FastAPI, read: Configuration, access: Access) -> None:
     """Add the middleware that every request passes. Starlette runs the last one added first."""
-    app.add_middleware(FastRouter, service=app)
     app.add_middleware(GuardMiddleware, access=access, body_timeout=read.settings.server_client_timeout)
     allow_origins(app, read.access.settings.cors_origins)
     # JSON may escape a character as two of \uXXXX.
@@ -180,3 +179,4 @@ def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
     after = len(app.routes)
     add_documentation(app)
     refuse_shadowed_routes(of_modules, [*of_service, *app.routes[after:]])
+    app.router.routes.insert(0, RouteIndex(app.router))

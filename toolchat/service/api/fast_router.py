@@ -1,14 +1,13 @@
-"""Question routes: their registration, their parameter ``query``, and the router that finds them fast."""
+"""Question routes: their registration, their parameter ``query``, and the index that finds every route fast."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from fastapi import APIRouter, Depends, FastAPI, Request, Response
-from fastapi.routing import APIRoute
-from starlette.exceptions import HTTPException
-from starlette.routing import Match
-from starlette.types import ASGIApp, Receive, Scope, Send
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.routing import APIRoute, iter_route_contexts
+from starlette.routing import BaseRoute, Match
+from starlette.types import Receive, Scope, Send
 
 from toolchat.errors import CrossSite, IdempotencyConflict, UnsupportedMediaType
 from toolchat.service.api.dependencies import REPLAYED, refuse_several_keys, require_same_site
@@ -83,7 +82,7 @@ class QuestionParameter:
 
 
 class QuestionRoute(APIRoute):
-    """A route whose endpoint takes only the request, so that the :class:`FastRouter` can call it."""
+    """A route whose endpoint takes only the request, so that the :class:`RouteIndex` can call it."""
 
 
 def question_routes(
@@ -124,70 +123,64 @@ def question_routes(
     return add
 
 
-class FastRouter:
-    """Finds a question route by its path, instead of trying one route after the other.
+class RouteIndex(BaseRoute):
+    """The first route of the application: it finds the others by their path, instead of trying one after the other.
 
-    It is the innermost middleware, in front of the framework's routing, which costs five times as much as everything
-    else that is done to a question here: four exit stacks, and a look at every route. A route is called directly only
-    if the framework would do nothing else: it has no dependencies, it is not in an included router, and no other route
-    matches first. Everything else goes to the framework.
+    A question route without dependencies is called directly. FastAPI would call it within three exit stacks, which
+    cost more than everything else that is done to a question here.
 
     Args:
-        app: the framework's routing.
-        service: the application, with its routes and its exception handlers.
+        router: the application's router.
     """
 
-    def __init__(self, app: ASGIApp, service: FastAPI) -> None:
-        self._framework = app
-        self._router = service.router
-        self._handlers = service.exception_handlers
-        self._routes: dict[tuple[str, str], QuestionRoute] = {}
+    def __init__(self, router: APIRouter) -> None:
+        self._router = router
         self._known = 0
+        self._routes: dict[Sequence[str], list[BaseRoute]] = {}
+        """The routes that may match a path with these first segments, in their order."""
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or pass it to the framework."""
-        route = self.route_of(scope) if scope["type"] == "http" else None
-        if route is None:
-            await self._framework(scope, receive, send)
-            return
-        scope.update(router=self._router, route=route, endpoint=route.endpoint, path_params={})
-        request = Request(scope, receive, send)
-        try:
-            response = await route.endpoint(request)
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """See :meth:`BaseRoute.matches`; a path that is found here only in part is left to the other routes."""
+        for route in self._candidates(path_below_root(scope)):
+            match, child_scope = route.matches(scope)
+            if match is Match.FULL:
+                return match, {**child_scope, _FOUND: route}
+        return Match.NONE, {}
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See :meth:`BaseRoute.handle`."""
+        route: BaseRoute = scope[_FOUND]
+        if isinstance(route, QuestionRoute) and not route.dependant.dependencies:
+            response = await route.endpoint(Request(scope, receive, send))
             await response(scope, receive, send)
-        except Exception as error:
-            handler = self._handler_of(error)
-            if handler is None:
-                raise
-            answered = handler(request, error)
-            response = await answered if inspect.isawaitable(answered) else answered
-            await response(scope, receive, send)
+        else:
+            await route.handle(scope, receive, send)
 
-    def _handler_of(self, error: Exception) -> Any:
-        """The application's handler of an exception, as Starlette finds it: by the nearest class."""
-        if isinstance(error, HTTPException) and (handler := self._handlers.get(error.status_code)):
-            return handler
-        # What the application handles as Exception is left to the guard, which is outside of every middleware.
-        classes = (each for each in type(error).__mro__ if each is not Exception)
-        return next((self._handlers[each] for each in classes if each in self._handlers), None)
-
-    def route_of(self, scope: Scope) -> QuestionRoute | None:
-        """The question route that can be called directly; ``None`` if the framework must route the request."""
+    def _candidates(self, path: str) -> Sequence[BaseRoute]:
         # Routes may have been added since; comparing their number costs nothing.
         if self._known != len(self._router.routes):
             self._known = len(self._router.routes)
-            questions = [each for each in self._router.routes if isinstance(each, QuestionRoute)]
-            methods = [(method, each) for each in questions for method in each.methods or ()]
-            self._routes = {(method, each.path): each for method, each in methods if self._is_direct(method, each)}
-        return self._routes.get((scope["method"], path_below_root(scope)))
+            self._routes = _by_segments([each for each in self._router.routes if each is not self])
+        segments = _segments(path)
+        return self._routes.get(segments) or self._routes.get(segments[:1], ())
 
-    def _is_direct(self, method: str, route: QuestionRoute) -> bool:
-        """Whether the framework would call the route's endpoint and do nothing else."""
-        probe = {"type": "http", "method": method, "path": route.path, "root_path": "", "headers": []}
-        # A route of the same path with other methods matches only in part, and the framework tries later ones.
-        matching = (each for each in self._router.routes if each.matches(dict(probe))[0] is Match.FULL)
-        # Any dependency, also one of the whole application, needs the framework to resolve it.
-        return not route.dependant.dependencies and next(matching, None) is route
+
+_FOUND = "toolchat.route"
+
+
+def _segments(path: str) -> tuple[str, ...]:
+    return tuple(path.split("/", 3)[1:3])
+
+
+def _by_segments(routes: Sequence[BaseRoute]) -> dict[Sequence[str], list[BaseRoute]]:
+    paths = [(route, {_segments(each.path or "") for each in iter_route_contexts([route])}) for route in routes]
+    keys = {key for _, each in paths for segments in each for key in (segments, segments[:1])}
+    return {key: [route for route, each in paths if any(_may_match(its, key) for its in each)] for key in keys}
+
+
+def _may_match(segments: Sequence[str], key: Sequence[str]) -> bool:
+    pairs = zip(segments, key, strict=False)
+    return all(segment in ("", wanted) or "{" in segment for segment, wanted in pairs)
 
 
 class ReadRoute(APIRoute):

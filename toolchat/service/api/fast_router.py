@@ -162,7 +162,7 @@ class RouteIndex(BaseRoute):
             self._known = len(self._router.routes)
             self._routes = _by_segments([each for each in self._router.routes if each is not self])
         segments = _segments(path)
-        return self._routes.get(segments) or self._routes.get(segments[:1], ())
+        return self._routes.get(segments) or self._routes.get(segments[:1]) or ()
 
 
 _FOUND = "toolchat.route"

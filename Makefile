@@ -115,17 +115,17 @@ bench-quick: $(VENV)/.dev $(PEERS)/.peers ## The same with fewer services and ro
 bench-guard: $(VENV)/.dev ## Fail when a question costs 4 % more instructions, beside the limit, than bench/baseline.json says
 	$(PY) -m bench --guard
 
-lab: $(VENV)/.dev $(PEERS)/.peers ## Do every fault to real processes, in about ten minutes; writes docs/faults*.md (needs redis-server, Chromium, nginx, tinyproxy)
-	$(PY) -m lab --write
+lab: $(VENV)/.dev $(PEERS)/.peers ## Do every fault to real processes, in about ten minutes (needs redis-server, Chromium, nginx, tinyproxy)
+	$(PY) -m lab
 
-lab-fast: $(VENV)/.dev ## The same with the rows of a second; writes nothing
+lab-fast: $(VENV)/.dev ## The same with the rows of a second
 	$(PY) -m lab --fast
 
-lab-long: $(VENV)/.dev $(PEERS)/.peers ## The same with three quarters of an hour of chaos; writes nothing
+lab-long: $(VENV)/.dev $(PEERS)/.peers ## The same with three quarters of an hour of chaos
 	$(PY) -m lab --long
 
-lab-sabotage: $(VENV)/.dev ## Take mechanisms out of a copy of the code, and fail if its rows of the lab do not; writes docs/faults.md
-	$(PY) -m lab --sabotage --write
+lab-sabotage: $(VENV)/.dev ## Take mechanisms out of a copy of the code, and fail if its rows of the lab do not
+	$(PY) -m lab --sabotage
 
 bench-lock: $(UV) ## Write bench/requirements.lock after a change in bench/requirements.txt
 	$(RESOLVE) bench/requirements.txt --constraint requirements.lock --custom-compile-command "make bench-lock" \

@@ -11,9 +11,8 @@ from pathlib import Path
 import uvloop
 
 from lab.fault import Fault
-from lab.page import write_pages
-from lab.run import Row, load, read_rows, run, write_rows
-from lab.sabotage import naming, read_outcomes, sabotage, write_outcomes
+from lab.run import Row, load, run
+from lab.sabotage import naming, sabotage
 
 __all__ = ["main"]
 
@@ -28,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     chosen = _parser().parse_args(arguments)
     if chosen.sabotage:
-        return _sabotage(chosen.names, write=chosen.write)
+        return _sabotage(chosen.names)
     faults = _chosen(chosen)
     if chosen.list or not faults:
         return _list(faults)
@@ -41,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rows = uvloop.run(run(faults, Path(folder), seed, minutes))
         except KeyboardInterrupt:
             return 130
-    return _report(rows, write=chosen.write)
+    return _report(rows)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -53,9 +52,6 @@ def _parser() -> argparse.ArgumentParser:
     kinds.add_argument("--sabotage", action="store_true", help="take mechanisms out: do the rows notice that?")
     parser.add_argument("--minutes", type=float, help="how long chaos lasts")
     parser.add_argument("--seed", type=int, help="repeats what a run drew by lot")
-    parser.add_argument(
-        "--write", action="store_true", help="write the results to docs/faults.md and docs/faults-rows.md"
-    )
     parser.add_argument("--list", action="store_true", help="show the rows and run none")
     parser.add_argument("--no-peers", action="store_true", help="leave out the rows that need the peers' environment")
     return parser
@@ -78,18 +74,15 @@ def _list(faults: Sequence[Fault]) -> int:
     return 0 if faults else 2
 
 
-def _report(rows: Sequence[Row], *, write: bool) -> int:
+def _report(rows: Sequence[Row]) -> int:
     failing = [row for row in rows if not row.held and not row.known]
     print(f"lab: {sum(row.held for row in rows)} of {len(rows)} rows hold, {sum(row.seconds for row in rows):.0f} s")
     for row in failing:
         print(f"lab: FAILS: {row.name}: {row.why}", file=sys.stderr)
-    if write:
-        write_pages(write_rows(rows), read_outcomes())
-        print(f"lab: {len(read_rows())} rows are written")
     return 1 if failing else 0
 
 
-def _sabotage(names: Sequence[str], *, write: bool) -> int:
+def _sabotage(names: Sequence[str]) -> int:
     try:
         outcomes = sabotage(naming(names))
     except RuntimeError as error:
@@ -97,8 +90,6 @@ def _sabotage(names: Sequence[str], *, write: bool) -> int:
         return 1
     noticed = sum(each.is_noticed for each in outcomes)
     print(f"lab: {noticed} of {len(outcomes)} mechanisms are noticed when they are missing")
-    if write:
-        write_pages(read_rows(), write_outcomes(outcomes))
     return 0 if outcomes and noticed == len(outcomes) else 1
 
 

@@ -1,27 +1,20 @@
-"""Running rows and writing down what they measured."""
+"""Running rows."""
 
 import asyncio
 import importlib
 import itertools
-import os
 import pkgutil
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-
-from pydantic import TypeAdapter
 
 from lab import families
 from lab.fault import FAULTS, Fault, NotHeld
-from lab.service import ROOT
 from lab.stage import Stage
 from lab.upstream import Upstream
 
-__all__ = ["RESULTS", "Row", "load", "read_rows", "run", "write_rows"]
-
-RESULTS = ROOT / "lab" / "results.json"
+__all__ = ["Row", "load", "run"]
 
 
 @dataclass(frozen=True)
@@ -41,13 +34,6 @@ class Row:
     """Why it did not hold, or what the row has to say beside its figure."""
     known: str
     seconds: float
-    on: str
-    """The day, in UTC."""
-    cores: int
-    """Of the machine."""
-
-
-_ROWS = TypeAdapter(list[Row])
 
 
 def load() -> dict[str, Fault]:
@@ -78,8 +64,7 @@ async def _measured(fault: Fault, stage: Stage) -> Row:
     why = "; ".join(each for each in (why, stage.note) if each)
     return Row(
         fault.family, fault.name, fault.done, fault.users, fault.figure, str(fault.bound), measured, held, why,
-        fault.known, round(time.monotonic() - began, 2), f"{datetime.now(UTC):%Y-%m-%d}",
-        len(os.sched_getaffinity(0)),
+        fault.known, round(time.monotonic() - began, 2),
     )  # fmt: skip
 
 
@@ -108,20 +93,3 @@ def _line(row: Row) -> str:
     measured = "no figure" if row.measured is None else f"{row.measured:.4g}"
     said = f": {row.why}" if row.why else ""
     return f"{verdict} {row.family}/{row.name}: {measured} {row.figure} ({row.bound}) in {row.seconds:.1f} s{said}"
-
-
-def read_rows() -> list[Row]:
-    """What was written down, without rows whose faults there are no more."""
-    if not RESULTS.exists():
-        return []
-    known = load()
-    return [row for row in _ROWS.validate_json(RESULTS.read_bytes()) if row.name in known]
-
-
-def write_rows(rows: Iterable[Row]) -> list[Row]:
-    """Write rows down beside those that were not measured this time; gives all."""
-    newest = {row.name: row for row in [*read_rows(), *rows]}
-    order = {name: place for place, name in enumerate(load())}
-    merged = sorted(newest.values(), key=lambda row: (row.family, order[row.name]))
-    RESULTS.write_bytes(_ROWS.dump_json(merged, indent=1) + b"\n")
-    return merged

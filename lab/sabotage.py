@@ -5,19 +5,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-
-from pydantic import TypeAdapter
 
 from lab.mechanisms import MECHANISMS, Mechanism
 from lab.service import ROOT
 
-__all__ = ["Outcome", "naming", "read_outcomes", "sabotage", "write_outcomes"]
+__all__ = ["Outcome", "naming", "sabotage"]
 
-OUTCOMES = ROOT / "lab" / "sabotage.json"
 _PACKAGES = ("app", "bench", "lab", "tests", "toolchat")
 _LINE = re.compile(r"^(holds|FAILS) \w+/([\w-]+): (.*)$", re.MULTILINE)
 _NO_START = "the service did not start"
@@ -31,16 +27,11 @@ class Outcome:
     missed: tuple[str, ...]
     """Rows that hold although the mechanism is gone."""
     noticed: tuple[str, ...]
-    on: str
-    """The day, in UTC."""
 
     @property
     def is_noticed(self) -> bool:
         """Whether every row failed."""
         return bool(self.noticed) and not self.missed
-
-
-_OUTCOMES = TypeAdapter(list[Outcome])
 
 
 def naming(names: Sequence[str]) -> list[Mechanism]:
@@ -67,7 +58,7 @@ def _without(mechanism: Mechanism) -> Outcome:
         failures = _failures(copy, mechanism.rows)
     noticed = tuple(name for name in mechanism.rows if name in failures and _NO_START not in failures[name])
     missed = tuple(name for name in mechanism.rows if name not in noticed)
-    outcome = Outcome(mechanism.name, missed, noticed, f"{datetime.now(UTC):%Y-%m-%d}")
+    outcome = Outcome(mechanism.name, missed, noticed)
     print(f"{'noticed' if outcome.is_noticed else 'MISSED '} {mechanism.name}", flush=True)
     for name in mechanism.rows:
         print(f"    {name}: {failures.get(name, 'HOLDS')}", flush=True)
@@ -89,16 +80,3 @@ def _failures(root: Path, names: Sequence[str]) -> dict[str, str]:
     if rows.keys() != set(names):
         raise RuntimeError(f"not all rows ran: {done.stdout}{done.stderr}")
     return {name: why for name, (verdict, why) in rows.items() if verdict == "FAILS"}
-
-
-def read_outcomes() -> list[Outcome]:
-    """The stored outcomes, without those of mechanisms that no longer exist, in the order of the table."""
-    known = {each.mechanism: each for each in _OUTCOMES.validate_json(OUTCOMES.read_bytes())}
-    return [known[each.name] for each in MECHANISMS if each.name in known]
-
-
-def write_outcomes(outcomes: Iterable[Outcome]) -> list[Outcome]:
-    """Store outcomes beside those of mechanisms that were not taken out this time; gives all."""
-    known = {each.mechanism: each for each in [*read_outcomes(), *outcomes]}
-    OUTCOMES.write_bytes(_OUTCOMES.dump_json(list(known.values()), indent=1) + b"\n")
-    return read_outcomes()

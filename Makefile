@@ -14,8 +14,8 @@ UV := $(VENV)/bin/uv
 UV_VERSION := 0.13.8
 INDEX = $${PIP_INDEX_URL:+--default-index "$$PIP_INDEX_URL"}
 NPM_QUIET := --ignore-scripts --no-audit --no-fund --loglevel error
-RESOLVE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes $(INDEX)
-COMPILE = $(RESOLVE) pyproject.toml --custom-compile-command "make lock"
+RESOLVE = $(UV) pip compile --quiet --universal --python-version 3.11 $(INDEX)
+COMPILE = $(RESOLVE) --generate-hashes pyproject.toml --custom-compile-command "make lock"
 PEERS := bench/.venv
 SPRING := bench/services/spring/target
 AUDIT := .venv-audit
@@ -103,7 +103,7 @@ lint: $(VENV)/.dev ## Check the code: ruff, its formatting, mypy
 lock: $(UV) ## Write the lock files after a change in pyproject.toml (LOCK=--upgrade: newest versions)
 	$(COMPILE) $(LOCK) --extra service --extra dashscope --extra redis --extra jwt --extra otel --output-file requirements.lock
 	$(COMPILE) $(LOCK) --extra dev --constraint requirements.lock --output-file requirements-dev.lock
-	$(RESOLVE) --group build --custom-compile-command "make lock" $(LOCK) --output-file requirements-build.lock
+	$(RESOLVE) --generate-hashes --group build --custom-compile-command "make lock" $(LOCK) --output-file requirements-build.lock
 	$(RESOLVE) --group audit --custom-compile-command "make lock" $(LOCK) --output-file requirements-audit.lock
 
 bench: $(VENV)/.dev $(PEERS)/.peers ## Measure what a question costs beside agent frameworks and Spring AI; writes tables and charts
@@ -193,22 +193,22 @@ $(VENV)/.dev: requirements-dev.lock | $(PY)
 
 $(PEERS)/.peers: bench/requirements.lock | $(UV)
 	$(PY) -m venv --clear $(PEERS)
-	$(UV) pip install --quiet --python $(PEERS)/bin/python --require-hashes $(INDEX) -r bench/requirements.lock
+	$(UV) pip install --quiet --python $(PEERS)/bin/python $(INDEX) -r bench/requirements.lock
 	@touch $@
 
 $(SITE)/.mkdocs: docs/site/requirements.lock | $(UV)
 	$(PY) -m venv --clear $(SITE)/venv
-	$(UV) pip install --quiet --python $(SITE)/venv/bin/python --require-hashes $(INDEX) -r docs/site/requirements.lock
+	$(UV) pip install --quiet --python $(SITE)/venv/bin/python $(INDEX) -r docs/site/requirements.lock
 	@touch $@
 
 $(AUDIT)/.tools: requirements-audit.lock | $(UV)
 	$(PY) -m venv --clear $(AUDIT)
-	$(UV) pip install --quiet --python $(AUDIT)/bin/python --require-hashes $(INDEX) -r requirements-audit.lock
+	$(UV) pip install --quiet --python $(AUDIT)/bin/python $(INDEX) -r requirements-audit.lock
 	@touch $@
 
 $(CLIENTS)/.clients $(PROXY)/.clients $(MODEL)/.clients: %/.venv/.clients: %/requirements.lock | $(UV)
 	$(PY) -m venv --clear $*/.venv
-	$(UV) pip install --quiet --python $*/.venv/bin/python --require-hashes $(INDEX) -r $<
+	$(UV) pip install --quiet --python $*/.venv/bin/python $(INDEX) -r $<
 	@touch $@
 
 # Without their scripts: nothing that comes from the registry runs but what a test calls.

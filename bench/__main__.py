@@ -11,14 +11,12 @@ from pathlib import Path
 import uvloop
 
 from bench.catalogue import LIMIT, SERVICES
-from bench.chart import growth_chart, question_chart
 from bench.guard import guard, record
 from bench.measure import Plan
 from bench.processes import ROOT
-from bench.profiling import profile
 from bench.publish import compared
 from bench.report import markdown
-from bench.run import Run, read_run, run_all
+from bench.run import Run, run_all
 from bench.stage import BenchError
 
 __all__ = ["main"]
@@ -40,7 +38,6 @@ _SMOKE = replace(
     wires=0,
     warm_up=100,
 )
-_RESULTS = ROOT / "bench" / "results.json"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -69,29 +66,23 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--warm-up", type=int, help="questions until Spring AI counts as warm (60,000)")
     parser.add_argument("--no-growth", action="store_true", help="leave the curves out")
-    parser.add_argument("--write", action="store_true", help="write results.json, the tables and the charts")
+    parser.add_argument(
+        "--write", action="store_true", help="write the tables to bench/results.md and docs/comparison.md"
+    )
     kinds = parser.add_mutually_exclusive_group()
     kinds.add_argument("--quick", action="store_true", help="fewer services and rounds, no curves, under three minutes")
     kinds.add_argument("--short", action="store_true", help="every service, but frameworks and Spring AI only once")
     kinds.add_argument("--smoke", action="store_true", help="a few questions; fails when one is answered wrongly")
     kinds.add_argument("--guard", action="store_true", help="compare toolchat's ratio to the limit with baseline.json")
     kinds.add_argument("--record", action="store_true", help="write baseline.json")
-    kinds.add_argument("--report", action="store_true", help="write the table and the charts again from results.json")
-    kinds.add_argument("--profile", action="store_true", help="show where toolchat's time goes")
-    parser.add_argument("--provider", choices=("openai", "dashscope"), default="openai", help="for --profile")
-    parser.add_argument("--tool", choices=("time", "weather"), default="time", help="for --profile")
     return parser
 
 
 def _run(chosen: argparse.Namespace, folder: Path) -> int:
-    if chosen.profile:
-        print(uvloop.run(profile(folder, chosen.provider, chosen.tool)))
-    elif chosen.guard:
+    if chosen.guard:
         return 0 if uvloop.run(guard(folder)) else 1
-    elif chosen.record:
+    if chosen.record:
         uvloop.run(record(folder))
-    elif chosen.report:
-        _write(read_run(_RESULTS.read_bytes()))
     else:
         return _measure(chosen, folder)
     return 0
@@ -121,12 +112,9 @@ def _services(chosen: argparse.Namespace) -> list[str]:
 
 
 def _write(run: Run) -> None:
-    _RESULTS.write_bytes(run.as_json())
     (ROOT / "bench" / "results.md").write_text(markdown(run))
     comparison = ROOT / "docs" / "comparison.md"
     comparison.write_text(compared(comparison.read_text(), run))
-    (ROOT / "docs" / "benchmark.svg").write_text(question_chart(run))
-    (ROOT / "docs" / "benchmark-growth.svg").write_text(growth_chart(run))
 
 
 if __name__ == "__main__":

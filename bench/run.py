@@ -1,17 +1,16 @@
-"""A whole run: what was measured, where, with which versions; kept as JSON."""
+"""A whole run: what was measured, where, with which versions."""
 
 import os
 import platform
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
 import psutil
-from pydantic_core import from_json, to_json
 
 from bench import java
 from bench.catalogue import PEERS_PYTHON, SERVICES, WIRE_PEERS
@@ -22,7 +21,7 @@ from bench.stage import BenchError, Sample, Stage
 from bench.wires import measure_wires
 from toolchat import __version__
 
-__all__ = ["Run", "read_run", "run_all"]
+__all__ = ["Run", "run_all"]
 
 _OFTEN = ("toolchat", "limit")
 """Kinds that take part in every round."""
@@ -43,19 +42,6 @@ class Run:
     missing: Sequence[str]
     """What could not be measured, a line each."""
     samples: Sequence[Sample]
-
-    def as_json(self) -> bytes:
-        """The run with every single sample."""
-        return to_json(asdict(self), indent=1) + b"\n"
-
-
-def read_run(content: bytes) -> Run:
-    """Read what :meth:`Run.as_json` wrote."""
-    fields = from_json(content)
-    samples = [
-        Sample(each["subject"], each["phase"], each["values"], tuple(each["marks"])) for each in fields["samples"]
-    ]
-    return Run(**fields | {"samples": samples})
 
 
 async def run_all(names: Sequence[str], plan: Plan, folder: Path, growth_rounds: int) -> Run:

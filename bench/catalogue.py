@@ -82,7 +82,7 @@ class Service:
         if self.kind == "spring":
             return java.lacking(virtual_threads=self.virtual_threads)
         needed: Path = PEERS_PYTHON
-        return f"{needed} is not there: make bench" if self.needs_peers and not needed.exists() else ""
+        return f"{needed} is not there: python -m bench --write" if self.needs_peers and not needed.exists() else ""
 
 
 def toolchat_environment(provider: str, port: int, upstream: str, **more: str) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Ask a real small model through the service, and count what it does; fails when the service itself errs.
 
-``make test-model`` installs llama.cpp and the model (about 1.2 GB, once). ``--write`` puts the table into
+``.ci/nightly model`` installs llama.cpp and the model (about 1.2 GB, once). ``--write`` puts the table into
 ``docs/evaluation.md``.
 """
 

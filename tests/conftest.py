@@ -18,7 +18,7 @@ from tests.deploy.env_example import variables
 from tests.serving import service
 from toolchat.service.observability.logs import JsonFormatter
 
-# HYPOTHESIS_PROFILE selects one; `make nightly` sets it.
+# HYPOTHESIS_PROFILE selects one; `.ci/nightly hostile` sets it.
 settings.register_profile("default", max_examples=50, deadline=None)
 settings.register_profile("nightly", max_examples=20_000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

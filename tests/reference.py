@@ -38,7 +38,7 @@ from toolchat.tool_calling.results import ToolAnswer, convert_result, quoted_res
 __all__ = ["PAGE", "advisors", "written"]
 
 PAGE = ROOT / "docs" / "reference.md"
-_BEGIN, _END = "<!-- from the docstrings: make reference -->", "<!-- end -->"
+_BEGIN, _END = "<!-- from the docstrings: make docs -->", "<!-- end -->"
 
 CHAPTERS: dict[str, list[Any]] = {
     "What the engine knows of a tool": [ToolDefinition, ToolMetadata],

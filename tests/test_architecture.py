@@ -1,4 +1,4 @@
-"""Three layers, few modules, imports that point downwards only, and no tool that knows another."""
+"""Three layers, imports that point downwards only, and no tool that knows another."""
 
 import ast
 import re
@@ -6,33 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture import (
-    FILES,
-    PACKAGES,
-    PICTURE,
-    ROOT,
-    draw,
-    imported,
-    imports,
-    layer_of,
-    levels,
-    name_of,
-    tree_of,
-)
-
-
-def test_each_package_has_the_modules_that_are_named_and_no_others() -> None:
-    folders = {package: ROOT.joinpath(*package.split(".")) for package in PACKAGES}
-    roots = {name: {each.stem for each in folder.iterdir() if _is_module(each)} for name, folder in folders.items()}
-    assert roots["toolchat"] > {"service"}
-    roots["toolchat"] -= {"service"}
-    assert roots == {package: set(names) for package, names in PACKAGES.items()}
-
-
-def test_the_modules_are_few_and_on_few_levels_without_a_circle() -> None:
-    of_each = levels()  # a circle of modules would end in a RecursionError
-    assert (len(of_each) <= 31, max(of_each.values()) + 1 <= 12) == (True, True), of_each
-
+from tests.architecture import FILES, ROOT, imported, imports, layer_of, name_of, tree_of
 
 FRAMEWORKS = {"fastapi", "starlette", "uvicorn", "dishka", "pydantic_settings"}
 PUBLIC = {"toolchat", "toolchat.service", "toolchat.service.cli"}
@@ -75,18 +49,10 @@ def test_no_file_imports_itself_in_a_circle() -> None:
     assert graph == {}
 
 
-def test_the_picture_is_current() -> None:
-    assert PICTURE.read_text(encoding="utf-8") == draw(), "run `make architecture`"
-
-
 def at_the_head(file: Path) -> set[str]:
     """The names of the files that are imported when a file is; what a function imports comes later."""
     heads = [node for node in tree_of(file).body if isinstance(node, ast.ImportFrom)]
     return {each for node in heads for each in imported(node)}
-
-
-def _is_module(path: Path) -> bool:
-    return (path / "__init__.py").exists() or (path.suffix == ".py" and path.name != "__init__.py")
 
 
 @pytest.mark.parametrize("folder", sorted(p.parent.name for p in (ROOT / "app" / "tools").glob("*/__init__.py")))
@@ -112,13 +78,12 @@ def test_no_file_of_the_engine_imports_the_exports() -> None:
 def test_every_file_that_the_page_names_is_there() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`((?:[\w]+/)*[\w]+\.py|(?:[\w]+/)+)`", page))
-    inside = [ROOT, *(ROOT.joinpath(*package.split(".")) for package in PACKAGES)]
+    inside = [ROOT, ROOT / "toolchat", ROOT / "toolchat" / "service", ROOT / "app"]
     assert len(named) > 40
     assert [each for each in sorted(named) if not any((folder / each).exists() for folder in inside)] == []
 
 
-def test_the_names_of_tests_are_their_sentences_and_their_files_fit_in_the_head() -> None:
+def test_the_names_of_tests_are_their_sentences() -> None:
     files = {file: file.read_text(encoding="utf-8") for file in (ROOT / "tests").rglob("*.py")}
     described = re.compile(r'^ *(?:async )?def (test_\w+)\((?:(?!def )[^"])*?\) -> None:\n +"""', flags=re.MULTILINE)
     assert [name for text in files.values() for name in described.findall(text)] == []
-    assert [str(file) for file, text in files.items() if text.count("\n") > 300] == []

@@ -1,4 +1,4 @@
-"""What the service is made of: known vulnerabilities, licences, and a list of its parts; run by ``make audit``.
+"""What the service is made of: known vulnerabilities, licences, and a list of its parts; run by ``.ci/nightly audit``.
 
 Exits with 1 if a vulnerability is known, if the vulnerability service cannot be reached (``--offline`` allows that), or
 if a licence does not allow the project to be shipped with the package.
@@ -65,7 +65,7 @@ def _vulnerabilities(*, offline: bool) -> int:
         told = []
     asked = [each for each in told if "vulns" in each]
     if not asked:
-        _say("vulnerabilities: NOT CHECKED, the service cannot be reached; make audit OFFLINE=1 allows that")
+        _say("vulnerabilities: NOT CHECKED, the service cannot be reached; OFFLINE=1 allows that")
         return int(not offline)
     known = [f"{each['name']} {each['version']}: {fault['id']}" for each in asked for fault in each["vulns"]]
     _say("\n  ".join([f"vulnerabilities: {len(asked)} packages asked about, {len(known)} known", *known]))

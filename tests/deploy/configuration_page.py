@@ -12,7 +12,7 @@ from toolchat.service.tool_modules.sources import ToolsPathSettings
 PAGE = ROOT / "docs" / "configuration.md"
 ENDPOINTS = ROOT / "docs" / "endpoints.md"
 """The page with the variables of the built-in tools' providers."""
-_TABLE = re.compile(r"(?<=<!-- Written by `make env-example`. -->\n\n)(?:\|.*\n)+")
+_TABLE = re.compile(r"(?<=<!-- Written by `make docs`. -->\n\n)(?:\|.*\n)+")
 
 HEAD = """\
 # Configuration
@@ -39,7 +39,7 @@ With `CHAT_PROVIDER=auto`, the chat model is the first of these:
 Described elsewhere: the variables of the example's [weather and translation](endpoints.md#weather-and-translation), and
 those of [your own tool modules](tools.md#settings-clients-and-routes).
 
-<!-- Written by `make env-example` from the settings classes. -->
+<!-- Written by `make docs` from the settings classes. -->
 """
 
 TRACES = """\

@@ -26,7 +26,7 @@ FILE = Path(__file__).parents[2] / ".env.example"
 HEADER = """\
 # Copy this file to .env and fill in what you need; a variable of the environment wins over .env.
 # A line such as #NAME=value shows a default: take the # away to change it.
-# Written by `make env-example` from the settings classes.
+# Written by `make docs` from the settings classes.
 """
 
 

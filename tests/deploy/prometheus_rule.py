@@ -1,11 +1,11 @@
-"""Write the alerts as an object for the Prometheus operator; run by ``make alerts``."""
+"""Write the alerts as an object for the Prometheus operator; run by ``make docs``."""
 
 from tests.deploy.manifests import DEPLOY
 
 __all__ = ["RULE", "rendered"]
 
 RULE = DEPLOY / "kubernetes/components/monitoring/prometheus-rule.yaml"
-_HEAD = """# Written by `make alerts` from deploy/grafana/alerts.yaml. Prometheus selects rules by its `ruleSelector`:
+_HEAD = """# Written by `make docs` from deploy/grafana/alerts.yaml. Prometheus selects rules by its `ruleSelector`:
 # the chart kube-prometheus-stack expects `release: NAME` in addition.
 apiVersion: monitoring.coreos.com/v1
 kind: PrometheusRule

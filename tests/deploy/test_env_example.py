@@ -14,10 +14,10 @@ from toolchat.service.settings.base import EnvironmentSettings
 
 def test_the_file_and_the_page_match_the_settings_classes() -> None:
     page = configuration_page.PAGE.read_text(encoding="utf-8")
-    assert FILE.read_text(encoding="utf-8") == render(), "run `make env-example`"
-    assert page == configuration_page.render(), "run `make env-example`"
+    assert FILE.read_text(encoding="utf-8") == render(), "run `make docs`"
+    assert page == configuration_page.render(), "run `make docs`"
     endpoints = configuration_page.ENDPOINTS.read_text(encoding="utf-8")
-    assert endpoints == configuration_page.render_endpoints(), "run `make env-example`"
+    assert endpoints == configuration_page.render_endpoints(), "run `make docs`"
 
 
 def test_every_variable_is_in_one_group_and_the_page_stays_short() -> None:

@@ -232,7 +232,7 @@ def test_the_check_runs_as_the_service_and_receives_no_requests() -> None:
 
 
 def test_the_operator_gets_the_alerts_of_the_other_installations() -> None:
-    assert RULE.read_text(encoding="utf-8") == rendered(), "run `make alerts`"
+    assert RULE.read_text(encoding="utf-8") == rendered(), "run `make docs`"
     assert the("PrometheusRule")["spec"] == read(DEPLOY / "grafana/alerts.yaml")
 
 

@@ -25,19 +25,11 @@ SET_UP_FILES = [
     "docker-compose.yml",
     ".ci/run",
     ".github/workflows/ci.yml",
-    ".github/workflows/versions.yml",
+    ".github/workflows/nightly.yml",
 ]
 
 RECORDING_PYTHON = """#!/bin/sh
 echo "$@" >> calls
-"""
-
-CHATTERING_PYTHON = """#!/bin/sh
-case "$*" in
-    "-m venv"*) mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;
-    "-m pip"*) echo "Collecting everything"; echo "a new release of pip" >&2 ;;
-    "-m app"*) echo serving ;;
-esac
 """
 
 
@@ -98,36 +90,6 @@ def test_running_needs_the_runtime_lock_only_and_installs_it_once(checkout: Path
     assert _calls(checkout) == ["-m app"]
 
 
-@pytest.mark.parametrize("target", ["run", "demo"])
-def test_the_set_up_prints_one_line_per_step(target: str, checkout: Path) -> None:
-    python = checkout / ".venv/bin/python"
-    python.rename(checkout / "python3.11")
-    (checkout / "python3.11").write_text(CHATTERING_PYTHON)
-    first = _make(target, folder=checkout, PATH=f"{checkout}:{os.environ['PATH']}", PYTHON="python3.11")
-    second = _make(target, folder=checkout)
-
-    steps = ["Making .venv with python3.11 ...", "Installing the packages of requirements.lock into .venv ..."]
-    assert first.stderr == ""
-    assert re.sub(r"\d+ s", "N s", first.stdout).splitlines() == [*steps, "Installed in N s.", "serving"]
-    assert second.stdout.splitlines() == ["serving"]
-
-
-@pytest.mark.slow
-def test_a_long_installation_shows_every_few_seconds_what_pip_does(checkout: Path) -> None:
-    slow = "#!/bin/sh\n[ $2 = pip ] || exit 0\necho Collecting fastapi\nsleep 4\necho Collecting uvicorn\n"
-    (checkout / ".venv/bin/python").write_text(slow)
-    lines = _make("run", folder=checkout).stdout.splitlines()
-    assert [re.sub(r"\d s", "N s", each) for each in lines[1:-1]] == ["  N s: Collecting fastapi"]
-    assert re.fullmatch(r"Installed in \d+ s\.", lines[-1])
-
-
-def test_the_output_of_pip_is_shown_if_it_fails(checkout: Path) -> None:
-    (checkout / ".venv/bin/python").write_text("#!/bin/sh\necho no such package\necho no hash >&2\nexit 3\n")
-    failed = _make("run", folder=checkout)
-    assert failed.returncode != 0
-    assert failed.stderr.startswith("no such package\nno hash\n")
-
-
 def test_a_newer_lock_is_installed_again(checkout: Path) -> None:
     _make("run", folder=checkout)
     _calls(checkout)
@@ -149,13 +111,6 @@ def test_make_test_checks_the_code_runs_the_tests_and_serves_for_running_as_well
     assert _calls(checkout) == ["-m app"]
 
 
-def test_make_test_measures_coverage_on_request(checkout: Path) -> None:
-    _make("test", "COVERAGE=1", folder=checkout)
-    *_, coverage = calls = _calls(checkout)
-    assert [each for each in calls if re.fullmatch(r"-m pytest .*--cov\b.*", each)]
-    assert coverage == "-m coverage report"
-
-
 @pytest.mark.parametrize("failing", ["ruff", "mypy", "pytest", "coverage"])
 def test_make_test_fails_and_shows_why_when_one_of_its_checks_fails(failing: str, checkout: Path) -> None:
     python = checkout / ".venv/bin/python"
@@ -163,17 +118,6 @@ def test_make_test_fails_and_shows_why_when_one_of_its_checks_fails(failing: str
     failed = _make("test", "COVERAGE=1", folder=checkout)
     assert failed.returncode != 0
     assert f"{failing} is not content" in failed.stdout
-
-
-def test_an_installation_that_failed_is_tried_again(checkout: Path) -> None:
-    python = checkout / ".venv/bin/python"
-    python.write_text(RECORDING_PYTHON + "exit 1\n")
-    failed = _make("run", folder=checkout)
-    _calls(checkout)
-    python.write_text(RECORDING_PYTHON)
-    _make("run", folder=checkout)
-    assert failed.returncode != 0
-    assert _calls(checkout) == ["install requirements.lock", "-m app"]
 
 
 def test_without_a_usable_python_the_set_up_names_what_is_missing(checkout: Path) -> None:
@@ -192,13 +136,6 @@ def test_without_a_usable_python_the_set_up_names_what_is_missing(checkout: Path
 def test_no_package_registry_is_named(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     assert re.findall(r"https?://(?!127\.0\.0\.1)\S+|--(?:extra-)?index-url\S*|pypi\b\S*", text) == []
-
-
-@pytest.mark.parametrize("lock", LOCKS)
-def test_every_locked_package_has_a_hash(lock: str) -> None:
-    blocks = re.split(r"^(?=[\w.-]+==)", (ROOT / lock).read_text(encoding="utf-8"), flags=re.M)[1:]
-    assert blocks
-    assert [block.split()[0] for block in blocks if "--hash=sha256:" not in block] == []
 
 
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]

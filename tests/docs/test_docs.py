@@ -213,7 +213,7 @@ def test_the_page_about_errors_has_a_row_for_every_code_with_its_status_and_whet
 
 
 def test_the_page_of_reference_is_made_from_the_docstrings() -> None:
-    assert reference.PAGE.read_text(encoding="utf-8") == reference.written(), "run: make reference"
+    assert reference.PAGE.read_text(encoding="utf-8") == reference.written(), "run: make docs"
 
 
 def test_the_table_of_advisors_has_each_with_its_order() -> None:

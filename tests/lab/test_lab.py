@@ -98,11 +98,6 @@ def answer(texts: list[str]) -> str:
     return remembering({"messages": [{"role": "user", "content": text} for text in texts]})
 
 
-def test_every_option_that_the_makefile_gives_is_one_of_the_lab() -> None:
-    options = re.findall(r"-m lab ?(--\w+)?", (ROOT / "Makefile").read_text(encoding="utf-8"))
-    assert set(options) == {"", "--fast", "--long", "--sabotage"}
-
-
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.name)
 def test_each_mechanism_can_still_be_taken_out_of_the_code(mechanism: Mechanism, tmp_path: Path) -> None:
     # If this fails, the code has changed: adapt the text in lab/mechanisms.py, and run `python -m lab --sabotage ROW`.

@@ -1,4 +1,4 @@
-"""The pictures in docs/, taken of a demo service: ``make pictures``, or ``python -m tests.pages.pictures FOLDER``.
+"""The pictures in docs/, taken of a demo service: ``python -m tests.pages.pictures [FOLDER]``.
 
 They have always the same size; what they show follows the clock and the demo's invented weather.
 """

@@ -1,6 +1,7 @@
 """Clocks that are set: forward by days, back by days, while questions run and things are kept.
 
-libfaketime, of the environment of the benchmark's peers, shows a process another time of day than the system's; a file says which, and is read anew for each look. Clocks that only run on stay as they are, as they do
+libfaketime, of the environment of the benchmark's peers, shows a process another time of day than the system's; a file
+says which, and is read anew for each look. Clocks that only run on stay as they are, as they do
 where an administrator sets a machine's time.
 """
 

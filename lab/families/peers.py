@@ -1,6 +1,7 @@
 """The same load on the service and on agent frameworks behind FastAPI and uvicorn, as their documentation shows it.
 
-The frameworks come from ``bench/services``, in the environment ``bench/.venv``. What they did stands beside the figure of each row, which is the service's own.
+The frameworks come from ``bench/services``, in the environment ``bench/.venv``. What they did stands
+beside the figure of each row, which is the service's own.
 """
 
 import asyncio

@@ -38,7 +38,6 @@ PAGES = [
     ROOT / name
     for name in (
         "docs/tools.md",
-        "docs/tools-in-depth.md",
         "docs/approvals.md",
         "docs/advisors.md",
         "docs/offline-model.md",
@@ -121,7 +120,7 @@ async def test_the_blocks_about_the_library_run_one_after_the_other() -> None:
             running = eval(compiled(page, here.replace("http://localhost:11434/v1", player.base_url)), names)
             if inspect.iscoroutine(running):
                 await running
-    assert (len(blocks), len(player.requests)) == (5, 2)
+    assert (len(blocks), len(player.requests)) == (6, 2)
 
 
 async def air(request: Request) -> JSONResponse:

@@ -1,7 +1,7 @@
 """Ask a real small model through the service, and count what it does; fails when the service itself errs.
 
 ``.ci/nightly model`` installs llama.cpp and the model (about 1.2 GB, once). ``--write`` puts the table into
-``docs/evaluation.md``.
+``real_model/results.md``.
 """
 
 import json
@@ -207,9 +207,9 @@ def fall_back(model: str, table: Table) -> None:
 
 
 def write(table: Table) -> None:
-    """Put the table into the documentation."""
+    """Write the table."""
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout
-    page = ROOT / "docs" / "evaluation.md"
+    page = HERE / "results.md"
     before, _, rest = page.read_text(encoding="utf-8").partition(_MARKS[0])
     _, _, after = rest.partition(_MARKS[1])
     lines = [f"{datetime.now(UTC):%Y-%m-%d}, commit {commit.strip()}, {MODEL}:", "", "| question | result | answer |"]

@@ -54,7 +54,7 @@ def test_the_readme_shows_the_first_answer_on_the_first_screen() -> None:
         lines = text.splitlines()
         assert len(lines) <= 160
         first = "\n".join(lines[:40])
-        for named in ("make run", "/chat --data-urlencode", "OPENAI_API_KEY", "tools/orders.py"):
+        for named in ("make run", "/chat --data-urlencode", "tools/orders.py"):
             assert named in first, named
 
 

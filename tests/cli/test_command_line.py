@@ -152,8 +152,8 @@ def test_settings_are_read_from_the_env_file(tmp_path: Path) -> None:
 def test_a_port_in_use_stops_the_start_after_the_mistyped_variable(arguments: list[str], tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        # As options they count before the variables, wherever they stand.
-        done = run("--port", port, *arguments, "--host=127.0.0.1", cwd=tmp_path, SERVER_PROT="9", SERVER_PORT="x")
+        # As options they count before the variables.
+        done = run(*arguments, "--port", port, "--host=127.0.0.1", cwd=tmp_path, SERVER_PROT="9", SERVER_PORT="x")
     assert done.returncode == 2
     typo, fault = done.stderr.splitlines()
     assert json.loads(typo)["message"] == "SERVER_PROT: no setting has this name; did you mean SERVER_PORT?"

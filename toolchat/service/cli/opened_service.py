@@ -1,9 +1,8 @@
-"""The service opened inside a command, without an HTTP server: its event loop runs in a thread of its own."""
+"""The service opened inside a command, without an HTTP server."""
 
-import asyncio
 import gc
-import threading
 from collections.abc import Callable, Coroutine, Generator
+from concurrent.futures import wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -19,6 +18,8 @@ from toolchat.service.composition.configuration import Configuration, read_confi
 from toolchat.service.composition.lifespan import open_service
 from toolchat.tool_calling.caller import current_caller
 
+ANSWERED, FAILED, WAITS = 0, 1, 3
+"""Exit codes; 2 is an invalid configuration or command line."""
 _T = TypeVar("_T")
 
 
@@ -38,37 +39,25 @@ class OpenedService:
     """The caller that tools run for."""
 
     def run(self, make: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
-        """Run a coroutine and return its result; Ctrl-C cancels it and is raised once it has ended."""
-        ended = threading.Event()
+        """Run a coroutine and return its result; Ctrl-C cancels it."""
 
-        async def begin() -> tuple[asyncio.AbstractEventLoop, asyncio.Task[_T]]:
+        async def as_caller() -> _T:
             current_caller.set(self.caller)
-            task = asyncio.create_task(make())
-            task.add_done_callback(lambda _: ended.set())
-            return asyncio.get_running_loop(), task
+            return await make()
 
-        loop, task = self.portal.call(begin)
+        future = self.portal.start_task_soon(as_caller)
         try:
-            while not ended.wait(1):  # on Windows, Ctrl-C does not interrupt a wait without a timeout
+            while wait([future], 1).not_done:  # on Windows, Ctrl-C does not interrupt a wait without a timeout
                 pass
         except KeyboardInterrupt:
-            loop.call_soon_threadsafe(task.cancel)
-            ended.wait()
+            future.cancel()
             raise
-        return task.result()
+        return future.result()
 
 
 @contextmanager
 def opened_service(program: Program, *, tenant: str = "") -> Generator[OpenedService, None, None]:
-    """Open the service as configured.
-
-    Args:
-        program: the application, with its tools.
-        tenant: the tenant for which tools run.
-
-    Raises:
-        ConfigurationError: the configuration is invalid.
-    """
+    """Open the service as configured; tools run for a tenant."""
     show_warnings()
     configuration = read_configuration(tools=program.tools, serving=False)
     configuration.log_warnings()

@@ -7,15 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What an application hands to the command line.
-
-    Attributes:
-        command: how the program is started, for help texts.
-        tools: folders, or names of installed packages, whose tools are loaded in addition to those of ``TOOLS_PATH``.
-        sandbox: serves invented upstreams of these tools and yields their address, for ``demo`` and ``--demo``; without
-            it there is neither.
-    """
+    """What an application hands to the command line."""
 
     command: str = "toolchat"
+    """How the program is started, for help texts."""
     tools: tuple[str, ...] = ()
+    """Folders, or names of installed packages, whose tools are loaded in addition to those of ``TOOLS_PATH``."""
     sandbox: Callable[[], AbstractContextManager[str]] | None = None
+    """Serves invented upstreams of these tools and yields their address, for ``demo`` and ``--demo``."""

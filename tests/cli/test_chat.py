@@ -61,7 +61,7 @@ async def test_a_call_that_needs_approval_prompts_the_user(tmp_path: Path) -> No
             await terminal.sees('Run switchLight({"on": false})? [y/n/edit] ')
             terminal.type("y\n")
             await terminal.sees("The tools say: The light is off.")
-            await terminal.enter(UP)  # what was typed to decide is no question
+            await terminal.enter("Light on")
             await terminal.sees("[y/n/edit] ")
             terminal.type("n it is day\n")
             await terminal.sees("The tools say: ")

@@ -153,19 +153,21 @@ async def _call_ping(model: ChatModel, label: str) -> ChatResponse:
     for kind in ("whole", "streamed"):
         try:
             response = await model.respond(Prompt((_QUESTION,), (_PING,), stream=kind == "streamed"), discard_event)
-            if not response.has_tool_calls:
+            if response.has_tool_calls:
+                called[kind] = response
+            else:
                 did = "answers, but did not call the tool that it was asked to"
-                raise ToolchatError(f"fault of the model: {label} {did}")
-            called[kind] = response
+                failures.append(ToolchatError(f"fault of the model: {label} {did}"))
+        except (UpstreamUnavailable, UpstreamTimeout) as error:
+            failures.append(error)
+            break  # the other kind would hardly fare better, and take as long
         except ToolchatError as error:
             failures.append(error)
-            if isinstance(error, UpstreamUnavailable | UpstreamTimeout):
-                break  # the other kind would hardly fare better, and take as long
-    for failure in failures:
-        for kind in called:
-            failure.add_note(f"only {kind} tool calls work")
-        raise failure
-    return called["streamed"]
+    if not failures:
+        return called["streamed"]
+    for kind in called:
+        failures[0].add_note(f"only {kind} tool calls work")
+    raise failures[0]
 
 
 async def _write_and_read(store: StateStore) -> str:

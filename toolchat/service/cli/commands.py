@@ -14,48 +14,31 @@ from toolchat import __version__
 from toolchat.service.cli.program import Program
 
 _EXAMPLES: Final[Mapping[str, str]] = {
-    "toolchat": """
+    "": """
   toolchat new-tool order_status           write a tool and its test
   toolchat serve                           serve over HTTP, configured by .env and the environment
   toolchat ask "Where is order A-1042?"    answer one question in the terminal
   toolchat COMMAND --help                  options and examples of a command
 
-\b
-exit codes: 0 success; 1 a failure; 2 invalid configuration or command line;
-3 a tool call needs approval""",
+exit codes: 0 success; 1 a failure; 2 invalid configuration or command line; 3 a tool call needs approval""",
     "serve": """
   toolchat serve --host 0.0.0.0 --port 9000
   toolchat serve --workers 4
-  toolchat serve --reload
-  LOG_LEVEL=debug toolchat serve""",
+  LOG_LEVEL=debug toolchat serve --reload""",
     "ask": """
-  toolchat ask "Where is order A-1042?"
   toolchat ask --json "Where is order A-1042?" 2>/dev/null
   echo "Where is order A-1042?" | toolchat ask -
   toolchat ask --tool refund --approve refund "Refund order A-1042"
 
 The answer goes to standard output, tool calls go to standard error. If a tool requires approval, the terminal asks
 first: y, n, n REASON, or edit JSON. Without a terminal the call does not run, and the exit code is 3.""",
-    "chat": """
-  toolchat chat --tool order_status
-
-Commands: /tools, /new, /help, /quit. The arrow keys recall earlier questions; Ctrl-C stops an answer.""",
     "tools run": """
   toolchat tools run order_status number=A-1042
   toolchat tools run order_status '{"number": "A-1042"}'
   toolchat tools run rollDice sides=20 labels:='["a", "b"]'
 
-key=value is converted to the type in the tool's schema: days=2 becomes a number if the schema asks for one. key:=JSON
-is always parsed as JSON. The result goes to standard output, progress goes to standard error; the exit code is 1 if the
+key=value is converted to the type in the tool's schema; key:=JSON is always parsed as JSON. The exit code is 1 if the
 tool fails. A tool that requires approval runs at once: running it here counts as approval.""",
-    "new-tool": """
-  toolchat new-tool air_quality --path ../our-tools
-
-Nothing is overwritten. docs/tools.md explains what a package can declare.""",
-    "check": """
-  toolchat check && toolchat serve
-
-The exit code is 1 if one of them does not work.""",
     "mcp": """
   TOOLS_PATH=/srv/shop/tools toolchat mcp
 
@@ -68,12 +51,9 @@ The key is shown only once, on standard error; its entry for API_KEYS_FILE goes 
   toolchat state export > state.jsonl
   STATE_URL=redis://localhost:6379/0 toolchat state import < state.jsonl
 
-The commands work on the store that STATE_URL names, also while the service runs. An export contains conversations. An
-import adds missing records and overwrites none.""",
+The store is the one that STATE_URL names. An export contains conversations; an import overwrites nothing.""",
     "audit export": """
-  toolchat audit export --from 2026-11-01 --tool refund > decisions.jsonl
-
-The command works on the store that STATE_URL names, also while the service runs.""",
+  toolchat audit export --from 2026-11-01 --tool refund > decisions.jsonl""",
 }
 
 
@@ -143,24 +123,19 @@ _WITH_SANDBOX: Final = ("ask", "chat", "tools list", "tools run")
 class Commands(click.Group):
     """Keeps the order of its commands, and runs the default one if none is typed."""
 
-    default = ""
-
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(self.commands)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if self.default and (not args or (args[0].startswith("-") and args[0] not in ("--help", "--version"))):
-            args = [self.default, *args]
-        return super().parse_args(ctx, args)
+        default = {"": ["serve"], "tools": ["list"]}.get(self.name or "", [])
+        is_command = args and (not args[0].startswith("-") or args[0] in ("--help", "--version"))
+        return super().parse_args(ctx, args if is_command else [*default, *args])
 
 
 def commands(program: Program) -> Commands:
     """Return the command line; the options of a command are the arguments of its function."""
-    text = "Chat questions answered with live tools."
-    root = Commands(program.command, help=text, epilog=_epilog(program, "toolchat"))
-    root.default = "serve"
-    groups = {name: Commands(name, help=text, epilog=_epilog(program, name)) for name, text in _GROUPS.items()}
-    groups["tools"].default = "list"
+    about = {"": "Chat questions answered with live tools.", **_GROUPS}
+    groups = {name: Commands(name, help=text, epilog=_epilog(program, name)) for name, text in about.items()}
     for path, (target, text, parameters) in _COMMANDS.items():
         above, _, name = path.rpartition(" ")
         if path == "demo" and not program.sandbox:
@@ -168,11 +143,10 @@ def commands(program: Program) -> Commands:
         more = [_DEMO] if program.sandbox and path in _WITH_SANDBOX else []
         run = _importing(program, target, is_demo=path == "demo")
         made = click.Command(name, callback=run, params=[*parameters, *more], help=text, epilog=_epilog(program, path))
+        groups[above].add_command(made)
         if above:
-            root.add_command(groups[above])
-        groups.get(above, root).add_command(made)
-    click.version_option(__version__, prog_name="toolchat")(root)
-    return root
+            groups[""].add_command(groups[above])
+    return click.version_option(__version__, prog_name="toolchat")(groups[""])
 
 
 def _importing(program: Program, target: str, *, is_demo: bool) -> Callable[..., int]:

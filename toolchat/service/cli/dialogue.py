@@ -69,11 +69,11 @@ def _converse(service: OpenedService, dialogue: "Dialogue") -> bool:
     """Process typed lines; return whether a new conversation follows."""
     while True:
         try:
-            line = read_line("> ", recalled=True).strip()
+            line = read_line("> ").strip()
             if line in ("/new", "/quit"):
                 return line == "/new"
             if line == "/tools":
-                for tool in [tool for entry in service.registry.entries.values() for tool in entry.tools]:
+                for tool in [tool for entry in service.state.tools.entries.values() for tool in entry.tools]:
                     print_result(f"{tool.definition.name}: {tool.definition.description.splitlines()[0]}")
             elif line.startswith("/"):
                 similar = None if line == "/help" else suggest(line, _COMMANDS)
@@ -94,7 +94,7 @@ class Dialogue:
         self, service: OpenedService, names: Sequence[str], approved: Collection[str], *, remembers: bool = False
     ) -> None:
         try:
-            self._tools, advisors = service.registry.for_conversation(names or None)
+            self._tools, advisors = service.state.tools.for_conversation(names or None)
         except ValidationFailed as error:
             raise ConfigurationError(f"--tool: {error.detail.removeprefix('tools: ')}") from None
         self._context = {CONVERSATION_ID: secrets.token_hex(16)}
@@ -121,7 +121,7 @@ class Dialogue:
             print_result(" [cut off by the model's length limit]")
         else:
             printer.end_line()
-        return exit_code(response)
+        return _exit_code(response)
 
     def _respond(self, question: str, emit: Emit | None) -> ChatResponse:
         """Return the response of a whole turn, which is still paused if its calls could not be decided."""
@@ -180,14 +180,13 @@ def _is_object(text: str) -> bool:
         return False
 
 
-def exit_code(response: ChatResponse) -> int:
+def _exit_code(response: ChatResponse) -> int:
     """Return 3 if the response waits for approval; 1 if a tool failed, was not rejected, and no later call worked."""
     if response.finish_reason == APPROVAL_REQUIRED:
         return WAITS
-    # A model often repeats a failed call with better arguments; only the last round of each tool counts.
-    last = {each.call.name: each.round for each in response.executions}
-    ended = [each for each in response.executions if each.round == last[each.call.name]]
-    return FAILED if any(each.outcome == "error" and each.error_kind != "rejected" for each in ended) else ANSWERED
+    last = {each.call.name: each for each in response.executions}  # a model repeats a call with better arguments
+    failed = any(each.outcome == "error" and each.error_kind != "rejected" for each in last.values())
+    return FAILED if failed else ANSWERED
 
 
 class _AnswerPrinter:

@@ -11,7 +11,6 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from toolchat.service.access.principals import RequestCaller
 from toolchat.service.api.service import ServiceState
-from toolchat.service.api.tool_registry import ToolRegistry
 from toolchat.service.cli.program import Program
 from toolchat.service.cli.terminal import show_warnings
 from toolchat.service.composition.configuration import Configuration, read_configuration
@@ -33,7 +32,6 @@ class OpenedService:
 
     configuration: Configuration
     state: ServiceState
-    registry: ToolRegistry
     portal: BlockingPortal
     caller: RequestCaller
     """The caller that tools run for."""
@@ -63,9 +61,9 @@ def opened_service(program: Program, *, tenant: str = "") -> Generator[OpenedSer
     configuration.log_warnings()
     with (
         start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(open_service(configuration)) as (state, registry),
+        portal.wrap_async_context_manager(open_service(configuration)) as (state, _),
     ):
         # Everything created so far lives until the end: collections need not look at it.
         gc.freeze()
         gc.enable()
-        yield OpenedService(configuration, state, registry, portal, RequestCaller(tenant=tenant))
+        yield OpenedService(configuration, state, portal, RequestCaller(tenant=tenant))

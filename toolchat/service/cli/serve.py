@@ -8,9 +8,13 @@ import signal
 import sys
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from toolchat.errors import ConfigurationError
 from toolchat.service.cli.program import Program
+
+if TYPE_CHECKING:
+    from toolchat.service.composition.configuration import Configuration
 
 
 def serve(program: Program, *, reload: bool = False, **options: str | None) -> int:
@@ -50,19 +54,20 @@ def _serve_with_reload(program: Program) -> int:
 def _serve(program: Program) -> int:
     from toolchat.service.composition.configuration import read_configuration
     from toolchat.service.observability.multiprocess import metrics_directory
+    from toolchat.service.settings.env_file import load_env_file
 
+    load_env_file()
     sandbox = os.environ.get("SANDBOX_URL")
     notice = f"sandbox on {sandbox}: the tools' answers are invented and marked as such\n" if sandbox else ""
-    with metrics_directory() if _has_workers() else nullcontext():
+    has_workers = hasattr(os, "fork") and os.environ.get("SERVER_WORKERS", "").strip() not in ("", "1")
+    with metrics_directory() if has_workers else nullcontext():
         configuration = read_configuration(tools=program.tools)
         # These import the metrics, which must not happen before their directory exists.
         from toolchat.service.main import create_app
-        from toolchat.service.observability.logs import configure_logging
         from toolchat.service.server import runner
 
         settings = configuration.settings
-        configure_logging(settings.log_level, thread=settings.server_workers == 1)
-        configuration.log_warnings()  # before anything else can fail: a mistyped variable may be the reason
+        _begin_log(configuration, thread=settings.server_workers == 1)
         # The application is created in the space of what the imports leave, which need not be looked at again.
         gc.collect()
         gc.freeze()
@@ -70,26 +75,14 @@ def _serve(program: Program) -> int:
         return runner.serve(app, settings, provider=configuration.chat_model.provider, notice=notice)
 
 
-def _has_workers() -> bool:
-    from toolchat.service.settings.base import read_settings
-    from toolchat.service.settings.service_settings import Settings
-
-    try:
-        return hasattr(os, "fork") and read_settings(Settings).server_workers > 1
-    except ConfigurationError:  # reported later, with all other faults
-        return False
-
-
 def serve_mcp(program: Program) -> int:
     """Serve MCP over standard input and output until the input ends."""
     from toolchat.service.composition.configuration import read_configuration
     from toolchat.service.composition.lifespan import open_service
-    from toolchat.service.observability.logs import configure_logging
     from toolchat.service.protocols.mcp_server.stdio import serve_stdio
 
     configuration = read_configuration(tools=program.tools, serving=False)
-    configure_logging(configuration.settings.log_level)
-    configuration.log_warnings()
+    _begin_log(configuration)
 
     async def serve_opened() -> None:
         async with open_service(configuration) as (state, _):
@@ -99,3 +92,10 @@ def serve_mcp(program: Program) -> int:
 
     asyncio.run(serve_opened())
     return 0
+
+
+def _begin_log(configuration: "Configuration", *, thread: bool = False) -> None:
+    from toolchat.service.observability.logs import configure_logging
+
+    configure_logging(configuration.settings.log_level, thread=thread)
+    configuration.log_warnings()  # before anything else can fail: a mistyped variable may be the reason

@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+from contextlib import suppress
 
 import click
 
@@ -50,22 +51,11 @@ def is_interactive() -> bool:
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
-def read_line(prompt: str, *, recalled: bool = False) -> str:
-    """Read a line; at a terminal it can be edited, and the arrow keys bring it back later if it is ``recalled``."""
-    if not sys.stdout.isatty():
-        click.echo(prompt, nl=False, err=True)
-        if line := sys.stdin.readline():
-            return line.rstrip("\n")
-        raise EOFError
-    try:
-        import readline
-    except ImportError:  # Windows, which edits lines itself
-        return input(prompt)
-    readline.set_auto_history(False)
-    line = input(prompt)
-    if recalled and line.strip():
-        readline.add_history(line)
-    return line
+def read_line(prompt: str) -> str:
+    """Read a line; at a terminal it can be edited, and the arrow keys bring earlier ones back."""
+    with suppress(ImportError):  # Windows has no such module, and edits lines itself
+        import readline  # noqa: F401
+    return input(prompt)
 
 
 def show_warnings() -> None:

@@ -22,7 +22,7 @@ from toolchat.tool_calling.events import ToolCallEvent, ToolCallFinished, ToolCa
 def list_tools(program: Program) -> int:
     """Print every tool module with its tools, or the reason why it is not registered."""
     with opened_service(program) as service:
-        for entry in service.registry.entries.values():
+        for entry in service.state.tools.entries.values():
             print_result(f"{entry.module.title} ({entry.module.path}): {entry.fault or 'registered'}")
             for kind, tools in (("function", entry.functions), ("method", entry.methods)):
                 for tool in tools:
@@ -70,9 +70,9 @@ async def _show_progress(event: ToolCallEvent) -> None:
 
 def _find_tool(service: OpenedService, name: str) -> ToolCallback:
     try:
-        return service.registry.tool(name)
+        return service.state.tools.tool(name)
     except (NotConfigured, NotFound) as error:
-        similar = suggest(name, service.registry.names()) if isinstance(error, NotFound) else None
+        similar = suggest(name, service.state.tools.names()) if isinstance(error, NotFound) else None
         raise ConfigurationError(error.detail + (f"; did you mean {similar}?" if similar else "")) from None
 
 

@@ -36,7 +36,7 @@ async def test_a_conversation_continues_until_quit(tmp_path: Path) -> None:
         await terminal.enter("/tools")
         await terminal.sees("todoRead: Show the current todo list")
         await terminal.enter("/nwe")
-        await terminal.sees("there is no /nwe; did you mean /new?")
+        await terminal.sees("there is no /nwe; /tools lists the tools, /new")
         await terminal.enter("/new")
         await terminal.enter("And in Paris?")
         await terminal.sees("> ")

@@ -33,7 +33,7 @@ def test_every_example_of_the_help_is_understood(
             typed = re.split(r" &&| 2>| >|  +| <", line.strip().split(program.command, 1)[1].strip(" "))[0]
             assert is_understood(program, ["ask", "x"] if typed == "COMMAND --help" else shlex.split(typed)), typed
             examples += 1
-    assert examples > 15
+    assert examples >= 12
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ with the value of `NAME`, for every key, password and URL with a password, such 
 `STATE_URL_FILE`. White space around the value is stripped. Setting both stops the start.
 
 Variables of other programs, such as `TZ` and those of
-[outbound proxies and certificates](operations.md#outbound-proxies-and-certificates), may be in `.env` as well. The file is
-UTF-8, and `${X}` in it stands for the variable `X`.
+[outbound proxies and certificates](operations.md#outbound-proxies-and-certificates), may be in `.env` as well. The file
+is UTF-8, and `${X}` in it stands for the variable `X`.
 
 With `CHAT_PROVIDER=auto`, the chat model is the first of these:
 

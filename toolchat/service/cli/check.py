@@ -24,7 +24,6 @@ from toolchat.service.observability.tracing_settings import TracingConfiguration
 from toolchat.service.tool_modules.discovery import ConfiguredModule
 from toolchat.state.base import StateStore
 from toolchat.tool_calling.definition import ToolDefinition
-from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.events import discard_event
 
 _PING = ToolDefinition("ping", "Check that tools can be called.", {"type": "object", "properties": {}})
@@ -80,19 +79,13 @@ async def _check(service: OpenedService) -> int:
 
 
 def _describe(error: Exception, timeout: float) -> str:
-    match error:
-        case ToolchatError() if type(error) is ToolchatError:  # raised by a probe, which says what failed
-            return error.detail
-        case ToolchatError():
-            # The provider's words may be shown: the question that they may quote is this command's.
-            said = f"; the provider says: {error.provider_message}" if error.provider_message else ""
-            return error.for_operators + said
-        case ToolExecutionError():
-            return f"{error.kind}: {error}"
-        case TimeoutError():
-            return f"no answer within {timeout:g} s"
-        case _:
-            return f"{type(error).__name__}: {error}"
+    if isinstance(error, TimeoutError):
+        return f"no answer within {timeout:g} s"
+    if not isinstance(error, ToolchatError):
+        return f"{getattr(error, 'kind', type(error).__name__)}: {error}"  # a kind: a tool's own error
+    # The provider's words may be shown: the question that they may quote is this command's.
+    said = f"; the provider says: {error.provider_message}" if error.provider_message else ""
+    return error.detail if type(error) is ToolchatError else error.for_operators + said  # the former: of a probe
 
 
 def _parts(service: OpenedService) -> Iterator[_Part]:

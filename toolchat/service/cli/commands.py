@@ -39,21 +39,11 @@ first: y, n, n REASON, or edit JSON. Without a terminal the call does not run, a
 
 key=value is converted to the type in the tool's schema; key:=JSON is always parsed as JSON. The exit code is 1 if the
 tool fails. A tool that requires approval runs at once: running it here counts as approval.""",
-    "mcp": """
-  TOOLS_PATH=/srv/shop/tools toolchat mcp
-
-For MCP hosts that start a process; docs/mcp.md shows their configuration. Logs go to standard error.""",
-    "keys new": """
-  toolchat keys new alice >> keys.toml
-
-The key is shown only once, on standard error; its entry for API_KEYS_FILE goes to standard output.""",
     "state": """
   toolchat state export > state.jsonl
   STATE_URL=redis://localhost:6379/0 toolchat state import < state.jsonl
 
 The store is the one that STATE_URL names. An export contains conversations; an import overwrites nothing.""",
-    "audit export": """
-  toolchat audit export --from 2026-11-01 --tool refund > decisions.jsonl""",
 }
 
 
@@ -103,8 +93,12 @@ _COMMANDS: Final[Mapping[str, tuple[str, str, Sequence[click.Parameter]]]] = {
     "tools run": ("tools:run_tool", "Run one tool without a model.", (_NAME, _ARGUMENTS, _JSON, _TENANT)),
     "new-tool": ("new_tool:create_tool", "Write a tool package and its test.", (_NAME, _FOLDER)),
     "check": ("check:check", "Send one request to each configured upstream.", ()),
-    "mcp": ("serve:serve_mcp", "Serve MCP over standard input and output.", ()),
-    "keys new": ("keys:create_key", "Create an API key.", (_NAME,)),
+    "mcp": ("serve:serve_mcp", "Serve MCP over standard input and output, for hosts that start a process.", ()),
+    "keys new": (
+        "keys:create_key",
+        "Print a new API key, and on standard output its entry for API_KEYS_FILE.",
+        (_NAME,),
+    ),
     "state export": ("state:export", "Write all records to standard output, one JSON object per line.", ()),
     "state import": ("state:import_", "Store the records of standard input.", ()),
     "state stats": ("state:stats", "Show the number of records of each kind.", ()),
@@ -115,7 +109,7 @@ _GROUPS: Final = {
     "tools": "List the tools, or run one without a model.",
     "keys": "Create an API key.",
     "state": "Export, import, count or compact the stored data.",
-    "audit": "Export the decisions about calls.",
+    "audit": "Export the decisions about calls from the store that STATE_URL names.",
 }
 _WITH_SANDBOX: Final = ("ask", "chat", "tools list", "tools run")
 

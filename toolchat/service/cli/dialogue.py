@@ -22,15 +22,10 @@ from toolchat.service.cli.terminal import (
     print_note,
     print_result,
     read_line,
-    status,
 )
-from toolchat.service.settings.typos import suggest
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallProgress, ToolCallStarted
 
-_MAX_QUERY_BYTES = 5 * 1024 * 1024
-"""More than the longest question that ``QUESTION_MAX_CHARS`` allows."""
-_COMMANDS = ("/tools", "/new", "/help", "/quit")
 _HELP = "/tools lists the tools, /new starts a new conversation, /quit or Ctrl-D quits"
 _APPROVAL_HELP = "y runs it, n rejects it (n REASON also tells the model why), edit JSON changes the arguments"
 
@@ -49,8 +44,7 @@ def _question(words: Sequence[str]) -> str:
         return " ".join(words)
     if not words and sys.stdin.isatty():
         raise ConfigurationError('the question is missing: toolchat ask "…", or - to read it from standard input')
-    # Not much more than the longest question: a longer one is refused anyway.
-    return sys.stdin.buffer.read(_MAX_QUERY_BYTES).decode("utf-8-sig", "replace").rstrip("\r\n")
+    return sys.stdin.buffer.read().decode("utf-8-sig", "replace").rstrip("\r\n")
 
 
 def chat(program: Program, *, tool: Sequence[str], approve: Collection[str], tenant: str) -> int:
@@ -76,8 +70,7 @@ def _converse(service: OpenedService, dialogue: "Dialogue") -> bool:
                 for tool in [tool for entry in service.state.tools.entries.values() for tool in entry.tools]:
                     print_result(f"{tool.definition.name}: {tool.definition.description.splitlines()[0]}")
             elif line.startswith("/"):
-                similar = None if line == "/help" else suggest(line, _COMMANDS)
-                print_note(f"there is no {line}; did you mean {similar}?" if similar else _HELP)
+                print_note(_HELP if line == "/help" else f"there is no {line.split()[0]}; {_HELP}")
             elif line:
                 dialogue.answer(line)
         except EOFError:
@@ -142,25 +135,23 @@ class Dialogue:
             if role := response.approvers.get(call.id):
                 print_error(f"a person with the role {role} decides about {call.name}, not who asked")
                 return None
-            if (decision := self._decision(call)) is None:
+            decision = Approval(approved=True) if call.name in self._approved else _typed_decision(call)
+            if decision is None:
                 print_error(f"{call.name}({call.arguments}) needs approval, but no terminal is attached")
                 print_error(f"ask again in a terminal and decide there, or add --approve {call.name}")
                 return None
             decisions[call.id] = decision
         return decisions
 
-    def _decision(self, call: ToolCall) -> Approval | None:
-        try:
-            return Approval(approved=True) if call.name in self._approved else _typed_decision(call)
-        except EOFError:
-            return None
-
 
 def _typed_decision(call: ToolCall) -> Approval | None:
     arguments = call.arguments
     while is_interactive():
-        prompt = f"Run {escape_controls(f'{call.name}({arguments})')}? [y/n/edit] "
-        answer, _, rest = read_line(prompt).strip().partition(" ")
+        try:
+            typed = read_line(f"Run {escape_controls(f'{call.name}({arguments})')}? [y/n/edit] ")
+        except EOFError:
+            break
+        answer, _, rest = typed.strip().partition(" ")
         match answer.lower():
             case "y" | "yes":
                 return Approval(approved=True, arguments=None if arguments == call.arguments else arguments)
@@ -202,9 +193,8 @@ class _AnswerPrinter:
             case ToolCallStarted():
                 self.end_line()
             case ToolCallProgress():
-                status(str(event))
+                print_note(str(event))
             case ToolCallFinished(call=call):
-                status("")
                 outcome = f"{event.outcome} in {event.duration_ms:g} ms"
                 print_note(f"- {call.name}({call.arguments}) -> {outcome}: {event.result}")
 

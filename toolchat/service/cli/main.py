@@ -16,7 +16,7 @@ from toolchat.service.cli.program import Program
 
 
 def run(program: Program) -> int:
-    """Run the command that the process was started with."""
+    """Run the command that the process was started with; return the exit code."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:  # it was closed before the start

@@ -8,13 +8,9 @@ import signal
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from toolchat.errors import ConfigurationError
 from toolchat.service.cli.program import Program
-
-if TYPE_CHECKING:
-    from toolchat.service.composition.configuration import Configuration
 
 
 def serve(program: Program, *, reload: bool = False, **options: str | None) -> int:
@@ -64,10 +60,12 @@ def _serve(program: Program) -> int:
         configuration = read_configuration(tools=program.tools)
         # These import the metrics, which must not happen before their directory exists.
         from toolchat.service.main import create_app
+        from toolchat.service.observability.logs import configure_logging
         from toolchat.service.server import runner
 
         settings = configuration.settings
-        _begin_log(configuration, thread=settings.server_workers == 1)
+        configure_logging(settings.log_level, thread=settings.server_workers == 1)
+        configuration.log_warnings()  # before anything else can fail: a mistyped variable may be the reason
         # The application is created in the space of what the imports leave, which need not be looked at again.
         gc.collect()
         gc.freeze()
@@ -79,10 +77,12 @@ def serve_mcp(program: Program) -> int:
     """Serve MCP over standard input and output until the input ends."""
     from toolchat.service.composition.configuration import read_configuration
     from toolchat.service.composition.lifespan import open_service
+    from toolchat.service.observability.logs import configure_logging
     from toolchat.service.protocols.mcp_server.stdio import serve_stdio
 
     configuration = read_configuration(tools=program.tools, serving=False)
-    _begin_log(configuration)
+    configure_logging(configuration.settings.log_level)
+    configuration.log_warnings()
 
     async def serve_opened() -> None:
         async with open_service(configuration) as (state, _):
@@ -92,10 +92,3 @@ def serve_mcp(program: Program) -> int:
 
     asyncio.run(serve_opened())
     return 0
-
-
-def _begin_log(configuration: "Configuration", *, thread: bool = False) -> None:
-    from toolchat.service.observability.logs import configure_logging
-
-    configure_logging(configuration.settings.log_level, thread=thread)
-    configuration.log_warnings()  # before anything else can fail: a mistyped variable may be the reason

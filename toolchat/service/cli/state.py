@@ -130,9 +130,8 @@ async def vacuum(store: StateStore) -> int:
     """Give the unused space of the file back to the disk."""
     if not isinstance(store, SqliteStateStore):
         raise ConfigurationError("STATE_URL: names no file: a server frees its memory by itself")
-    before = _bytes(store.path)
     await store.vacuum()
-    print_result(f"{store.path}: {before} before, {_bytes(store.path)} now")
+    print_result(f"{store.path}: {_bytes(store.path)}")
     return ANSWERED
 
 

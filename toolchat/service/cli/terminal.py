@@ -22,23 +22,13 @@ def print_result(text: str = "", *, end: str = "\n") -> None:
 
 def print_note(line: str) -> None:
     """Write one line to standard error; dimmed on a terminal, unless ``NO_COLOR`` is set."""
-    is_plain = os.environ.get("NO_COLOR") or not _supports_escapes()
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb" or not sys.stderr.isatty()
     click.echo(escape_controls(line) if is_plain else click.style(escape_controls(line), dim=True), err=True)
 
 
 def print_error(line: str) -> None:
     """Write an error to standard error, in one line."""
     click.echo(f"toolchat: {escape_controls(line)}", err=True)
-
-
-def status(line: str) -> None:
-    """Show progress; on a terminal each text overwrites the one before, and an empty text clears the line."""
-    if _supports_escapes():
-        width = os.get_terminal_size(sys.stderr.fileno()).columns or 80  # some terminals report 0
-        half = escape_controls(line)[: width // 2 - 1]  # a Chinese character takes two columns
-        click.echo(f"\r\x1b[K{half}", nl=False, err=True)
-    elif line:
-        print_note(line)
 
 
 def escape_controls(text: str) -> str:
@@ -64,8 +54,3 @@ def show_warnings() -> None:
     shown: dict[str, logging.LogRecord] = {}
     handler.addFilter(lambda record: shown.setdefault(record.getMessage(), record) is record)
     logging.basicConfig(level="WARNING", format=form, handlers=[handler], force=True)
-
-
-def _supports_escapes() -> bool:
-    """Return whether standard error is a terminal that understands colours and cursor movement."""
-    return sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"

@@ -11,7 +11,7 @@ from toolchat.errors import ConfigurationError, NotConfigured, NotFound, Toolcha
 from toolchat.service.api.direct_calls import DirectCall
 from toolchat.service.cli.opened_service import ANSWERED, FAILED, WAITS, OpenedService, opened_service
 from toolchat.service.cli.program import Program
-from toolchat.service.cli.terminal import print_error, print_note, print_result, status
+from toolchat.service.cli.terminal import print_error, print_note, print_result
 from toolchat.service.settings.typos import suggest
 from toolchat.tool_calling.argument_repair import repair_arguments
 from toolchat.tool_calling.callback import ToolCallback
@@ -61,9 +61,8 @@ def run_tool(program: Program, *, name: str, arguments: Sequence[str], tenant: s
 
 async def _show_progress(event: ToolCallEvent) -> None:
     if isinstance(event, ToolCallProgress):
-        status(str(event))
+        print_note(str(event))
     elif isinstance(event, ToolCallFinished):
-        status("")
         outcome = f"{event.outcome}{' from the cache' if event.cached else ''}"
         print_note(f"- {event.call.name}({event.call.arguments}) -> {outcome} in {event.duration_ms:g} ms")
 

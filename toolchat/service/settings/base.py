@@ -128,13 +128,17 @@ _SERVICE_LINK = re.compile(r"(tcp|udp|sctp)://[^/]+")
 """What Kubernetes sets ``NAME_PORT`` to, for each Service of the namespace."""
 
 
+def source_of(variable: str) -> str:
+    """Return the variable itself, or the one that names the file from which its value came."""
+    is_in_file = not os.environ.get(variable, "").strip() and os.environ.get(file_variable(variable), "").strip()
+    return file_variable(variable) if is_in_file else variable
+
+
 def _line(variable: str, message: str) -> str:
-    if not os.environ.get(variable) and os.environ.get(file_variable(variable)):
-        return f"{file_variable(variable)}: {message}"
     if _SERVICE_LINK.fullmatch(os.environ.get(variable, "")):
         service = variable.removesuffix("_PORT").lower().replace("_", "-")
         message = f"Kubernetes sets it for the Service {service}; rename that, or set enableServiceLinks: false"
-    return f"{variable}: {message}"
+    return f"{source_of(variable)}: {message}"
 
 
 def _variable(settings: type[EnvironmentSettings], place: str) -> str:

@@ -5,8 +5,8 @@ from unittest.mock import MagicMock, patch
 
 import click
 
+from toolchat.service.cli import Program
 from toolchat.service.cli.commands import commands
-from toolchat.service.cli.program import Program
 
 
 def is_understood(program: Program, typed: Sequence[str]) -> bool:

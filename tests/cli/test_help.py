@@ -10,7 +10,7 @@ import pytest
 from app.__main__ import sandbox
 from tests.cli.parsing import is_understood
 from tests.command_line import WITHOUT_EXAMPLE, run
-from toolchat.service.cli.program import Program
+from toolchat.service.cli import Program
 
 EVERY = ["serve", "demo", "ask", "chat", "tools", "new-tool", "check", "mcp", "keys", "state", "audit"]
 EXAMPLE = Program("python -m app", sandbox=sandbox)

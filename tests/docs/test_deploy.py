@@ -14,7 +14,7 @@ from tests.cli.parsing import is_understood
 from tests.command_line import ROOT, WITHOUT_EXAMPLE, environment, installed, started
 from tests.deploy.env_example import variables
 from tests.waiting import PATIENCE
-from toolchat.service.cli.program import Program
+from toolchat.service.cli import Program
 
 PAGE = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
 

@@ -16,8 +16,8 @@ from toolchat.models.base import ChatModel, ChatResponse, Prompt
 from toolchat.models.fallbacks import models_of
 from toolchat.service.access.tokens import Tokens
 from toolchat.service.api.service import model_label
+from toolchat.service.cli import Program
 from toolchat.service.cli.opened_service import ANSWERED, FAILED, OpenedService, opened_service
-from toolchat.service.cli.program import Program
 from toolchat.service.cli.terminal import escape_controls, print_result
 from toolchat.service.composition.models import PROVIDER_VARIABLES
 from toolchat.service.observability.tracing_settings import TracingConfiguration

@@ -2,8 +2,9 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +12,7 @@ from typing import Any, Final
 import click
 
 from toolchat import __version__
-from toolchat.service.cli.program import Program
+from toolchat.service.cli import Program
 
 _EXAMPLES: Final[Mapping[str, str]] = {
     "": """
@@ -135,7 +136,7 @@ def commands(program: Program) -> Commands:
         if path == "demo" and not program.sandbox:
             continue
         more = [_DEMO] if program.sandbox and path in _WITH_SANDBOX else []
-        run = _importing(program, target, is_demo=path == "demo")
+        run = partial(_run, program, target, demo=path == "demo")
         made = click.Command(name, callback=run, params=[*parameters, *more], help=text, epilog=_epilog(program, path))
         groups[above].add_command(made)
         if above:
@@ -143,16 +144,12 @@ def commands(program: Program) -> Commands:
     return click.version_option(__version__, prog_name="toolchat")(groups[""])
 
 
-def _importing(program: Program, target: str, *, is_demo: bool) -> Callable[..., int]:
+def _run(program: Program, target: str, *, demo: bool, **options: Any) -> int:
     module, _, function = target.partition(":")
-
-    def run(*, demo: bool = is_demo, **options: Any) -> int:
-        with program.sandbox() if demo and program.sandbox else nullcontext() as url:
-            if url:
-                os.environ |= {"SANDBOX_URL": url, "SERVER_WORKERS": "1"}  # the sandbox is a thread of this process
-            return int(getattr(import_module(f"toolchat.service.cli.{module}"), function)(program, **options))
-
-    return run
+    with program.sandbox() if demo and program.sandbox else nullcontext() as url:
+        if url:
+            os.environ |= {"SANDBOX_URL": url, "SERVER_WORKERS": "1"}  # the sandbox is a thread of this process
+        return int(getattr(import_module(f"toolchat.service.cli.{module}"), function)(program, **options))
 
 
 def _epilog(program: Program, name: str) -> str | None:

@@ -13,8 +13,8 @@ from toolchat.errors import ConfigurationError, ToolchatError, ValidationFailed
 from toolchat.messages import ToolCall
 from toolchat.models.base import ChatResponse, TextDelta
 from toolchat.service.api.responses.active_request import answer_document
+from toolchat.service.cli import Program
 from toolchat.service.cli.opened_service import ANSWERED, FAILED, WAITS, OpenedService, opened_service
-from toolchat.service.cli.program import Program
 from toolchat.service.cli.terminal import (
     escape_controls,
     is_interactive,

@@ -6,7 +6,7 @@ import click
 
 from toolchat.errors import ConfigurationError
 from toolchat.service.access.keys import NAME_PATTERN, digest_of, new_key
-from toolchat.service.cli.program import Program
+from toolchat.service.cli import Program
 
 
 def create_key(_: Program, *, name: str) -> int:

@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 
 from toolchat.errors import ConfigurationError
+from toolchat.service.cli import Program
 from toolchat.service.cli.commands import commands
-from toolchat.service.cli.program import Program
 
 
 def run(program: Program) -> int:

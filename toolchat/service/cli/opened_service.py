@@ -11,7 +11,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from toolchat.service.access.principals import RequestCaller
 from toolchat.service.api.service import ServiceState
-from toolchat.service.cli.program import Program
+from toolchat.service.cli import Program
 from toolchat.service.cli.terminal import show_warnings
 from toolchat.service.composition.configuration import Configuration, read_configuration
 from toolchat.service.composition.lifespan import open_service
@@ -24,17 +24,12 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class OpenedService:
-    """The parts of the service that a command uses.
-
-    The event loop has a thread of its own: it keeps running while the main thread waits for a typed line, and Ctrl-C
-    interrupts the main thread at once.
-    """
+    """The service, whose event loop has a thread of its own: it runs on while the main thread waits for a line."""
 
     configuration: Configuration
     state: ServiceState
     portal: BlockingPortal
     caller: RequestCaller
-    """The caller that tools run for."""
 
     def run(self, make: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
         """Run a coroutine and return its result; Ctrl-C cancels it."""

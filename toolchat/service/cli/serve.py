@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from toolchat.errors import ConfigurationError
-from toolchat.service.cli.program import Program
+from toolchat.service.cli import Program
 
 
 def serve(program: Program, *, reload: bool = False, **options: str | None) -> int:

@@ -19,8 +19,8 @@ from pydantic_core import from_json, to_json
 
 from toolchat.errors import ConfigurationError, StoreUnavailable, ToolchatError
 from toolchat.service.api.audit import AuditTrail
+from toolchat.service.cli import Program
 from toolchat.service.cli.opened_service import ANSWERED, FAILED
-from toolchat.service.cli.program import Program
 from toolchat.service.cli.terminal import print_error, print_note, print_result, show_warnings
 from toolchat.service.composition.state import state_store
 from toolchat.service.settings.base import read_settings
@@ -121,7 +121,7 @@ async def stats(store: StateStore) -> int:
     for kind, number in sorted(numbers.items(), key=lambda each: (each[0] == "all", each[0])):
         print_result(f"{kind:20} {number:10,} {sizes[kind]:14,}")
     if isinstance(store, SqliteStateStore):
-        print_result(f"{store.path}: {_bytes(store.path)}, log {_bytes(f'{store.path}-wal')}")
+        print_result(_size(store))
     return ANSWERED
 
 
@@ -131,7 +131,7 @@ async def vacuum(store: StateStore) -> int:
     if not isinstance(store, SqliteStateStore):
         raise ConfigurationError("STATE_URL: names no file: a server frees its memory by itself")
     await store.vacuum()
-    print_result(f"{store.path}: {_bytes(store.path)}")
+    print_result(_size(store))
     return ANSWERED
 
 
@@ -203,6 +203,5 @@ def _check_version(value: bytes) -> None:
         check_version(version)
 
 
-def _bytes(path: str) -> str:
-    file = Path(path)
-    return f"{file.stat().st_size:,} bytes" if file.exists() else "none"
+def _size(store: SqliteStateStore) -> str:
+    return f"{store.path}: {Path(store.path).stat().st_size:,} bytes"

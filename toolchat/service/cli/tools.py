@@ -9,8 +9,8 @@ from pydantic_core import from_json, to_json
 from toolchat.chat.manual_execution import manual_request, run_tool_call
 from toolchat.errors import ConfigurationError, NotConfigured, NotFound, ToolchatError, ValidationFailed
 from toolchat.service.api.direct_calls import DirectCall
+from toolchat.service.cli import Program
 from toolchat.service.cli.opened_service import ANSWERED, FAILED, WAITS, OpenedService, opened_service
-from toolchat.service.cli.program import Program
 from toolchat.service.cli.terminal import print_error, print_note, print_result
 from toolchat.service.settings.typos import suggest
 from toolchat.tool_calling.argument_repair import repair_arguments

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from toolchat.errors import ConfigurationError
-from toolchat.service.cli.program import Program
+from toolchat.service.cli import Program
 from toolchat.service.cli.terminal import print_result
 from toolchat.service.settings.base import read_settings
 from toolchat.service.tool_modules.definition_checks import shown_path

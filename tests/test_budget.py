@@ -15,7 +15,7 @@ BUDGET = {
     "toolchat/service": 226,
     "toolchat/service/access": 1537,
     "toolchat/service/api": 6628,
-    "toolchat/service/cli": 1236,
+    "toolchat/service/cli": 1232,
     "toolchat/service/composition": 842,
     "toolchat/service/gazetteer": 878,
     "toolchat/service/mcp_client": 1384,

@@ -95,11 +95,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str, Sequence[click.Parameter]]]] = {
     "new-tool": ("new_tool:create_tool", "Write a tool package and its test.", (_NAME, _FOLDER)),
     "check": ("check:check", "Send one request to each configured upstream.", ()),
     "mcp": ("serve:serve_mcp", "Serve MCP over standard input and output, for hosts that start a process.", ()),
-    "keys new": (
-        "keys:create_key",
-        "Print a new API key, and on standard output its entry for API_KEYS_FILE.",
-        (_NAME,),
-    ),
+    "keys new": ("keys:create_key", "Print a new API key, and its entry for API_KEYS_FILE.", (_NAME,)),
     "state export": ("state:export", "Write all records to standard output, one JSON object per line.", ()),
     "state import": ("state:import_", "Store the records of standard input.", ()),
     "state stats": ("state:stats", "Show the number of records of each kind.", ()),
@@ -107,6 +103,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str, Sequence[click.Parameter]]]] = {
     "audit export": ("state:audit", "Write who decided what about which call, as JSON lines.", _SELECTION),
 }
 _GROUPS: Final = {
+    "": "Chat questions answered with live tools.",
     "tools": "List the tools, or run one without a model.",
     "keys": "Create an API key.",
     "state": "Export, import, count or compact the stored data.",
@@ -129,8 +126,7 @@ class Commands(click.Group):
 
 def commands(program: Program) -> Commands:
     """Return the command line; the options of a command are the arguments of its function."""
-    about = {"": "Chat questions answered with live tools.", **_GROUPS}
-    groups = {name: Commands(name, help=text, epilog=_epilog(program, name)) for name, text in about.items()}
+    groups = {name: Commands(name, help=text, epilog=_epilog(program, name)) for name, text in _GROUPS.items()}
     for path, (target, text, parameters) in _COMMANDS.items():
         above, _, name = path.rpartition(" ")
         if path == "demo" and not program.sandbox:

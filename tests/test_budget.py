@@ -24,7 +24,7 @@ BUDGET = {
     "toolchat/service/pages": 304,
     "toolchat/service/protocols": 5263,
     "toolchat/service/server": 922,
-    "toolchat/service/settings": 661,
+    "toolchat/service/settings": 663,
     "toolchat/service/tool_modules": 594,
     "toolchat/state": 2178,
     "toolchat/tool_calling": 4000,

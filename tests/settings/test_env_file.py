@@ -34,6 +34,8 @@ def test_a_file_that_cannot_be_read_stops_the_start_and_the_line_is_named(
         done = run(command, cwd=tmp_path, CHAT_PROVIDER="offline")
         assert (done.returncode, done.stderr.splitlines()[0]) == (2, f"toolchat: {told}")
         assert "canary" not in done.stderr
+    done = run("new-tool", "air", cwd=tmp_path)
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(

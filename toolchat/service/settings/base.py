@@ -122,6 +122,8 @@ def read_settings(settings: type[_SettingsT]) -> _SettingsT:
     except ValidationError as error:
         lines = [_line(_variable(settings, place), message) for place, message, _ in describe_faults(error)]
         raise ConfigurationError("\n".join(lines)) from None
+    except UnicodeDecodeError:
+        raise ConfigurationError(".env: is not UTF-8; save the file as UTF-8") from None
 
 
 _SERVICE_LINK = re.compile(r"(tcp|udp|sctp)://[^/]+")

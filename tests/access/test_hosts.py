@@ -1,5 +1,7 @@
 """By which names the service may be called, and where a request came from."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from toolchat.errors import MisdirectedRequest
@@ -69,6 +71,18 @@ def test_the_last_address_that_is_no_trusted_proxy_is_the_clients(header: str, v
 def test_forwarded_headers_of_untrusted_peers_are_ignored(header: str) -> None:
     assert Proxies(["10.0.0.0/8"]).client(scope_of("192.0.2.1", **{header: "for=203.0.113.5"})) == "192.0.2.1"
     assert Proxies().client(scope_of("10.0.0.1", **{header: "for=203.0.113.5"})) == "10.0.0.1"
+
+
+@pytest.mark.parametrize(("trusted", "header"), [((), "x-forwarded-for"), (("10.0.0.0/8",), "forwarded")])
+def test_a_header_of_an_untrusted_proxy_is_mentioned_once_in_the_log(
+    trusted: Sequence[str], header: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    proxies = Proxies(trusted, header)
+    proxies.client(scope_of("192.0.2.1"))
+    for _ in range(3):
+        proxies.client(scope_of("192.0.2.1", **{header: "for=203.0.113.5"}))
+    [told] = [each.getMessage() for each in caplog.records]
+    assert told == f"{header} from 192.0.2.1 is ignored; if that is your proxy, list it in TRUSTED_PROXIES"
 
 
 ALB = {"x_forwarded_for": "203.0.113.5", "x_forwarded_proto": "https"}

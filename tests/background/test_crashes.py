@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.background.test_background import ASYNC, EVENTS, SILENT, finished
-from tests.command_line import run, started
+from tests.command_line import started
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, chunk, delta, finish, sensible_model, sse
 from tests.serving import client_of, events_of, service
 from tests.waiting import until
@@ -191,16 +191,3 @@ async def test_a_service_that_is_restarted_often_has_not_crashed(tmp_path: Path)
         player.follow(sensible_model())
         async with service(OPENAI_BASE_URL=player.base_url, STATE_URL=url) as client:
             assert (await finished(client, path))["status"] == "completed"
-
-
-async def test_the_command_line_leaves_a_question_to_the_running_service(folder: Path) -> None:
-    (folder / "open").touch()
-    async with OpenAIPlayer(calling("ship")) as player:
-        given = variables(folder, player)
-        left = await asyncio.to_thread(run, "ask", "--background", "--tool", "ship", "Go", cwd=folder, **given)
-        identifier = left.stdout.strip()
-        assert runs(folder) == []
-        with started(cwd=folder, **given):
-            told = await asyncio.to_thread(run, "ask", "--follow", identifier, cwd=folder, **given)
-    assert (told.returncode, told.stdout) == (0, "ship done\n")
-    assert runs(folder) == ["ship"]

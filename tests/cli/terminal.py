@@ -14,9 +14,9 @@ from tests.command_line import environment
 from tests.forked import Forked
 from tests.waiting import PATIENCE
 
-__all__ = ["CTRL_C", "CTRL_D", "CTRL_U", "UP", "Terminal", "at_a_terminal"]
+__all__ = ["CTRL_C", "CTRL_D", "UP", "Terminal", "at_a_terminal"]
 
-CTRL_C, CTRL_D, CTRL_U, UP = "\x03", "\x04", "\x15", "\x1b[A"
+CTRL_C, CTRL_D, UP = "\x03", "\x04", "\x1b[A"
 _STEERING = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 
 

@@ -109,10 +109,10 @@ def test_the_demo_plays_the_upstreams_for_a_tool_as_well(tmp_path: Path) -> None
     assert (done.returncode, json.loads(done.stdout)["sandbox"]) == (0, True)
 
 
-async def test_a_terminal_shows_progress_in_one_line_that_is_written_over(own: Variables, tmp_path: Path) -> None:
+async def test_a_terminal_shows_progress_and_calls_dimmed(own: Variables, tmp_path: Path) -> None:
     command = ("tools", "run", "pack", "name=x")
     async with at_a_terminal(*command, cwd=tmp_path, **own) as terminal:
         await terminal.sees("'sea')")
         assert await terminal.ends() == 0
-        assert "\r\x1b[Kpack: 2 of 3, part 2\r\x1b[K" in terminal.raw
+        assert "\x1b[2mpack: 2 of 3, part 2\x1b[0m" in terminal.raw
         assert "\x1b[2m- pack(" in terminal.raw

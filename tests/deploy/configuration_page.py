@@ -24,8 +24,13 @@ Variables are read once, at start. An invalid value stops the start with one lin
 that another one makes ineffective, such as a `TOOL_TIMEOUT` above `REQUEST_TIMEOUT`, is reported as a warning. An empty
 variable counts as not set.
 
-Proxies and certificate authorities are variables of the environment, not of `.env`:
-[outbound proxies and certificates](operations.md#outbound-proxies-and-certificates).
+A secret may be in a file instead, as Docker, Kubernetes and systemd hand it over: `NAME_FILE` has the path of the file
+with the value of `NAME`, for every key, password and URL with a password, such as `OPENAI_API_KEY_FILE` or
+`STATE_URL_FILE`. White space around the value is stripped. Setting both stops the start.
+
+Variables of other programs, such as `TZ` and those of
+[outbound proxies and certificates](operations.md#outbound-proxies-and-certificates), may be in `.env` as well. The file
+is UTF-8, and `${X}` in it stands for the variable `X`.
 
 With `CHAT_PROVIDER=auto`, the chat model is the first of these:
 

@@ -10,11 +10,11 @@ import httpx
 import pytest
 import yaml
 
+from tests.cli.parsing import is_understood
 from tests.command_line import ROOT, WITHOUT_EXAMPLE, environment, installed, started
 from tests.deploy.env_example import variables
 from tests.waiting import PATIENCE
-from toolchat.service.cli.parser import parse
-from toolchat.service.cli.program import Program
+from toolchat.service.cli import Program
 
 PAGE = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
 
@@ -70,7 +70,7 @@ def test_the_commands_do_what_the_page_says(shop: Path) -> None:
 def test_the_commands_in_the_container_are_ones_that_there_are() -> None:
     inside = re.findall(r"^docker compose .* toolchat toolchat ([a-z ]+)", PAGE, re.MULTILINE)
     assert [each.strip() for each in inside] == ["check", "state export", "state import", "check"]
-    assert all(parse(Program(), each.split()).run for each in inside)
+    assert all(is_understood(Program(), each.split()) for each in inside)
 
 
 def test_the_services_have_known_variables_and_only_caddy_is_published() -> None:

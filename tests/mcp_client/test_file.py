@@ -121,6 +121,8 @@ def test_a_missing_file_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_variable_of_the_file_may_come_from_dotenv_without_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GITHUB_TOKEN", "NOBODYS_VARIABLE"):
+        monkeypatch.setenv(name, "")  # counts as not set, and is what remains
     Path(".env").write_text("GITHUB_TOKEN=abc\nNOBODYS_VARIABLE=x\n", encoding="utf-8")
     servers = {"far": {**WEB, "headers": {"A": "Bearer ${GITHUB_TOKEN}", "B": "${NONE:-else}", "C": "${NONE:-}"}}}
     warnings = read(monkeypatch, json.dumps({"mcpServers": servers})).warnings

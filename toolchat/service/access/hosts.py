@@ -1,6 +1,7 @@
 """Allowed values of ``Host``, and what trusted proxies say: the client's address, and the service's own."""
 
 import ipaddress
+import logging
 from collections.abc import Sequence
 from functools import lru_cache
 from urllib.parse import quote
@@ -9,6 +10,7 @@ from starlette.types import Scope
 
 from toolchat.errors import MisdirectedRequest
 
+_log = logging.getLogger(__name__)
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -83,6 +85,7 @@ class Proxies:
     def __init__(self, trusted: Sequence[str] = (), header: str = "x-forwarded-for") -> None:
         self._header = header.lower().encode()
         self._trusted: tuple[_Network, ...] = tuple(ipaddress.ip_network(each, strict=False) for each in trusted)
+        self._hinted = False
 
     def client(self, scope: Scope) -> str:
         """The client's address: the last one in the chain that is not a trusted proxy; earlier ones can be forged."""
@@ -101,6 +104,12 @@ class Proxies:
         """The client's address, and its position from the end of the chain; 0 if it is connected itself."""
         peer, position = (scope.get("client") or ("",))[0], 0
         if not self._trusted or not self._trusts(peer):
+            if not self._hinted and header(scope, self._header):
+                self._hinted = True
+                name = self._header.decode()
+                _log.warning(
+                    "%s from %s is ignored; if that is your proxy, list it in TRUSTED_PROXIES", name, peer[:64]
+                )
             return peer, 0
         for address in reversed(_forwarded_addresses(self._header, ",".join(headers(scope, self._header)))):
             peer, position = address, position + 1

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from pydantic_core import to_json
 
@@ -16,16 +16,14 @@ from toolchat.models.base import ChatModel, ChatResponse, Prompt
 from toolchat.models.fallbacks import models_of
 from toolchat.service.access.tokens import Tokens
 from toolchat.service.api.service import model_label
-from toolchat.service.cli.dialogue import ANSWERED, FAILED
-from toolchat.service.cli.opened_service import OpenedService, opened_service
-from toolchat.service.cli.program import Program
+from toolchat.service.cli import Program
+from toolchat.service.cli.opened_service import ANSWERED, FAILED, OpenedService, opened_service
 from toolchat.service.cli.terminal import escape_controls, print_result
 from toolchat.service.composition.models import PROVIDER_VARIABLES
 from toolchat.service.observability.tracing_settings import TracingConfiguration
 from toolchat.service.tool_modules.discovery import ConfiguredModule
 from toolchat.state.base import StateStore
 from toolchat.tool_calling.definition import ToolDefinition
-from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.events import discard_event
 
 _PING = ToolDefinition("ping", "Check that tools can be called.", {"type": "object", "properties": {}})
@@ -33,40 +31,37 @@ _QUESTION = UserMessage("Call the tool ping once, then say ok.")
 _LONGEST_NOTE = 600
 _COLLECTOR_SECONDS = 3.0
 
-_Probe = Callable[[], Coroutine[Any, Any, str]]
-"""Sends one cheap request; returns a note, or raises."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Result:
-    """The result of checking one part."""
-
-    state: Literal["works", "failed", "missing", "off", "ready"]
-    note: str
-    seconds: float | None = None
-    """Duration of the probe; ``None`` if there was none."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A part of the service, with its probe, or the result if there is nothing to probe."""
+    """A part of the service: a probe that returns a note or raises, or the state and the note if there is none."""
 
     title: str
-    probe: _Probe | _Result
-    timeout: float
+    probe: Callable[[], Coroutine[Any, Any, str]] | tuple[str, str]
+    timeout: float = 5
     route: str = ""
     """The way to it if a proxy is set; a failure that names its cause has it already."""
 
+    async def line(self, width: int) -> str:
+        """Run the probe; return what is printed."""
+        if isinstance(self.probe, tuple):
+            state, note, duration = *self.probe, ""
+        else:
+            began = time.perf_counter()
+            try:
+                async with asyncio.timeout(self.timeout):
+                    state, note = "works", await self.probe()
+            except Exception as error:  # noqa: BLE001 - a tool module's own check may raise anything
+                notes = "".join(f"{each}: " for each in getattr(error, "__notes__", ()))
+                state, note = "failed", notes + _describe(error, self.timeout)
+            duration = f"{time.perf_counter() - began:.2f} s"
+        if self.route and self.route not in note:
+            note = f"{note}; reached {self.route}"
+        return f"{state:<8} {self.title:<{width}} {duration:>8}  {escape_controls(note)[:_LONGEST_NOTE]}".rstrip()
+
 
 def check(program: Program) -> int:
-    """Probe all parts concurrently and print one line for each.
-
-    Returns:
-        0, or 1 if a configured part does not work; a part that is not configured is no failure.
-
-    Raises:
-        ConfigurationError: the configuration is invalid.
-    """
+    """Probe all parts concurrently and print one line for each; a part that is not configured is no failure."""
     with opened_service(program) as service:
         return service.run(partial(_check, service))
 
@@ -75,77 +70,63 @@ async def _check(service: OpenedService) -> int:
     parts = list(_parts(service))
     width = max(len(part.title) for part in parts)
     # All at once, but printed in their order: an upstream that times out must not add up with the others.
-    tasks = [asyncio.create_task(_run(part)) for part in parts]
+    tasks = [asyncio.create_task(part.line(width)) for part in parts]
     code = ANSWERED
-    for part, task in zip(parts, tasks, strict=True):
-        result = await task
-        duration = "" if result.seconds is None else f"{result.seconds:.2f} s"
-        note = escape_controls(_with_route(result.note, part.route))[:_LONGEST_NOTE]
-        print_result(f"{result.state:<8} {part.title:<{width}} {duration:>8}  {note}".rstrip())
-        code = FAILED if result.state == "failed" else code
+    for task in tasks:
+        print_result(line := await task)
+        code = FAILED if line.startswith("failed") else code
     return code
 
 
-def _with_route(note: str, route: str) -> str:
-    return f"{note}; reached {route}" if route and route not in note else note
-
-
-async def _run(part: _Part) -> _Result:
-    if isinstance(part.probe, _Result):
-        return part.probe
-    began = time.perf_counter()
-    try:
-        async with asyncio.timeout(part.timeout):
-            note = await part.probe()
-    except Exception as error:  # noqa: BLE001 - a tool module's own check may raise anything
-        notes = "".join(f"{each}: " for each in getattr(error, "__notes__", ()))
-        return _Result("failed", notes + _describe(error, part.timeout), time.perf_counter() - began)
-    return _Result("works", note, time.perf_counter() - began)
-
-
 def _describe(error: Exception, timeout: float) -> str:
-    match error:
-        case ToolchatError() if type(error) is ToolchatError:  # raised by a probe, which says what failed
-            return error.detail
-        case ToolchatError():
-            # The provider's words may be shown: the question that they may quote is this command's.
-            said = f"; the provider says: {error.provider_message}" if error.provider_message else ""
-            return error.for_operators + said
-        case ToolExecutionError():
-            return f"{error.kind}: {error}"
-        case TimeoutError():
-            return f"no answer within {timeout:g} s"
-        case _:
-            return f"{type(error).__name__}: {error}"
+    if isinstance(error, TimeoutError):
+        return f"no answer within {timeout:g} s"
+    if not isinstance(error, ToolchatError):
+        return f"{getattr(error, 'kind', type(error).__name__)}: {error}"  # a kind: a tool's own error
+    # The provider's words may be shown: the question that they may quote is this command's.
+    said = f"; the provider says: {error.provider_message}" if error.provider_message else ""
+    return error.detail if type(error) is ToolchatError else error.for_operators + said  # the former: of a probe
 
 
 def _parts(service: OpenedService) -> Iterator[_Part]:
-    settings = service.configuration.settings
-    models = models_of(service.state.chat.model)
-    for number, (each, route) in enumerate(zip(models, service.configuration.model_routes, strict=True)):
-        title = f"Fallback {number}" if number else "Chat model"
-        yield _Part(title, _model_probe(service, each), 2 * settings.model_timeout, route)
-    yield _Part("State", _store_probe(service.state.store), 5)
-    # The exporter keeps its own limit, which tells the reason; this one ends only an exporter that does not.
-    yield _Part("Traces", _traces_probe(service.configuration.tracing), 10 * _COLLECTOR_SECONDS)
-    if service.configuration.access.tokens.is_set:
-        yield _Part("Tokens", partial(_check_tokens, service), 5)
-    for configured in service.configuration.modules:
-        sandbox = " (sandbox)" if configured.settings.in_sandbox else ""
-        yield _Part(configured.module.title + sandbox, _module_probe(service, configured), settings.tool_timeout)
+    configuration, settings = service.configuration, service.configuration.settings
+    models = zip(models_of(service.state.chat.model), configuration.model_routes, strict=True)
+    for number, (model, route) in enumerate(models):
+        title, probe = f"Fallback {number}" if number else "Chat model", partial(_use_tool, model)
+        if model.provider != "offline":
+            yield _Part(title, probe, 2 * settings.model_timeout, route)
+        elif configuration.chat_model.is_last_resort:  # a deployment that answers so by accident must not pass
+            told = f"only the offline model answers; set {PROVIDER_VARIABLES}, or CHAT_PROVIDER=offline"
+            yield _Part(title, ("failed", told))
+        else:
+            yield _Part(title, ("off", "the offline model answers, as CHAT_PROVIDER says"))
+    if service.state.store.kind == "memory":
+        yield _Part("State", ("off", "state is kept in the memory of this process, and lost when it stops"))
+    else:
+        yield _Part("State", partial(_write_and_read, service.state.store))
+    if configuration.tracing.is_on:
+        # The exporter keeps its own limit, which tells the reason; this one ends only an exporter that does not.
+        yield _Part("Traces", partial(_export_nothing, configuration.tracing), 10 * _COLLECTOR_SECONDS)
+    else:
+        yield _Part("Traces", ("off", "no traces are sent; set OTEL_EXPORTER_OTLP_ENDPOINT"))
+    if configuration.access.tokens.is_set:
+        yield _Part("Tokens", partial(_check_tokens, service))
+    for each in configuration.modules:
+        yield _module(service, each, settings.tool_timeout)
 
 
-def _model_probe(service: OpenedService, model: ChatModel) -> _Probe | _Result:
-    if model.provider == "offline":
-        if not service.configuration.chat_model.is_last_resort:
-            return _Result("off", "the offline model answers, as CHAT_PROVIDER says")
-        # A deployment that answers without a model by accident must not pass.
-        return _Result("failed", f"only the offline model answers; set {PROVIDER_VARIABLES}, or CHAT_PROVIDER=offline")
+def _module(service: OpenedService, configured: ConfiguredModule, timeout: float) -> _Part:
+    module = configured.module
+    title = module.title + (" (sandbox)" if configured.settings.in_sandbox else "")
+    if configured.fault:
+        return _Part(title, ("missing" if configured.settings.enabled else "off", configured.fault))
+    if module.check is None:
+        return _Part(title, ("ready", "no upstream to check"))
+    return _Part(title, partial(module.check, service.state.containers[module.name]), timeout)
 
-    return partial(_use_tool, model, model_label(model.provider, model.name))
 
-
-async def _use_tool(model: ChatModel, label: str) -> str:
+async def _use_tool(model: ChatModel) -> str:
+    label = model_label(model.provider, model.name)
     called = (await _call_ping(model, label)).message
     results = ToolResponseMessage(tuple([ToolResponse(call.id, call.name, "pong") for call in called.tool_calls]))
     try:
@@ -165,62 +146,43 @@ async def _call_ping(model: ChatModel, label: str) -> ChatResponse:
     for kind in ("whole", "streamed"):
         try:
             response = await model.respond(Prompt((_QUESTION,), (_PING,), stream=kind == "streamed"), discard_event)
-            if not response.has_tool_calls:
+            if response.has_tool_calls:
+                called[kind] = response
+            else:
                 did = "answers, but did not call the tool that it was asked to"
-                raise ToolchatError(f"fault of the model: {label} {did}")
-            called[kind] = response
+                failures.append(ToolchatError(f"fault of the model: {label} {did}"))
+        except (UpstreamUnavailable, UpstreamTimeout) as error:
+            failures.append(error)
+            break  # the other kind would hardly fare better, and take as long
         except ToolchatError as error:
             failures.append(error)
-            if isinstance(error, UpstreamUnavailable | UpstreamTimeout):
-                break  # the other kind would hardly fare better, and take as long
-    for failure in failures:
-        for kind in called:
-            failure.add_note(f"only {kind} tool calls work")
-        raise failure
-    return called["streamed"]
+    if not failures:
+        return called["streamed"]
+    for kind in called:
+        failures[0].add_note(f"only {kind} tool calls work")
+    raise failures[0]
 
 
-def _store_probe(store: StateStore) -> _Probe | _Result:
-    if store.kind == "memory":
-        return _Result("off", "state is kept in the memory of this process, and lost when it stops")
-
-    async def write_and_read() -> str:
-        # Random: several replicas may be checked at the same time, and the store may be a shared one.
-        key = f"check:{secrets.token_hex(8)}"
-        await store.put(key, b"stored", ttl=10)
-        stored = await store.get(key)
-        await store.delete(key)
-        if stored != b"stored":
-            raise ToolchatError("the value read differs from the value written")
-        warning = await store.durability_warning()
-        return f"{store.kind} writes, reads and deletes" + (f"; {warning}" if warning else "")
-
-    return write_and_read
+async def _write_and_read(store: StateStore) -> str:
+    key = f"check:{secrets.token_hex(8)}"  # random: several replicas may check a shared store at the same time
+    await store.put(key, b"stored", ttl=10)
+    stored = await store.get(key)
+    await store.delete(key)
+    if stored != b"stored":
+        raise ToolchatError("the value read differs from the value written")
+    warning = await store.durability_warning()
+    return f"{store.kind} writes, reads and deletes" + (f"; {warning}" if warning else "")
 
 
-def _traces_probe(tracing: TracingConfiguration) -> _Probe | _Result:
-    if not tracing.is_on:
-        return _Result("off", "no traces are sent; set OTEL_EXPORTER_OTLP_ENDPOINT")
+async def _export_nothing(tracing: TracingConfiguration) -> str:
+    from toolchat.service.observability.span_export import try_export
 
-    async def export_nothing() -> str:
-        from toolchat.service.observability.span_export import try_export
-
-        if reason := await try_export(tracing, _COLLECTOR_SECONDS):
-            raise ToolchatError(f"{tracing.target} does not accept traces: {reason}")
-        return f"{tracing.target} accepts traces; {tracing.sampling}"
-
-    return export_nothing
+    if reason := await try_export(tracing, _COLLECTOR_SECONDS):
+        raise ToolchatError(f"{tracing.target} does not accept traces: {reason}")
+    return f"{tracing.target} accepts traces; {tracing.sampling}"
 
 
 async def _check_tokens(service: OpenedService) -> str:
     tokens = Tokens(service.configuration.access.tokens, service.state.http)
     keys = await tokens.published_keys()
     return f"the identity provider publishes {len(keys)} keys"
-
-
-def _module_probe(service: OpenedService, configured: ConfiguredModule) -> _Probe | _Result:
-    if configured.fault:
-        return _Result("missing" if configured.settings.enabled else "off", configured.fault)
-    if configured.module.check is None:
-        return _Result("ready", "no upstream to check")
-    return partial(configured.module.check, service.state.containers[configured.module.name])

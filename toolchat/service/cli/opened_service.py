@@ -1,9 +1,8 @@
-"""The service opened inside a command, without an HTTP server: its event loop runs in a thread of its own."""
+"""The service opened inside a command, without an HTTP server."""
 
-import asyncio
 import gc
-import threading
 from collections.abc import Callable, Coroutine, Generator
+from concurrent.futures import wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -12,71 +11,54 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from toolchat.service.access.principals import RequestCaller
 from toolchat.service.api.service import ServiceState
-from toolchat.service.api.tool_registry import ToolRegistry
-from toolchat.service.cli.program import Program
+from toolchat.service.cli import Program
 from toolchat.service.cli.terminal import show_warnings
 from toolchat.service.composition.configuration import Configuration, read_configuration
 from toolchat.service.composition.lifespan import open_service
 from toolchat.tool_calling.caller import current_caller
 
+ANSWERED, FAILED, WAITS = 0, 1, 3
+"""Exit codes; 2 is an invalid configuration or command line."""
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedService:
-    """The parts of the service that a command uses.
-
-    The event loop has a thread of its own: it keeps running while the main thread waits for a typed line, and Ctrl-C
-    interrupts the main thread at once.
-    """
+    """The service, whose event loop has a thread of its own: it runs on while the main thread waits for a line."""
 
     configuration: Configuration
     state: ServiceState
-    registry: ToolRegistry
     portal: BlockingPortal
     caller: RequestCaller
-    """The caller that tools run for."""
 
     def run(self, make: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
-        """Run a coroutine and return its result; Ctrl-C cancels it and is raised once it has ended."""
-        ended = threading.Event()
+        """Run a coroutine and return its result; Ctrl-C cancels it."""
 
-        async def begin() -> tuple[asyncio.AbstractEventLoop, asyncio.Task[_T]]:
+        async def as_caller() -> _T:
             current_caller.set(self.caller)
-            task = asyncio.create_task(make())
-            task.add_done_callback(lambda _: ended.set())
-            return asyncio.get_running_loop(), task
+            return await make()
 
-        loop, task = self.portal.call(begin)
+        future = self.portal.start_task_soon(as_caller)
         try:
-            while not ended.wait(1):  # on Windows, Ctrl-C does not interrupt a wait without a timeout
+            while wait([future], 1).not_done:  # on Windows, Ctrl-C does not interrupt a wait without a timeout
                 pass
         except KeyboardInterrupt:
-            loop.call_soon_threadsafe(task.cancel)
-            ended.wait()
+            future.cancel()
             raise
-        return task.result()
+        return future.result()
 
 
 @contextmanager
 def opened_service(program: Program, *, tenant: str = "") -> Generator[OpenedService, None, None]:
-    """Open the service as configured.
-
-    Args:
-        program: the application, with its tools.
-        tenant: the tenant for which tools run.
-
-    Raises:
-        ConfigurationError: the configuration is invalid.
-    """
+    """Open the service as configured; tools run for a tenant."""
     show_warnings()
     configuration = read_configuration(tools=program.tools, serving=False)
     configuration.log_warnings()
     with (
         start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(open_service(configuration)) as (state, registry),
+        portal.wrap_async_context_manager(open_service(configuration)) as (state, _),
     ):
         # Everything created so far lives until the end: collections need not look at it.
         gc.freeze()
         gc.enable()
-        yield OpenedService(configuration, state, registry, portal, RequestCaller(tenant=tenant))
+        yield OpenedService(configuration, state, portal, RequestCaller(tenant=tenant))

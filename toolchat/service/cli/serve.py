@@ -1,49 +1,28 @@
-"""The command ``serve``, and SIGTERM while it starts.
+"""The commands ``serve`` and ``mcp``; a SIGTERM is handled while their functions import the server."""
 
-The functions import the server themselves, because a SIGTERM that arrives during these imports must be handled.
-"""
-
+import asyncio
 import gc
 import os
 import shlex
 import signal
 import sys
-from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 
 from toolchat.errors import ConfigurationError
-from toolchat.service.cli.program import Program
-from toolchat.service.cli.terminal import is_interactive
-
-
-class StoppedEarly(BaseException):
-    """SIGTERM arrived while the service was starting."""
-
-
-def handle_startup_sigterm() -> None:
-    """Raise :class:`StoppedEarly` in the main thread on SIGTERM, until the server installs its own handler."""
-    signal.signal(signal.SIGTERM, _raise_stopped_early)
-
-
-def _raise_stopped_early(*_: object) -> None:
-    raise StoppedEarly
+from toolchat.service.cli import Program
 
 
 def serve(program: Program, *, reload: bool = False, **options: str | None) -> int:
-    """Serve over HTTP; ``host``, ``port`` and ``workers`` take precedence over their variables.
-
-    With ``reload``, a child process serves, and is replaced when the tools or other code in the directory change.
-
-    Raises:
-        ConfigurationError: the configuration is invalid, or the address is in use.
-    """
-    handle_startup_sigterm()
-    _set_variables(options)
+    """Serve over HTTP; ``host``, ``port`` and ``workers`` take precedence over their variables."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until the server has its own; process 1 would ignore it
+    # Read with all other variables, a wrong value is reported like any other.
+    os.environ.update({f"SERVER_{name.upper()}": value for name, value in options.items() if value is not None})
     return _serve_with_reload(program) if reload else _serve(program)
 
 
 def _serve_with_reload(program: Program) -> int:
+    """Let a child process serve, and replace it when the tools or other code in the directory change."""
     try:
         from watchfiles import Change, DefaultFilter, run_process
     except ModuleNotFoundError:
@@ -60,25 +39,24 @@ def _serve_with_reload(program: Program) -> int:
         is_folder = not Path(path).suffix and any(map(Path(path).is_relative_to, folders))
         return is_source(change, path) and (path.endswith(".py") or is_folder)
 
-    signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))  # the terminal was closed
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))  # the terminal was closed
     command = shlex.join([sys.executable, *(each for each in sys.orig_argv[1:] if each != "--reload")])
     # The project's own packages as well, since its tools import them.
     run_process(Path.cwd(), *folders, target=command, target_type="command", watch_filter=concerns_tools)
     return 0
 
 
-def _set_variables(options: Mapping[str, str | None]) -> None:
-    """Set the variables of the given options: read with all others, a wrong value is reported like any other."""
-    os.environ.update({f"SERVER_{name.upper()}": value for name, value in options.items() if value is not None})
-
-
 def _serve(program: Program) -> int:
     from toolchat.service.composition.configuration import read_configuration
     from toolchat.service.observability.multiprocess import metrics_directory
+    from toolchat.service.settings.env_file import load_env_file
 
-    hint, sandbox = "", os.environ.get("SANDBOX_URL")
+    load_env_file()
+    sandbox = os.environ.get("SANDBOX_URL")
     notice = f"sandbox on {sandbox}: the tools' answers are invented and marked as such\n" if sandbox else ""
-    with metrics_directory() if _has_workers() else nullcontext():
+    has_workers = hasattr(os, "fork") and os.environ.get("SERVER_WORKERS", "").strip() not in ("", "1")
+    with metrics_directory() if has_workers else nullcontext():
         configuration = read_configuration(tools=program.tools)
         # These import the metrics, which must not happen before their directory exists.
         from toolchat.service.main import create_app
@@ -86,24 +64,31 @@ def _serve(program: Program) -> int:
         from toolchat.service.server import runner
 
         settings = configuration.settings
-        if configuration.chat_model.is_last_resort and is_interactive():
-            from toolchat.service.cli.local_model import local_model_hint
-
-            hint = local_model_hint()
         configure_logging(settings.log_level, thread=settings.server_workers == 1)
         configuration.log_warnings()  # before anything else can fail: a mistyped variable may be the reason
         # The application is created in the space of what the imports leave, which need not be looked at again.
         gc.collect()
         gc.freeze()
         app = create_app(configuration)
-        return runner.serve(app, settings, provider=configuration.chat_model.provider, notice=notice, hint=hint)
+        return runner.serve(app, settings, provider=configuration.chat_model.provider, notice=notice)
 
 
-def _has_workers() -> bool:
-    from toolchat.service.settings.base import read_settings
-    from toolchat.service.settings.service_settings import Settings
+def serve_mcp(program: Program) -> int:
+    """Serve MCP over standard input and output until the input ends."""
+    from toolchat.service.composition.configuration import read_configuration
+    from toolchat.service.composition.lifespan import open_service
+    from toolchat.service.observability.logs import configure_logging
+    from toolchat.service.protocols.mcp_server.stdio import serve_stdio
 
-    try:
-        return hasattr(os, "fork") and read_settings(Settings).server_workers > 1
-    except ConfigurationError:  # reported later, with all other faults
-        return False
+    configuration = read_configuration(tools=program.tools, serving=False)
+    configure_logging(configuration.settings.log_level)
+    configuration.log_warnings()
+
+    async def serve_opened() -> None:
+        async with open_service(configuration) as (state, _):
+            gc.freeze()  # everything created so far lives until the end: collections need not look at it
+            gc.enable()
+            await serve_stdio(state)
+
+    asyncio.run(serve_opened())
+    return 0

@@ -1,6 +1,6 @@
-"""The commands ``state export``, ``import``, ``stats`` and ``vacuum``: what the configured store holds.
+"""The commands ``state`` and ``audit``: what the configured store holds.
 
-The format has one JSON object a line: first the format's own, then a record each, last their number.
+An export has one JSON object a line: first the format's own, then a record each, last their number.
 """
 
 import asyncio
@@ -11,18 +11,20 @@ from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from toolchat.errors import ConfigurationError, StoreUnavailable, ToolchatError
-from toolchat.service.cli.dialogue import ANSWERED, FAILED
-from toolchat.service.cli.program import Program
+from toolchat.service.api.audit import AuditTrail
+from toolchat.service.cli import Program
+from toolchat.service.cli.opened_service import ANSWERED, FAILED
 from toolchat.service.cli.terminal import print_error, print_note, print_result, show_warnings
 from toolchat.service.composition.state import state_store
 from toolchat.service.settings.base import read_settings
-from toolchat.service.settings.env_file import check_env_file
+from toolchat.service.settings.env_file import load_env_file
 from toolchat.service.settings.service_settings import Settings
 from toolchat.state.base import StateStore, StoredRecord, Write, check_version
 from toolchat.state.sqlite import SqliteStateStore
@@ -32,40 +34,50 @@ _FORMAT: Final = 1
 _LOCK_SECONDS: Final = 5.0
 
 
-def export(_: Program) -> int:
-    """Write all records to standard output, except for quotas, which are counted anew.
+def _on_store(use: Callable[..., Awaitable[int]]) -> Callable[..., int]:
+    """Make a command of a coroutine function that uses the configured store."""
 
-    Raises:
-        ConfigurationError: the configuration is invalid.
-    """
+    async def opened(store: StateStore, options: Mapping[str, Any]) -> int:
+        try:
+            await store.start()
+            return await use(store, **options)
+        except ToolchatError as error:
+            print_error(error.for_operators)
+            return FAILED
+        finally:
+            await store.aclose()
 
-    async def write(store: StateStore) -> int:
-        _write_line({"format": _FORMAT})
-        number = 0
-        async for record in store.records():
-            _write_line(_to_json(record))
-            number += 1
-        _write_line({"records": number})
-        print_note(f"{number} records exported")
-        return ANSWERED
+    def command(_: Program, **options: Any) -> int:
+        show_warnings()
+        load_env_file()
+        store = state_store(read_settings(Settings))
+        if store.kind == "memory":
+            raise ConfigurationError("STATE_URL: the memory of a process cannot be read by another one")
+        return asyncio.run(opened(store, options))
 
-    return with_store(write)
+    return command
 
 
-def import_(_: Program) -> int:
-    """Store the records of standard input whose key has none yet.
+@_on_store
+async def export(store: StateStore) -> int:
+    """Write all records to standard output, except for quotas, which are counted anew."""
+    _write_line({"format": _FORMAT})
+    number = 0
+    async for record in store.records():
+        _write_line(_to_json(record))
+        number += 1
+    _write_line({"records": number})
+    print_note(f"{number} records exported")
+    return ANSWERED
 
-    Raises:
-        ConfigurationError: the configuration or a line is invalid, or a newer version wrote it.
-    """
 
-    async def read(store: StateStore) -> int:
-        lines = map(_parsed, enumerate(sys.stdin.buffer, 1))
-        if (first := next(lines, {})).get("format") != _FORMAT:
-            raise ConfigurationError(f"line 1: is not an export of format {_FORMAT}, the one that this version reads")
-        return await _import(store, lines) if first else FAILED
-
-    return with_store(read)
+@_on_store
+async def import_(store: StateStore) -> int:
+    """Store the records of standard input whose key has none yet."""
+    lines = map(_parsed, enumerate(sys.stdin.buffer, 1))
+    if next(lines, {}).get("format") != _FORMAT:
+        raise ConfigurationError(f"line 1: is not an export of format {_FORMAT}, the one that this version reads")
+    return await _import(store, lines)
 
 
 async def _import(store: StateStore, lines: Iterable[Mapping[str, Any]]) -> int:
@@ -97,66 +109,38 @@ async def _store_new(store: StateStore, record: StoredRecord) -> str:
     return "new"
 
 
-def stats(_: Program) -> int:
-    """Print how many records of each kind are stored.
-
-    Raises:
-        ConfigurationError: the configuration is invalid.
-    """
-
-    async def count(store: StateStore) -> int:
-        numbers, sizes = Counter[str](), Counter[str]()
-        async for record in store.records():
-            for kind in (record.key.partition(":")[0], "all"):
-                numbers[kind] += 1
-                sizes[kind] += len(record.value) + sum(map(len, record.log))
-        print_result(f"{'kind':20} {'records':>10} {'bytes':>14}")
-        for kind, number in sorted(numbers.items(), key=lambda each: (each[0] == "all", each[0])):
-            print_result(f"{kind:20} {number:10,} {sizes[kind]:14,}")
-        if isinstance(store, SqliteStateStore):
-            print_result(f"{store.path}: {_bytes(store.path)}, log {_bytes(f'{store.path}-wal')}")
-        return ANSWERED
-
-    return with_store(count)
+@_on_store
+async def stats(store: StateStore) -> int:
+    """Print how many records of each kind are stored."""
+    numbers, sizes = Counter[str](), Counter[str]()
+    async for record in store.records():
+        for kind in (record.key.partition(":")[0], "all"):
+            numbers[kind] += 1
+            sizes[kind] += len(record.value) + sum(map(len, record.log))
+    print_result(f"{'kind':20} {'records':>10} {'bytes':>14}")
+    for kind, number in sorted(numbers.items(), key=lambda each: (each[0] == "all", each[0])):
+        print_result(f"{kind:20} {number:10,} {sizes[kind]:14,}")
+    if isinstance(store, SqliteStateStore):
+        print_result(_size(store))
+    return ANSWERED
 
 
-def vacuum(_: Program) -> int:
-    """Give the unused space of the file back to the disk.
-
-    Raises:
-        ConfigurationError: the configuration is invalid, or the state is not in a file.
-    """
-
-    async def rewrite(store: StateStore) -> int:
-        if not isinstance(store, SqliteStateStore):
-            raise ConfigurationError("STATE_URL: names no file: a server frees its memory by itself")
-        before = _bytes(store.path)
-        await store.vacuum()
-        print_result(f"{store.path}: {before} before, {_bytes(store.path)} now")
-        return ANSWERED
-
-    return with_store(rewrite)
+@_on_store
+async def vacuum(store: StateStore) -> int:
+    """Give the unused space of the file back to the disk."""
+    if not isinstance(store, SqliteStateStore):
+        raise ConfigurationError("STATE_URL: names no file: a server frees its memory by itself")
+    await store.vacuum()
+    print_result(_size(store))
+    return ANSWERED
 
 
-def with_store(use: Callable[[StateStore], Awaitable[int]]) -> int:
-    """Use the configured store; returns the exit code."""
-    show_warnings()
-    check_env_file(Path(".env"))
-    store = state_store(read_settings(Settings))
-    if store.kind == "memory":
-        raise ConfigurationError("STATE_URL: the memory of a process cannot be read by another one")
-
-    async def opened() -> int:
-        try:
-            await store.start()
-            return await use(store)
-        except ToolchatError as error:
-            print_error(error.for_operators)
-            return FAILED
-        finally:
-            await store.aclose()
-
-    return asyncio.run(opened())
+@_on_store
+async def audit(store: StateStore, *, begin: datetime | None, end: datetime | None, tenant: str, tool: str) -> int:
+    """Write the decisions to standard output, the newest first, one JSON object a line."""
+    async for each in AuditTrail(store).entries(begin, end, tenant=tenant, tool=tool):
+        print_result(to_json(each).decode())
+    return ANSWERED
 
 
 def _write_line(document: Mapping[str, object]) -> None:
@@ -208,11 +192,7 @@ def _from_json(document: Mapping[str, Any]) -> StoredRecord:
 
 
 def _check_version(value: bytes) -> None:
-    """Check that this version reads a record.
-
-    Raises:
-        StoreUnavailable: a newer version wrote it.
-    """
+    """Check that this version reads a record."""
     try:
         found = from_json(value)
     except ValueError:
@@ -223,6 +203,5 @@ def _check_version(value: bytes) -> None:
         check_version(version)
 
 
-def _bytes(path: str) -> str:
-    file = Path(path)
-    return f"{file.stat().st_size:,} bytes" if file.exists() else "none"
+def _size(store: SqliteStateStore) -> str:
+    return f"{store.path}: {Path(store.path).stat().st_size:,} bytes"

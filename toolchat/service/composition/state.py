@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from pydantic import BaseModel, ConfigDict, Field
 
 from toolchat.errors import ConfigurationError
+from toolchat.service.settings.base import source_of
 from toolchat.service.settings.service_settings import Settings
 from toolchat.state.base import StateStore
 from toolchat.state.sqlite import SqliteStateStore
@@ -34,7 +35,7 @@ def state_store(settings: Settings) -> StateStore:
         store = _store(settings)
         store.check()
     except ConfigurationError as error:
-        raise ConfigurationError(f"{'REDIS_URL' if settings.redis_url else 'STATE_URL'}: {error}") from None
+        raise ConfigurationError(f"{source_of('REDIS_URL' if settings.redis_url else 'STATE_URL')}: {error}") from None
     if store.kind == "memory" and settings.server_workers > 1:
         told = f"{settings.server_workers} processes do not share memory"
         raise ConfigurationError(f"SERVER_WORKERS: {told}: set STATE_URL to a file or a server, or leave it at 1")

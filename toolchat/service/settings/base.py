@@ -1,12 +1,21 @@
 """Configuration from environment variables and ``.env``: base class, field types, and pydantic's faults as text."""
 
+import os
 import re
 from collections.abc import Iterable
 from functools import cache
-from typing import Annotated, Any, NamedTuple, TypeVar
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, TypeVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, ValidationError, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import BaseModel, BeforeValidator, SecretStr, ValidationError, model_validator
+from pydantic.fields import FieldInfo
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 
 from toolchat.errors import ConfigurationError
 
@@ -19,12 +28,68 @@ Texts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_at_commas)]
 """Texts separated by commas."""
 
 
+class _SecretFiles(PydanticBaseSettingsSource):
+    """Reads each secret ``NAME`` from the file ``NAME_FILE``, as Docker, Kubernetes and systemd hand secrets over."""
+
+    def __call__(self) -> dict[str, Any]:
+        found = (self.get_field_value(info, name) for name, info in self.settings_cls.model_fields.items())
+        return {key: value for value, key, _ in found if value is not None}
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[str | None, str, bool]:
+        alias = field.validation_alias
+        key = alias if isinstance(alias, str) else field_name
+        if not is_secret(field.annotation) or f"{field_name}_file" in self.settings_cls.model_fields:
+            return None, key, False
+        return _secret_in_file(environment_name(self.settings_cls, field_name)), key, False
+
+
+def _secret_in_file(name: str) -> str | None:
+    variable = file_variable(name)
+    if not (path := os.environ.get(variable, "").strip()):
+        return None
+    if os.environ.get(name, "").strip():
+        raise ConfigurationError(f"{variable}: {name} is set as well; set one of them")
+    try:
+        text = Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        fault = getattr(error, "strerror", None) or "is not UTF-8"
+        raise ConfigurationError(f"{variable}: {path}: {fault}") from None
+    if not text:
+        raise ConfigurationError(f"{variable}: {path}: is empty")
+    return text
+
+
+def is_secret(annotation: object) -> bool:
+    """Return whether a field's type is a secret."""
+    return annotation is SecretStr or any(map(is_secret, get_args(annotation)))
+
+
+def file_variable(name: str) -> str:
+    """Return the name of the variable that names the file of a secret."""
+    return f"{name}_FILE"
+
+
 class EnvironmentSettings(BaseSettings):
     """Base of every settings class: an empty or blank variable counts as not set, unknown ones are ignored."""
 
     model_config = SettingsConfigDict(
         env_file=".env", env_file_encoding="utf-8", env_ignore_empty=True, extra="ignore", frozen=True
     )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - a folder, which nothing sets
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Read files of secrets as well, unless the values come from elsewhere, as those of a fallback model do."""
+        own = settings_cls.model_config.get("env_prefix", "")
+        is_own = isinstance(env_settings, EnvSettingsSource) and env_settings.env_prefix == own
+        files = [_SecretFiles(settings_cls)] if is_own else []
+        return init_settings, env_settings, dotenv_settings, *files
 
     @model_validator(mode="before")
     @classmethod
@@ -55,8 +120,27 @@ def read_settings(settings: type[_SettingsT]) -> _SettingsT:
     try:
         return settings()
     except ValidationError as error:
-        lines = [f"{_variable(settings, place)}: {message}" for place, message, _ in describe_faults(error)]
+        lines = [_line(_variable(settings, place), message) for place, message, _ in describe_faults(error)]
         raise ConfigurationError("\n".join(lines)) from None
+    except UnicodeDecodeError:
+        raise ConfigurationError(".env: is not UTF-8; save the file as UTF-8") from None
+
+
+_SERVICE_LINK = re.compile(r"(tcp|udp|sctp)://[^/]+")
+"""What Kubernetes sets ``NAME_PORT`` to, for each Service of the namespace."""
+
+
+def source_of(variable: str) -> str:
+    """Return the variable itself, or the one that names the file from which its value came."""
+    is_in_file = not os.environ.get(variable, "").strip() and os.environ.get(file_variable(variable), "").strip()
+    return file_variable(variable) if is_in_file else variable
+
+
+def _line(variable: str, message: str) -> str:
+    if _SERVICE_LINK.fullmatch(os.environ.get(variable, "")):
+        service = variable.removesuffix("_PORT").lower().replace("_", "-")
+        message = f"Kubernetes sets it for the Service {service}; rename that, or set enableServiceLinks: false"
+    return f"{source_of(variable)}: {message}"
 
 
 def _variable(settings: type[EnvironmentSettings], place: str) -> str:

@@ -1,7 +1,5 @@
-"""The command ``mcp``: an MCP server over standard input and output, for hosts on the same machine."""
+"""MCP over standard input and output, for hosts on the same machine."""
 
-import asyncio
-import gc
 import logging
 import os
 import sys
@@ -16,38 +14,21 @@ from mcp_types import INTERNAL_ERROR
 from pydantic import ValidationError
 
 from toolchat.service.api.problems import as_toolchat_error, problem
-from toolchat.service.cli.program import Program
-from toolchat.service.composition.configuration import read_configuration
-from toolchat.service.composition.lifespan import open_service
-from toolchat.service.observability.logs import configure_logging, log_event, request_id as current_request_id
+from toolchat.service.api.service import ServiceState
+from toolchat.service.observability.logs import log_event, request_id as current_request_id
 from toolchat.service.protocols.mcp_server.calls import Context, Origin
 from toolchat.service.protocols.mcp_server.server import SERVER
 
 _log = logging.getLogger("toolchat.request")
 
 
-def serve_stdio(program: Program) -> int:
-    """Serve until standard input ends.
-
-    Raises:
-        ConfigurationError: the configuration is invalid.
-    """
-    configuration = read_configuration(tools=program.tools, serving=False)
-    configure_logging(configuration.settings.log_level)
-    configuration.log_warnings()
+async def serve_stdio(state: ServiceState) -> None:
+    """Serve until standard input ends."""
     SERVER.middleware.append(_as_request)
-
-    async def serve() -> None:
-        # What a tool prints does not reach the host: the SDK directs it to standard error.
-        async with open_service(configuration) as (state, _), stdio_server() as (messages, answers):
-            # Everything created so far lives until the end: collections need not look at it.
-            gc.freeze()
-            gc.enable()
-            await serve_dual_era_loop(SERVER, messages, answers, lifespan_state=state)
-            sys.stdout.flush()  # what a tool printed, while it still goes to standard error
-
-    asyncio.run(serve())
-    return 0
+    # What a tool prints does not reach the host: the SDK directs it to standard error.
+    async with stdio_server() as (messages, answers):
+        await serve_dual_era_loop(SERVER, messages, answers, lifespan_state=state)
+        sys.stdout.flush()  # what a tool printed, while it still goes to standard error
 
 
 async def _as_request(ctx: Context, call_next: CallNext) -> HandlerResult:

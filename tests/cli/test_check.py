@@ -86,6 +86,13 @@ async def test_every_configured_upstream_is_probed_and_reported(tmp_path: Path) 
     }
 
 
+def test_files_of_secrets_that_are_read_are_named(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("sk-1\n")
+    done = run("check", cwd=tmp_path, CHAT_PROVIDER="offline", OPENAI_API_KEY_FILE=str(secret), LAMP_KEY_FILE="/none")
+    assert lines_of(done)["Secrets"] == ("works", False, "read from the files of OPENAI_API_KEY_FILE")
+
+
 async def refused(_: Request) -> JSONResponse:
     """WeatherAPI's answer to a wrong key."""
     return JSONResponse({"error": {"code": 2006, "message": "API key provided is invalid"}}, 403)

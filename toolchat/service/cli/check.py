@@ -21,6 +21,8 @@ from toolchat.service.cli.opened_service import ANSWERED, FAILED, OpenedService,
 from toolchat.service.cli.terminal import escape_controls, print_result
 from toolchat.service.composition.models import PROVIDER_VARIABLES
 from toolchat.service.observability.tracing_settings import TracingConfiguration
+from toolchat.service.settings.base import source_of
+from toolchat.service.settings.env_file import known_variables
 from toolchat.service.tool_modules.discovery import ConfiguredModule
 from toolchat.state.base import StateStore
 from toolchat.tool_calling.definition import ToolDefinition
@@ -109,6 +111,9 @@ def _parts(service: OpenedService) -> Iterator[_Part]:
         yield _Part("Traces", partial(_export_nothing, configuration.tracing), 10 * _COLLECTOR_SECONDS)
     else:
         yield _Part("Traces", ("off", "no traces are sent; set OTEL_EXPORTER_OTLP_ENDPOINT"))
+    known = sorted(known_variables())
+    if files := [source_of(each) for each in known if source_of(each) in known and source_of(each) != each]:
+        yield _Part("Secrets", ("works", f"read from the files of {', '.join(files)}"))
     if configuration.access.tokens.is_set:
         yield _Part("Tokens", partial(_check_tokens, service))
     for each in configuration.modules:

@@ -16,6 +16,7 @@ from tests.serving import client_of, configured, serving
 from toolchat.service.access.keys import digest_of
 from toolchat.service.api.service import ServiceState
 from toolchat.service.main import create_app
+from toolchat.service.settings.service_settings import Tuning
 
 __all__ = ["BODY", "KEYS", "Desk", "decisions", "desk_service", "outcome_of", "write_keys", "yes"]
 
@@ -107,11 +108,11 @@ def write_keys(file: Path, **changed: str) -> None:
 
 
 @asynccontextmanager
-async def desk_service(folder: Path, **variables: str) -> AsyncGenerator[Desk, None]:
+async def desk_service(folder: Path, *parts: Tuning, **variables: str) -> AsyncGenerator[Desk, None]:
     write_keys(folder / "keys.toml")
     keys = {"API_KEYS_FILE": str(folder / "keys.toml"), "TRUSTED_PROXIES": "127.0.0.1", "ALLOW_ANONYMOUS": "true"}
     async with OpenAIPlayer(desk_model) as player:
-        read = configured(DESK, OPENAI_BASE_URL=player.base_url, **keys, **variables)
+        read = configured(DESK, *parts, OPENAI_BASE_URL=player.base_url, **keys, **variables)
         app = create_app(read)
         async with serving(app, read.settings) as url, client_of(url) as client:
             yield Desk(client, folder / "keys.toml", app.state.service)

@@ -236,7 +236,7 @@ class ApprovalStore:
             raise asked.refusal()
         asker = self.known(asked.principal)
         if asker is None or ASK not in asker.roles:
-            raise Forbidden("the key or the token that asked is no longer valid, so nothing can run for it")
+            raise Forbidden("the key that asked was withdrawn, has expired or may not ask any more")
 
     async def _check_changes(self, waiting: PendingTurn, approvals: Mapping[str, Approval]) -> None:
         """Check that the decider may change the arguments, and is the one whom the changed ones require."""

@@ -34,6 +34,8 @@ BACKGROUND = "background"
 """The key of a request's state for what stores and resumes the turn of a background question."""
 IN_CHAT_PAGE = "in_chat_page"
 """The key of a request's state: whether people see its answer in the page of another program."""
+OUTLIVES_CLIENT = "outlives_client"
+"""The key of a request's state: whether its answer is another one's, and goes on if the client disconnects."""
 FOR_MODEL = "for_model"
 """The key of a request's state: whether another program's model reads its answer."""
 
@@ -58,6 +60,7 @@ class ActiveRequest:
         self.service, self._taken = service, taken
         if taken is not None:  # it resumes for the person who asked, also if another one decides
             current_caller.set(taken.caller)
+            request.scope["state"][OUTLIVES_CLIENT] = bool(taken.asked.roles)
         self.reservation = QuotaReservation()
         """The quota that it uses; set when it has a slot."""
         self.prompt, self._consent = _with_consent(service, prompt, taken, door_of(request.scope) if taken else "")
@@ -127,9 +130,10 @@ class ActiveRequest:
             return await answering
         try:
             response = await answering
-        except ToolchatError as error:
+        except BaseException as error:
             if self._consent.has_claimed:
-                await self.service.approvals.note_outcome(taken, failure=error.detail)
+                failure = error.detail if isinstance(error, ToolchatError) else "the answer was interrupted"
+                await self.service.approvals.note_outcome(taken, failure=failure)
             raise
         text = response.executions[0].result if taken.turn.is_direct else response.message.text
         following = self._consent.pending["id"] if self._consent.pending else ""

@@ -90,9 +90,9 @@ class Authenticator:
             principal = await self._probing(scope) if path == _READINESS else ANONYMOUS
             return RequestCaller.from_request(principal, address, scope["headers"])
         key = ""
+        if path.startswith(_APPROVALS) and (token := header(scope, APPROVAL_HEADER.encode())):
+            return RequestCaller.from_request(await self._approver(path, token), address, scope["headers"])
         if self._knows_keys:
-            if path.startswith(_APPROVALS) and (token := header(scope, APPROVAL_HEADER.encode())):
-                return RequestCaller.from_request(await self._approver(path, token), address, scope["headers"])
             key = _credential(scope)
         if key:
             principal = await self._known(key)

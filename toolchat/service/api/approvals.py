@@ -30,7 +30,8 @@ from toolchat.service.api.approval_records import (
     read_decided,
     read_waiting,
 )
-from toolchat.service.api.approval_tokens import AlreadyDecided, ApprovalTokens, approval_not_found
+from toolchat.service.api.approval_tokens import AlreadyDecided, ApprovalTokens, approval_not_found, link_to
+from toolchat.service.api.approval_webhook import DECIDED, REQUESTED, ApprovalWebhook
 from toolchat.service.api.audit import AuditTrail, log, records_of
 from toolchat.service.api.dependencies import parts_of
 from toolchat.service.api.paused_turns import PausedTurn, PausedTurnCodec
@@ -108,8 +109,10 @@ class ApprovalStore:
     ) -> None:
         self.ttl = ttl
         self._on_saved = on_saved
-        self.tokens = ApprovalTokens(store, ttl=ttl)
+        self.tokens = ApprovalTokens(store)
         """Tokens with which people decide who have no key."""
+        self.webhook: ApprovalWebhook | None = None
+        """Tells of approvals that somebody else decides; set by the service, if it has one."""
         self.audit = audit or AuditTrail(store)
         self.known: Callable[[Principal], Principal | None] = lambda principal: principal
         """A principal with its rights of now; replaced by the service, which knows the keys."""
@@ -131,7 +134,7 @@ class ApprovalStore:
         keys = _key(asked.identifier), _decided_key(asked.identifier)
         free: dict[str, Sequence[bytes | None]] = dict.fromkeys(keys, (None,))
         fence = lock.fence if (lock := current_lock.get()) else {}
-        saved = await self._store.commit([write], checks={**free, **fence}, name="put")
+        saved = await self._store.commit([write, *self._told(REQUESTED, asked)], checks={**free, **fence}, name="put")
         if not saved.is_done:
             if not any(saved.found[key] for key in keys):
                 raise SessionBusy("another request took the session over; this one changed nothing")
@@ -139,7 +142,27 @@ class ApprovalStore:
         if asked.conversation and self._on_saved is not None and not turn.is_direct:
             await self._on_saved(asked.conversation, turn.running, asked.identifier)
         metrics.APPROVALS.inc()
+        self._tell()
         return asked
+
+    def _told(self, kind: str, asked: Asked) -> list[Write]:
+        return [self.webhook.event(kind, asked.identifier)] if self.webhook and asked.roles else []
+
+    def _tell(self) -> None:
+        if self.webhook:
+            self.webhook.look()
+
+    async def describe(self, kind: str, identifier: str, receiver: str, address: str) -> dict[str, Any] | None:
+        """What an event of the webhook tells, with a link to decide; ``None`` if it is no longer so."""
+        asked, record = await self._read(identifier)
+        if asked is None or (record is not None) != (kind == REQUESTED):
+            return None
+        principal = Principal(receiver, roles=asked.roles, tenant=asked.tenant)
+        data = self.document(asked, principal) | {"inbox": f"{address}/approvals"}
+        if record is not None:
+            token = await self.tokens.issue(identifier, max(asked.expires - time.time(), 1), principal)
+            data["link"] = link_to(address, identifier, token)
+        return data
 
     async def is_waiting(self, identifier: str) -> bool:
         """Whether a turn still waits under this id."""
@@ -200,7 +223,8 @@ class ApprovalStore:
         await self._check_changes(waiting, approvals)
         records = records_of(asked, approvals, by, door)
         decided = Decided(decision_word(approvals), by, door, time.time(), approvals)
-        writes = [Write(_key(asked.identifier)), self._decided(asked, decided), *self.audit.writes(records)]
+        told = self._told(DECIDED, asked)
+        writes = [Write(_key(asked.identifier)), self._decided(asked, decided), *self.audit.writes(records), *told]
         checks = {_key(asked.identifier): (waiting.record,)}
         committing = asyncio.ensure_future(self._store.commit(writes, checks=checks, name="decide"))
         try:
@@ -215,6 +239,7 @@ class ApprovalStore:
         if not outcome.is_done:
             raise _absence((await self._visible(asked.identifier))[0])
         log(records)
+        self._tell()
 
     async def note_outcome(
         self, waiting: PendingTurn, *, answer: str = "", failure: str = "", approval: str = ""
@@ -251,18 +276,19 @@ class ApprovalStore:
 
     async def _visible(self, identifier: str) -> tuple[Asked | None, bytes | None]:
         """An approval and its record while it waits, if the current principal may see it."""
-        asked, record = None, await self._store.get(_key(identifier))
-        if record is not None:
-            asked = read_waiting(record)
-        elif (decided := await self._store.get(_decided_key(identifier))) is not None:
-            asked = read_decided(decided)
-        if asked is None or not asked.may_see(current_request_caller().principal):
-            return None, None
-        return asked, record
+        asked, record = await self._read(identifier)
+        return (asked, record) if asked and asked.may_see(current_request_caller().principal) else (None, None)
 
-    def document(self, asked: Asked) -> dict[str, Any]:
-        """An approval as the current principal sees it."""
-        document = asked.document(current_request_caller().principal, time.time())
+    async def _read(self, identifier: str) -> tuple[Asked | None, bytes | None]:
+        """An approval, and its record while it waits."""
+        if (record := await self._store.get(_key(identifier))) is not None:
+            return read_waiting(record), record
+        decided = await self._store.get(_decided_key(identifier))
+        return (None if decided is None else read_decided(decided)), None
+
+    def document(self, asked: Asked, principal: Principal | None = None) -> dict[str, Any]:
+        """An approval as a principal sees it, by default the current one."""
+        document = asked.document(principal or current_request_caller().principal, time.time())
         calls = [{**each, "description": self._codec.described(each["name"])} for each in asked.calls]
         return document | {"calls": calls}
 

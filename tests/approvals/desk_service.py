@@ -33,8 +33,10 @@ KEYS = {
 
 
 def desk_model(request: PlayedRequest) -> Answer:
-    """A model that calls the tool that the question names with its amount, and tells the result."""
+    """A model that calls the tool that the question names with its amount, and tells the result; it notes 51 first."""
     last = request.body["messages"][-1]
+    if last["role"] == "tool" and last["content"].startswith("51 refunded"):
+        return whole(message("tool_calls", USAGE, **asks(("note", {"amount": 1}), text="confirm 1")))
     if last["role"] == "tool":
         return whole(message(content=f"Done: {last['content']}"))
     name, amount = last["content"].split()

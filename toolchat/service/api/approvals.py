@@ -237,7 +237,7 @@ class ApprovalStore:
                     await self._store.commit([self._waiting(asked, waiting.record), *undone], name="undo")
             raise
         if not outcome.is_done:
-            raise _absence((await self._visible(asked.identifier))[0])
+            raise _absence((await self._visible(asked.identifier, waiting.decider.principal))[0])
         log(records)
         self._tell()
 
@@ -274,10 +274,11 @@ class ApprovalStore:
             if not changed.may_decide(principal):
                 raise changed.refusal()
 
-    async def _visible(self, identifier: str) -> tuple[Asked | None, bytes | None]:
-        """An approval and its record while it waits, if the current principal may see it."""
+    async def _visible(self, identifier: str, principal: Principal | None = None) -> tuple[Asked | None, bytes | None]:
+        """An approval and its record while it waits, if a principal may see it: by default the current one."""
         asked, record = await self._read(identifier)
-        return (asked, record) if asked and asked.may_see(current_request_caller().principal) else (None, None)
+        is_shown = asked and asked.may_see(principal or current_request_caller().principal)
+        return (asked, record) if is_shown else (None, None)
 
     async def _read(self, identifier: str) -> tuple[Asked | None, bytes | None]:
         """An approval, and its record while it waits."""

@@ -14,7 +14,6 @@ from toolchat.errors import StoreUnavailable
 from toolchat.models.base import ChatModel
 from toolchat.service.access.runtime import Access
 from toolchat.service.api.approval_routes import router as approval_routes
-from toolchat.service.api.audit_routes import router as audit_routes
 from toolchat.service.api.background.routes import router as background_routes
 from toolchat.service.api.background.runner import BackgroundRunner
 from toolchat.service.api.body_limits import MAX_BODY_BYTES
@@ -179,7 +178,7 @@ def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
         protocol.add_routes(app.router)
     add_session_routes(app.router)
     of_service += app.routes[after:]
-    for router in (background_routes, approval_routes, audit_routes, tool_routes, status_routes):
+    for router in (background_routes, approval_routes, tool_routes, status_routes):
         app.include_router(router)
         of_service += router.routes  # as they are defined: FastAPI builds each included route again, which takes long
     after = len(app.routes)

@@ -20,35 +20,20 @@ class AlreadyDecided(NotFound):
 
 
 class ApprovalTokens:
-    """Issues tokens, and finds the principal that a token acts for.
-
-    The store knows a token by its hash, together with the paused answer and the principal that it is for. It gives
-    access to nothing else, and ends with the answer's wait: an answer is claimed once, so a token decides once.
-
-    Args:
-        store: the state store; any replica accepts a token.
-    """
+    """Issues tokens for one paused answer each, which is claimed once; the store knows a token by its hash."""
 
     def __init__(self, store: StateStore) -> None:
         self._store = store
 
     async def issue(self, identifier: str, ttl: float, principal: Principal | None = None) -> str:
-        """Issue a token of 256 random bits for a paused answer, on behalf of a principal: by default the current one.
-
-        It expires after ``ttl`` seconds.
-        """
+        """Issue a token of 256 random bits that acts for a principal, by default the current one, for some seconds."""
         token = secrets.token_urlsafe(32)
         record = (identifier, principal or current_request_caller().principal, RECORD_VERSION)
         await self._store.put(_key(token), _RECORD.dump_json(record), ttl=ttl)
         return token
 
     async def principal(self, identifier: str, token: str) -> Principal:
-        """The principal for which a token was issued, as it was then.
-
-        Raises:
-            NotFound: the token is not for this answer, or has expired. The error is that of an answer that was decided.
-            StoreUnavailable: the store cannot be reached, or a newer version of the service issued the token.
-        """
+        """The principal for which a token was issued, as it was then."""
         try:
             issued_for, principal, _ = _RECORD.validate_json(await self._store.get(_key(token)) or b"")
         except ValidationError:  # there is none

@@ -33,7 +33,7 @@ _GIVE_UP = 43_200.0
 """Seconds after which an event is given up; an approval waits for twice as long."""
 _STORED_SECONDS = 2 * _GIVE_UP
 _MAX_PAUSE = 1800.0
-_TIMEOUT = 10.0
+_NAME, _TIMEOUT = "approvals_webhook", 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +51,7 @@ Describe = Callable[[str, str, str, str], Awaitable[dict[str, Any] | None]]
 
 
 class ApprovalWebhook:
-    """Posts the events of all processes to one URL, each under its own lock.
-
-    Args:
-        store: has the events until they have arrived.
-        http: posts them; closed at the end.
-        url: where they are posted.
-        key: signs them.
-        address: the service's own address, for links.
-        pause: seconds before the second try; doubled with each.
-    """
+    """Posts the events of all processes to one URL, each under its own lock; the pause doubles with each try."""
 
     def __init__(
         self, store: StateStore, http: OutboundHttp, *, url: str, key: bytes, address: str, pause: float
@@ -93,9 +84,8 @@ class ApprovalWebhook:
         while True:
             self._news.clear()
             try:
-                await self._sweep(describe)
-            except StoreUnavailable:
-                pass
+                with suppress(StoreUnavailable):
+                    await self._sweep(describe)
             except Exception:  # noqa: BLE001 - no event is dropped
                 _log.exception("an event failed unexpectedly; it is tried again")
             with suppress(TimeoutError):
@@ -104,8 +94,12 @@ class ApprovalWebhook:
 
     async def _sweep(self, describe: Describe) -> None:
         listed, now = await self._store.listed(_LIST, limit=_PAGE), time.time()
-        due = [each[:2] for each in reversed(listed) if at_of(each, self._pause) <= now]
+        found = [(key, value, now - at, _event(value).tries) for key, value, at in reversed(listed)]
+        due = [(key, value) for key, value, age, tries in found if age >= self._pause_after(tries)]
         await asyncio.gather(*[self._try(describe, *each) for each in due])
+
+    def _pause_after(self, tries: int) -> float:
+        return min(self._pause * 2.0 ** min(tries - 1, 20), _MAX_PAUSE) if tries else -_GIVE_UP
 
     async def _try(self, describe: Describe, key: str, value: bytes) -> None:
         with suppress(SessionBusy, LockLost, StoreUnavailable):
@@ -135,27 +129,12 @@ class ApprovalWebhook:
 
     async def _posted(self, identifier: str, body: bytes) -> str:
         """Post a body once; returns why it was refused, or nothing. Raises the errors of ``OutboundHttp``."""
-        headers = {"Content-Type": "application/json", **signed(self._key, identifier, int(time.time()), body)}
-        reply = await self._http.fetch(
-            "POST", self._url, upstream="approvals_webhook", timeout=_TIMEOUT, headers=headers, data=body
-        )
+        at = int(time.time())
+        signature = hmac.digest(self._key, b"%b.%d.%b" % (identifier.encode(), at, body), sha256)
+        headers = {"webhook-id": identifier, "webhook-timestamp": str(at), "Content-Type": "application/json"}
+        headers["webhook-signature"] = f"v1,{b64encode(signature).decode()}"
+        reply = await self._http.fetch("POST", self._url, upstream=_NAME, timeout=_TIMEOUT, headers=headers, data=body)
         return "" if 200 <= reply.status < 300 else f"it answered with status {reply.status}"
-
-
-def signed(key: bytes, identifier: str, at: int, body: bytes) -> dict[str, str]:
-    """The headers by which a receiver knows who has sent a body, and when."""
-    signature = hmac.digest(key, b"%b.%d.%b" % (identifier.encode(), at, body), sha256)
-    return {
-        "webhook-id": identifier,
-        "webhook-timestamp": str(at),
-        "webhook-signature": f"v1,{b64encode(signature).decode()}",
-    }
-
-
-def at_of(listed: tuple[str, bytes, float], pause: float) -> float:
-    """When an event is due, from its last write on."""
-    tries = _event(listed[1]).tries
-    return listed[2] + min(pause * 2.0 ** min(tries - 1, 20), _MAX_PAUSE) if tries else 0.0
 
 
 def _event(value: bytes) -> _Event:

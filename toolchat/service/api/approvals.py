@@ -36,7 +36,7 @@ from toolchat.service.api.audit import AuditTrail, log, records_of
 from toolchat.service.api.dependencies import parts_of
 from toolchat.service.api.paused_turns import PausedTurn, PausedTurnCodec
 from toolchat.service.observability import metrics
-from toolchat.state.base import StateStore, Write
+from toolchat.state.base import Committed, StateStore, Write
 from toolchat.tool_calling.callback import ToolCallback, ToolSet, arguments_fault, required_approver
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import parse_arguments
@@ -45,11 +45,13 @@ _DAY = 86_400.0
 """Seconds in which somebody else can decide, and for which it is then shown what was decided."""
 
 
+Checks = Mapping[str, Sequence[bytes | None]]
+
+
 @dataclass(frozen=True, slots=True)
 class PendingTurn:
     """A paused turn that was found in the store."""
 
-    identifier: str
     turn: PausedTurn
     record: bytes
     asked: Asked
@@ -58,17 +60,8 @@ class PendingTurn:
     caller: RequestCaller
     """For whom it resumes: who asked, with the rights of now."""
 
-    @property
-    def calls(self) -> list[dict[str, Any]]:
-        """The waiting calls, as the user sees them."""
-        return self.asked.calls
-
     def prompt(self, chat: ChatClient, approvals: Mapping[str, Approval]) -> PromptSpec:
-        """The prompt that resumes the turn, given the decisions by call id; a call without one is rejected.
-
-        Raises:
-            ValidationFailed: arguments of a decision do not fit the tool; the turn keeps waiting.
-        """
+        """The prompt that resumes the turn, given the decisions by call id; a call without one is rejected."""
         for call_id, _, arguments, tool in self.changes(approvals):
             if fault := arguments_fault(tool, arguments):
                 raise ValidationFailed(f"decisions.{call_id}.arguments: {fault}") from fault
@@ -86,17 +79,7 @@ class PendingTurn:
 
 
 class ApprovalStore:
-    """Stores paused turns: any replica finds them for those who may see them, and exactly one claims each.
-
-    Every operation raises ``StoreUnavailable`` if the store cannot be reached.
-
-    Args:
-        store: the state store; its clock expires the records.
-        codec: converts turns to records.
-        ttl: seconds until a turn expires that who asked confirms; others have a day.
-        audit: keeps the decisions.
-        on_saved: awaited with the conversation, the messages and the id of each turn that is saved.
-    """
+    """Stores paused turns: any replica finds them for those who may see them, and exactly one claims each."""
 
     def __init__(
         self,
@@ -120,12 +103,7 @@ class ApprovalStore:
         self._codec = codec
 
     async def save(self, turn: PausedTurn, identifier: str = "") -> Asked:
-        """Save a paused turn of the current caller, under an id of 128 random bits unless one is given.
-
-        Raises:
-            CannotPause: see :meth:`PausedTurnCodec.dump`.
-            SessionBusy: another request has taken the conversation over.
-        """
+        """Save a paused turn of the current caller, under an id of 128 random bits unless one is given."""
         record = self._codec.dump(turn)
         ttl = _DAY if turn.response.approvers else self.ttl
         asked = asked_by_caller(turn, identifier or secrets.token_urlsafe(16), ttl)
@@ -134,7 +112,7 @@ class ApprovalStore:
         keys = _key(asked.identifier), _decided_key(asked.identifier)
         free: dict[str, Sequence[bytes | None]] = dict.fromkeys(keys, (None,))
         fence = lock.fence if (lock := current_lock.get()) else {}
-        saved = await self._store.commit([write, *self._told(REQUESTED, asked)], checks={**free, **fence}, name="put")
+        saved = await self._commit(REQUESTED, asked, [write], {**free, **fence})
         if not saved.is_done:
             if not any(saved.found[key] for key in keys):
                 raise SessionBusy("another request took the session over; this one changed nothing")
@@ -142,15 +120,15 @@ class ApprovalStore:
         if asked.conversation and self._on_saved is not None and not turn.is_direct:
             await self._on_saved(asked.conversation, turn.running, asked.identifier)
         metrics.APPROVALS.inc()
-        self._tell()
         return asked
 
-    def _told(self, kind: str, asked: Asked) -> list[Write]:
-        return [self.webhook.event(kind, asked.identifier)] if self.webhook and asked.roles else []
-
-    def _tell(self) -> None:
+    async def _commit(self, kind: str, asked: Asked, writes: list[Write], checks: Checks) -> Committed:
+        """Write what became of an approval, and in the same step what the webhook tells of it."""
+        told = [self.webhook.event(kind, asked.identifier)] if self.webhook and asked.roles else []
+        committed = await self._store.commit([*writes, *told], checks=checks, name=kind)
         if self.webhook:
             self.webhook.look()
+        return committed
 
     async def describe(self, kind: str, identifier: str, receiver: str, address: str) -> dict[str, Any] | None:
         """What an event of the webhook tells, with a link to decide; ``None`` if it is no longer so."""
@@ -174,14 +152,7 @@ class ApprovalStore:
         return any(key.startswith(_key("")) for each in listed for key, *_ in each)
 
     async def find(self, identifier: str, approvals: Mapping[str, Approval] | None = None) -> PendingTurn:
-        """Find a paused turn without claiming it, and check that the decisions are its caller's, and about its calls.
-
-        Raises:
-            NotFound: the id does not exist or has expired, or not for the caller; ``AlreadyDecided`` if it was used.
-            ValidationFailed: a decision is about a call that the turn does not have.
-            DependencyMissing: this replica lacks a tool or an advisor of the turn.
-            ApprovalByAnother, Forbidden: see :meth:`claim`.
-        """
+        """Find a paused turn without claiming it, and check that the decisions are its caller's and about its calls."""
         asked, record = await self._visible(identifier)
         if asked is None or record is None:
             raise _absence(asked)
@@ -193,7 +164,7 @@ class ApprovalStore:
         if not set(approvals or ()) <= set(waiting):
             raise ValidationFailed(f"decisions: the calls that wait are {', '.join(waiting)}")
         caller = asked.caller(decider, self.known(asked.principal) or asked.principal)
-        return PendingTurn(identifier, turn, record, asked, decider, caller)
+        return PendingTurn(turn, record, asked, decider, caller)
 
     async def show(self, identifier: str) -> dict[str, Any]:
         """The document of an approval, whether it waits or was decided; raises ``NotFound``."""
@@ -205,30 +176,18 @@ class ApprovalStore:
         return self.document(asked)
 
     async def claim(self, waiting: PendingTurn, approvals: Mapping[str, Approval], door: str = "") -> None:
-        """Claim a turn that was found, so that its tools run once, and record the decisions.
-
-        Deleting the record is the claim: the store does it for exactly one replica, in one step with the record of what
-        was decided. If the request is cancelled in the meantime, the step is still awaited and undone, so that the turn
-        can be decided again.
-
-        Raises:
-            ApprovalByAnother: the decision is somebody else's.
-            Forbidden: who asked may not ask any more.
-            NotFound: it has expired, or its conversation was deleted; ``AlreadyDecided`` if another request claimed it;
-                or the caller has lost the role that it takes.
-            ValidationFailed: the arguments were changed, which takes another decision.
-        """
+        """Claim a turn that was found, so that its tools run once, and record the decisions."""
         asked, by = waiting.asked, waiting.decider.principal.name
         self._check_decider(asked, waiting.decider.principal)
         await self._check_changes(waiting, approvals)
         records = records_of(asked, approvals, by, door)
         decided = Decided(decision_word(approvals), by, door, time.time(), approvals)
-        told = self._told(DECIDED, asked)
-        writes = [Write(_key(asked.identifier)), self._decided(asked, decided), *self.audit.writes(records), *told]
+        # Deleting the record is the claim: the store does it for exactly one replica.
+        writes = [Write(_key(asked.identifier)), self._decided(asked, decided), *self.audit.writes(records)]
         checks = {_key(asked.identifier): (waiting.record,)}
-        committing = asyncio.ensure_future(self._store.commit(writes, checks=checks, name="decide"))
+        committing = asyncio.ensure_future(self._commit(DECIDED, asked, writes, checks))
         try:
-            # Shielded: if it were cancelled, its result would be unknown.
+            # Shielded: if it were cancelled, its result would be unknown. It is undone, to be decided again.
             outcome = await asyncio.shield(committing)
         except asyncio.CancelledError:
             with suppress(StoreUnavailable):
@@ -239,7 +198,6 @@ class ApprovalStore:
         if not outcome.is_done:
             raise _absence((await self._visible(asked.identifier, waiting.decider.principal))[0])
         log(records)
-        self._tell()
 
     async def note_outcome(
         self, waiting: PendingTurn, *, answer: str = "", failure: str = "", approval: str = ""
@@ -247,7 +205,7 @@ class ApprovalStore:
         """Store what came of a decision, for those who are not the client of the resumed answer."""
         if waiting.asked.roles:
             with suppress(StoreUnavailable):  # the answer is there all the same
-                asked, _ = await self._visible(waiting.identifier)
+                asked, _ = await self._read(waiting.asked.identifier)
                 if asked and asked.decided:
                     decided = replace(asked.decided, answer=answer, failure=failure, approval=approval)
                     await self._store.commit([self._decided(asked, decided)], name="put")
@@ -316,15 +274,8 @@ class ConsentAdvisor(Advisor):
 
     Its order is inside the memory and directly outside the tool loop. Inside the memory the conversation is locked, so
     that no turn is saved while its conversation is deleted. Next to the loop everything that could refuse the request
-    has run, so that a turn is claimed only if its tools run next.
-
-    Args:
-        store: stores paused turns.
-        advisors: the advisors of the question.
-        tools: the tools of the question, before any advisor changed them: they are saved, and the advisors change them
-            again when the turn resumes.
-        taken: the turn to resume, if any.
-        door: by which way a decision has come.
+    has run, so that a turn is claimed only if its tools run next. The tools are those before any advisor changed them,
+    since the advisors change them again when the turn resumes.
     """
 
     order = 290
@@ -348,19 +299,18 @@ class ConsentAdvisor(Advisor):
         self._taken, self._door = taken, door
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
-        """See :meth:`Advisor.advise`; raises as :meth:`ApprovalStore.claim` and :meth:`ApprovalStore.save`."""
+        """See :meth:`Advisor.advise`."""
         if self._taken and request.resume:
             await self._store.claim(self._taken, request.resume.approvals, self._door)
             self.has_claimed = True
             request = replace(request, resume=_signed(request.resume, self._taken.decider.name))
         response = await chain.proceed(request, emit)
         is_paused = response.finish_reason == APPROVAL_REQUIRED
-        self.pending = await self._save(PausedTurn(response, self._tools, self._advisors)) if is_paused else None
+        if is_paused:
+            asked = await self._store.save(PausedTurn(response, self._tools, self._advisors))
+            left = round(asked.expires - asked.at)
+            self.pending = {"id": asked.identifier, "expires_in": left, "calls": asked.calls}
         return response
-
-    async def _save(self, turn: PausedTurn) -> dict[str, Any]:
-        asked = await self._store.save(turn)
-        return {"id": asked.identifier, "expires_in": round(asked.expires - asked.at), "calls": asked.calls}
 
 
 def _signed(resume: Resume, name: str) -> Resume:
@@ -371,19 +321,9 @@ def _signed(resume: Resume, name: str) -> Resume:
 def asked_by_caller(turn: PausedTurn, identifier: str, ttl: float) -> Asked:
     """The approval of a turn of the current caller."""
     caller, now = current_request_caller(), time.time()
-    response = turn.response
-    conversation = response.context.get(CONVERSATION_ID) or ""
-    return Asked(
-        identifier,
-        caller.principal,
-        caller.client_key,
-        caller.tenant,
-        conversation,
-        turn.question,
-        _shown(response),
-        now,
-        now + ttl,
-    )
+    who = caller.principal, caller.client_key, caller.tenant
+    conversation = turn.response.context.get(CONVERSATION_ID) or ""
+    return Asked(identifier, *who, conversation, turn.question, _shown(turn.response), now, now + ttl)
 
 
 def _shown(paused: ChatResponse) -> list[dict[str, Any]]:

@@ -201,3 +201,20 @@ async def test_a_name_that_leads_inside_is_refused_when_it_is_called_and_nobody_
         assert "the name leads to an address that is not public: hooks.example.org" in lines()[0]
         assert (await desk.decide(approval["id"], "lead")).status_code == 200
     assert receiver.events == []
+
+
+async def test_an_event_that_another_process_has_posted_meanwhile_is_not_posted_again(
+    desk: Desk, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, looks = desk.service.store, list[list[tuple[str, bytes, float]]]()
+    listed = store.listed
+
+    async def list_as_before(name: str, *, limit: int, before: float | None = None) -> list[tuple[str, bytes, float]]:
+        found = await listed(name, limit=limit, before=before)
+        looks.append(found or (looks[-1] if looks else []))
+        return looks[-1]
+
+    monkeypatch.setattr(store, "listed", list_as_before)
+    await desk.ask()
+    await until(lambda: len([each for each in looks if each]) > 5)
+    assert len(receiver.ids) == 1

@@ -212,8 +212,8 @@ async def test_another_replica_accepts_the_token() -> None:
 
 async def test_the_store_has_a_hash_only_and_forgets_it_in_time() -> None:
     store = SqliteStateStore()
-    tokens = ApprovalTokens(store, ttl=0.05)
-    token = await tokens.issue("x")
+    tokens = ApprovalTokens(store)
+    token = await tokens.issue("x", 0.05)
     assert await tokens.principal("x", token) == Principal("")
     assert token not in repr(vars(store))
 

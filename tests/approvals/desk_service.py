@@ -16,6 +16,7 @@ from tests.serving import client_of, configured, serving
 from toolchat.service.access.keys import digest_of
 from toolchat.service.api.service import ServiceState
 from toolchat.service.main import create_app
+from toolchat.service.settings.service_settings import Tuning
 
 __all__ = ["BODY", "KEYS", "Desk", "decisions", "desk_service", "outcome_of", "write_keys", "yes"]
 
@@ -32,8 +33,10 @@ KEYS = {
 
 
 def desk_model(request: PlayedRequest) -> Answer:
-    """A model that calls the tool that the question names with its amount, and tells the result."""
+    """A model that calls the tool that the question names with its amount, and tells the result; it notes 51 first."""
     last = request.body["messages"][-1]
+    if last["role"] == "tool" and last["content"].startswith("51 refunded"):
+        return whole(message("tool_calls", USAGE, **asks(("note", {"amount": 1}), text="confirm 1")))
     if last["role"] == "tool":
         return whole(message(content=f"Done: {last['content']}"))
     name, amount = last["content"].split()
@@ -107,11 +110,11 @@ def write_keys(file: Path, **changed: str) -> None:
 
 
 @asynccontextmanager
-async def desk_service(folder: Path, **variables: str) -> AsyncGenerator[Desk, None]:
+async def desk_service(folder: Path, *parts: Tuning, **variables: str) -> AsyncGenerator[Desk, None]:
     write_keys(folder / "keys.toml")
     keys = {"API_KEYS_FILE": str(folder / "keys.toml"), "TRUSTED_PROXIES": "127.0.0.1", "ALLOW_ANONYMOUS": "true"}
     async with OpenAIPlayer(desk_model) as player:
-        read = configured(DESK, OPENAI_BASE_URL=player.base_url, **keys, **variables)
+        read = configured(DESK, *parts, OPENAI_BASE_URL=player.base_url, **keys, **variables)
         app = create_app(read)
         async with serving(app, read.settings) as url, client_of(url) as client:
             yield Desk(client, folder / "keys.toml", app.state.service)

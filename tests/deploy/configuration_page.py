@@ -5,13 +5,13 @@ from typing import Any
 
 from tests.command_line import ROOT
 from tests.deploy.env_example import default_of, grouped_variables
-from tests.deploy.setting_groups import GROUPS, PROVIDERS, SWITCHES
+from tests.deploy.setting_groups import APPROVALS, GROUPS, PROVIDERS, SWITCHES
 from toolchat.service.settings.base import EnvironmentSettings
 from toolchat.service.tool_modules.sources import ToolsPathSettings
 
 PAGE = ROOT / "docs" / "configuration.md"
-ENDPOINTS = ROOT / "docs" / "endpoints.md"
-"""The page with the variables of the built-in tools' providers."""
+BESIDE = {PROVIDERS: ROOT / "docs" / "endpoints.md", APPROVALS: ROOT / "docs" / "approvals.md"}
+"""The groups whose variables are on another page."""
 _TABLE = re.compile(r"(?<=<!-- Written by `make docs`. -->\n\n)(?:\|.*\n)+")
 
 HEAD = """\
@@ -41,8 +41,9 @@ With `CHAT_PROVIDER=auto`, the chat model is the first of these:
    API keys, tokens or proxies are configured. Otherwise the start fails. To let the offline model answer other clients,
    set `CHAT_PROVIDER` to `offline` or `auto_or_offline`.
 
-Described elsewhere: the variables of the example's [weather and translation](endpoints.md#weather-and-translation), and
-those of [your own tool modules](tools.md#settings-clients-and-routes).
+Described elsewhere: the variables of the example's [weather and translation](endpoints.md#weather-and-translation),
+those of [approvals](approvals.md#tell-who-decides), and those of
+[your own tool modules](tools.md#settings-clients-and-routes).
 
 <!-- Written by `make docs` from the settings classes. -->
 """
@@ -64,15 +65,15 @@ _KINDS = {"boolean": "`true` or `false`", "integer": "whole number", "number": "
 
 def render() -> str:
     """The whole page: a chapter for each group, a row for each variable."""
-    chapters = [_chapter(title, rows) for title, rows in grouped_variables().items() if title != PROVIDERS]
+    chapters = [_chapter(title, rows) for title, rows in grouped_variables().items() if title not in BESIDE]
     return "\n".join([HEAD, *chapters, TRACES])
 
 
-def render_endpoints() -> str:
-    """The page about the endpoints with its table of variables."""
-    rows = [_row(name, *where) for name, where in grouped_variables()[PROVIDERS].items()]
+def render_beside(title: str) -> str:
+    """Another page with its table of a group's variables."""
+    rows = [_row(name, *where) for name, where in grouped_variables()[title].items()]
     table = "".join(f"{line}\n" for line in (*_HEADER, *rows))
-    return _TABLE.sub(lambda _: table, ENDPOINTS.read_text(encoding="utf-8"))
+    return _TABLE.sub(lambda _: table, BESIDE[title].read_text(encoding="utf-8"))
 
 
 def _chapter(title: str, rows: dict[str, tuple[type[EnvironmentSettings], str]]) -> str:
@@ -106,4 +107,5 @@ def _values(cls: type[EnvironmentSettings], field: str) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(render(), encoding="utf-8")
-    ENDPOINTS.write_text(render_endpoints(), encoding="utf-8")
+    for title, page in BESIDE.items():
+        page.write_text(render_beside(title), encoding="utf-8")

@@ -1,12 +1,15 @@
 """The groups of ``docs/configuration.md`` and ``.env.example``: each with who changes its variables, and why."""
 
-__all__ = ["GROUPS", "PROVIDERS", "SWITCHES"]
+__all__ = ["APPROVALS", "GROUPS", "PROVIDERS", "SWITCHES"]
 
 SWITCHES = ("TIME_ENABLED", "TODO_ENABLED", "WEATHER_ENABLED", "BAIDU_TRANSLATE_ENABLED")
 """The switches that every tool module has; the page has one row for all of them."""
 
 PROVIDERS = "The built-in tools' upstreams"
 """The group that ``docs/endpoints.md`` describes, beside the routes that need it."""
+
+APPROVALS = "Approvals by somebody else"
+"""The group that ``docs/approvals.md`` describes."""
 
 GROUPS: dict[str, tuple[str, str]] = {
     "The ten to know first": (
@@ -24,13 +27,18 @@ GROUPS: dict[str, tuple[str, str]] = {
         "Which tools there are, and the limits of their calls and results.",
         "TOOLS_PATH MCP_SERVERS_FILE TOOL_TIMEOUT TOOL_MAX_ROUNDS TOOL_MAX_CALLS TOOL_MAX_CALLS_PER_SESSION "
         "TOOL_RESULT_MAX_CHARS TOOL_SEARCH_ABOVE TOOL_CALL_REPAIRS TOOL_THROW_EXCEPTION_ON_ERROR "
-        "AUDIT_DAYS " + " ".join(SWITCHES) + " EXAMPLES_ENABLED SANDBOX_URL",
+        + " ".join(SWITCHES)
+        + " EXAMPLES_ENABLED SANDBOX_URL",
     ),
     PROVIDERS: (
         "Their accounts, and their addresses behind a gateway.",
         "WEATHER_PROVIDER WEATHER_API_KEY WEATHER_BASE_URL WEATHER_GEOCODING_URL TRANSLATE_PROVIDER "
         "BAIDU_TRANSLATE_APP_ID BAIDU_TRANSLATE_SECRET_KEY BAIDU_TRANSLATE_BASE_URL "
         "BAIDU_TRANSLATE_REQUESTS_PER_SECOND LIBRETRANSLATE_URL LIBRETRANSLATE_API_KEY",
+    ),
+    APPROVALS: (
+        "Who is told of them, and how long their record is stored ([approvals.md](approvals.md)).",
+        "APPROVALS_WEBHOOK_URL APPROVALS_WEBHOOK_SECRET APPROVALS_WEBHOOK_ALLOW_PRIVATE AUDIT_DAYS",
     ),
     "Conversations": (
         "How much of a conversation is stored and sent to the model, and for how long.",

@@ -16,14 +16,15 @@ def test_the_file_and_the_page_match_the_settings_classes() -> None:
     page = configuration_page.PAGE.read_text(encoding="utf-8")
     assert FILE.read_text(encoding="utf-8") == render(), "run `make docs`"
     assert page == configuration_page.render(), "run `make docs`"
-    endpoints = configuration_page.ENDPOINTS.read_text(encoding="utf-8")
-    assert endpoints == configuration_page.render_endpoints(), "run `make docs`"
+    for title, beside in configuration_page.BESIDE.items():
+        assert beside.read_text(encoding="utf-8") == configuration_page.render_beside(title), "run `make docs`"
 
 
 def test_every_variable_is_in_one_group_and_the_page_stays_short() -> None:
     names = [name for _, group in GROUPS.values() for name in group.split()]
     rows = [row.split(" | ")[0] for row in configuration_page.render().splitlines() if row.startswith("| `")]
-    beside = re.findall(r"^\| `([A-Z_]+)` \|", configuration_page.render_endpoints(), re.M)
+    others = "".join(map(configuration_page.render_beside, configuration_page.BESIDE))
+    beside = re.findall(r"^\| `([A-Z_]+)` \|", others, re.M)
 
     assert sorted(names) == sorted(documented())
     assert sorted(name for row in rows for name in re.findall(r"`([A-Z_]+)`", row)) == sorted({*names} - {*beside})

@@ -12,6 +12,7 @@ from tests.http.upstream import CLIENTS, OK, Peer, Play, answering, asked, outbo
 from tests.ports import silent_port
 from tests.waiting import PATIENCE
 from toolchat.errors import UpstreamError, UpstreamTimeout, UpstreamUnavailable
+from toolchat.http.client import OutboundHttp
 from toolchat.http.failures import Cause, describe_failure
 
 
@@ -130,7 +131,16 @@ async def test_the_reason_why_a_certificate_is_not_trusted(
 
 
 def test_every_cause_is_among_these() -> None:
-    assert {cause for _, _, cause, _ in LOST} == set(Cause)
+    assert {cause for _, _, cause, _ in LOST} == set(Cause) - {Cause.NOT_PUBLIC}
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "[::ffff:10.0.0.1]", "224.0.0.1"])
+async def test_where_only_public_addresses_are_allowed_no_other_is_connected_to(host: str) -> None:
+    http = OutboundHttp(public_only=True)
+    with pytest.raises(UpstreamUnavailable) as refused:
+        await http.fetch("POST", f"http://{host}:9/", upstream="hook", timeout=10)
+    await http.aclose()
+    assert str(refused.value.log_fields["cause"]).startswith(f"{Cause.NOT_PUBLIC}: ")
 
 
 async def test_a_lost_connection_of_a_library_has_the_same_cause() -> None:

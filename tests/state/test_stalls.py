@@ -20,6 +20,7 @@ from toolchat.errors import IdempotencyConflict, NotFound, Overloaded, SessionBu
 from toolchat.messages import AssistantMessage, UserMessage
 from toolchat.service.api.approvals import ApprovalStore, ConsentAdvisor
 from toolchat.service.api.call_limit import ConversationCallLimit
+from toolchat.service.api.dependencies import delete_parts
 from toolchat.service.api.idempotency import IdempotencyAdvisor, IdempotencyStore, IdempotentRequest
 from toolchat.service.api.paused_turns import PausedTurnCodec
 from toolchat.service.settings.service_settings import Settings
@@ -150,10 +151,10 @@ def approvals_in(store: StateStore) -> ApprovalStore:
 
 async def pause(store: StateStore, name: str, world: World) -> None:
     """A turn that waits for approval; the other process deletes the conversation."""
-    approvals = approvals_in(store)
     if name == "another":
-        await memory_of(store).delete("s", then=lambda: approvals.delete("s"))
+        await memory_of(store).delete("s", then=lambda: delete_parts(store, "s"))
         return
+    approvals = approvals_in(store)
     advisor = ConsentAdvisor(approvals, (), ToolSet([TRANSFER]))
     spec = client_of(calls(("transfer", "{}"))).prompt("pay").tools(TRANSFER)
     spec = spec.advisors(MemoryAdvisor(memory_of(store)), advisor).tool_context({CONVERSATION_ID: "s"})
@@ -164,7 +165,7 @@ async def pause(store: StateStore, name: str, world: World) -> None:
 
 async def a_deletion_finds_what_waits(store: StateStore, world: World) -> None:
     approvals = approvals_in(store)
-    await approvals.delete("s")
+    await delete_parts(store, "s")
     for each in world.pending:
         with pytest.raises(NotFound):
             await approvals.find(each)
@@ -187,7 +188,7 @@ Check = Callable[[StateStore, World], Awaitable[None]]
 
 async def clear(store: StateStore) -> None:
     """Forget everything, as the next round begins anew."""
-    keys = ["memory:s", "todo:s", "tool-calls:s", "approvals:s", "alarms:all"]
+    keys = ["memory:s", "todo:s", "tool-calls:s", "alarms:all"]
     await store.delete(*keys, f"once:{IdempotentRequest('owner', 'key', 'pay').name}")
 
 

@@ -111,6 +111,8 @@ class OutboundHttp:
         keepalive: seconds after which an idle connection is closed.
         max_age: seconds after which a connection is not used again, more or less a fifth: so names that moved and new
             servers behind a name are seen.
+        public_only: connect to no address that is not of the public internet, such as a private or a loopback one,
+            whatever a name leads to; a proxy has to have such an address, too.
 
     Raises:
         ConfigurationError: a variable of the environment is not valid.
@@ -125,13 +127,14 @@ class OutboundHttp:
         max_wait: float = 60,
         keepalive: float = 30,
         max_age: float = 300,
+        public_only: bool = False,
         breakers: Breakers | None = None,
     ) -> None:
         self.breakers = breakers or Breakers()
         """One for each upstream; :meth:`fetch` uses them, :meth:`request` leaves that to its caller."""
         self.proxies = Proxies()
         self._tls = tls_context()
-        self._limits = Limits(connect_timeout, max_connections, max_per_host, max_wait, keepalive, max_age)
+        self._limits = Limits(connect_timeout, max_connections, max_per_host, max_wait, keepalive, max_age, public_only)
         self._pools: list[Pool] = []
         """One for each event loop. Collecting that of a parent process would close connections in the parent's loop."""
         self._httpx: httpx.AsyncClient | None = None

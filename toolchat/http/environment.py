@@ -132,6 +132,16 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
+def is_public(host: str) -> bool:
+    """Return whether a host is an address of the public internet, or a name that may lead to one."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return not _is_loopback(host)
+    address = getattr(address, "ipv4_mapped", None) or address
+    return address.is_global and not address.is_multicast
+
+
 def tls_context(
     certificate: str | None = None, key: str | None = None, *, name: str = "client certificate"
 ) -> ssl.SSLContext:

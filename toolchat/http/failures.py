@@ -26,6 +26,11 @@ class Cause(StrEnum):
     PLAIN_TEXT = "plain text where TLS was expected"
     RESET = "connection reset"
     PROXY = "refused by the proxy"
+    NOT_PUBLIC = "the name leads to an address that is not public"
+
+
+class NotPublic(OSError):
+    """An address that is not of the public internet, where only such are allowed."""
 
 
 _BY_ERRNO = {
@@ -88,6 +93,8 @@ def _cause_of(error: BaseException) -> tuple[Cause, object] | None:
 
 
 def _cause_by_number(error: OSError) -> tuple[Cause, str] | None:
+    if isinstance(error, NotPublic):
+        return Cause.NOT_PUBLIC, ""
     # Without a number each address of a host failed in its own way: aiohappyeyeballs tells them in the text.
     numbers = [error.errno] if error.errno else map(int, re.findall(r"\[Errno (\d+)\]", str(error)))
     known = [_BY_ERRNO[number] for number in numbers if number in _BY_ERRNO]

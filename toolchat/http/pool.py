@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import socket
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
@@ -9,12 +10,13 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import aiohttp
+from aiohttp.connector import AddrInfoType
 from yarl import URL
 
 import toolchat.instruments as instruments
 from toolchat.errors import UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
-from toolchat.http.environment import Proxies
-from toolchat.http.failures import upstream_error
+from toolchat.http.environment import Proxies, is_public
+from toolchat.http.failures import NotPublic, upstream_error
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 """The default limit of a body; WeatherAPI's largest response has about 0.3 MB."""
@@ -52,6 +54,7 @@ class Limits(NamedTuple):
     max_wait: float
     keepalive: float
     max_age: float
+    public_only: bool = False
 
 
 Slot = list[asyncio.Semaphore]
@@ -190,11 +193,21 @@ def _check_status(response: aiohttp.ClientResponse, upstream: str) -> None:
     raise UpstreamInvalid(f"{upstream} answered with {wanted}, which is never followed")
 
 
+def _public_socket(address: AddrInfoType) -> socket.socket:
+    """A socket for the very address that it then connects to, whatever its name led to before."""
+    family, kind, protocol, _, place = address
+    if not is_public(str(place[0])):
+        raise NotPublic
+    return socket.socket(family, kind, protocol)
+
+
 class _Connector(aiohttp.TCPConnector):
     """Limits the time to connect, and closes a connection that must not be used again: too old, or out of step."""
 
     def __init__(self, limits: Limits, tls: ssl.SSLContext) -> None:
-        super().__init__(limit=0, ssl=tls, keepalive_timeout=limits.keepalive)  # the slots are the limit
+        connect = _public_socket if limits.public_only else None
+        # The slots are the limit.
+        super().__init__(limit=0, ssl=tls, keepalive_timeout=limits.keepalive, socket_factory=connect)
         self.timeout = aiohttp.ClientTimeout(connect=limits.connect_timeout)
         self._max_age = limits.max_age
         self._expiry = WeakKeyDictionary[Any, float]()

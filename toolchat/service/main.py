@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,6 @@ from toolchat.errors import StoreUnavailable
 from toolchat.models.base import ChatModel
 from toolchat.service.access.runtime import Access
 from toolchat.service.api.approval_routes import router as approval_routes
-from toolchat.service.api.audit_routes import router as audit_routes
 from toolchat.service.api.background.routes import router as background_routes
 from toolchat.service.api.background.runner import BackgroundRunner
 from toolchat.service.api.body_limits import MAX_BODY_BYTES
@@ -29,7 +28,7 @@ from toolchat.service.api.sessions import add_routes as add_session_routes
 from toolchat.service.api.status_routes import router as status_routes
 from toolchat.service.api.tool_routes import router as tool_routes
 from toolchat.service.composition.configuration import Configuration, read_configuration
-from toolchat.service.composition.lifespan import open_service
+from toolchat.service.composition.lifespan import approval_webhook, open_service
 from toolchat.service.composition.models import ChosenModel
 from toolchat.service.observability.tracing import traced
 from toolchat.service.pages.documentation import add_documentation
@@ -123,7 +122,12 @@ def _runner(read: Configuration, access: Access) -> _Run:
             state.approvals.known = access.authenticator.known
             background = BackgroundRunner(app, state.store, access.authenticator.current_rights)
             app.state.background = background
-            async with access.running(state.http), background.running():
+            async with AsyncExitStack() as stack:
+                await stack.enter_async_context(access.running(state.http))
+                await stack.enter_async_context(background.running())
+                if (webhook := approval_webhook(read, state.store)) is not None:
+                    state.approvals.webhook = webhook
+                    await stack.enter_async_context(webhook.running(state.approvals.describe))
                 yield
 
     return run
@@ -173,7 +177,7 @@ def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
         protocol.add_routes(app.router)
     add_session_routes(app.router)
     of_service += app.routes[after:]
-    for router in (background_routes, approval_routes, audit_routes, tool_routes, status_routes):
+    for router in (background_routes, approval_routes, tool_routes, status_routes):
         app.include_router(router)
         of_service += router.routes  # as they are defined: FastAPI builds each included route again, which takes long
     after = len(app.routes)

@@ -25,6 +25,8 @@ _FENCE_SECONDS: Final = 3600.0
 _LONGEST_LEASE: Final = 60.0
 """Seconds: a lock with more left was taken before the clock was set back, and counts as expired."""
 _RETRY_PAUSE: Final = 0.1
+_MOMENT: Final = 0.001
+"""Seconds by which the times of a list are exact at least."""
 
 
 @immutable
@@ -177,6 +179,21 @@ class StateStore(ABC):
 
         ``before`` continues behind an earlier answer: the time of its last entry. Raises ``StoreUnavailable``.
         """
+
+    async def newest(
+        self, name: str, before: float | None = None, page: int = 500
+    ) -> AsyncIterator[tuple[str, bytes, float]]:
+        """All of a list, as :meth:`listed`, in pages of a size; raises ``StoreUnavailable``."""
+        seen = set[str]()
+        while True:
+            found = await self.listed(name, limit=page, before=before)
+            new = [each for each in found if each[0] not in seen]
+            for each in new:
+                yield each
+            if len(found) < page:
+                return
+            # Several values may be of one moment, of which this page has a part.
+            before, seen = found[-1][2] + (_MOMENT if new else 0), {key for key, *_ in found}
 
     async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None, unlock: bool = False) -> None:
         """Store a value for ``ttl`` seconds; ``unlock`` releases the lock in the same step.

@@ -90,9 +90,9 @@ class Authenticator:
             principal = await self._probing(scope) if path == _READINESS else ANONYMOUS
             return RequestCaller.from_request(principal, address, scope["headers"])
         key = ""
+        if path.startswith(_APPROVALS) and (token := header(scope, APPROVAL_HEADER.encode())):
+            return RequestCaller.from_request(await self._approver(path, token), address, scope["headers"])
         if self._knows_keys:
-            if path.startswith(_APPROVALS) and (token := header(scope, APPROVAL_HEADER.encode())):
-                return RequestCaller.from_request(await self._approver(path, token), address, scope["headers"])
             key = _credential(scope)
         if key:
             principal = await self._known(key)
@@ -149,7 +149,7 @@ class Authenticator:
         """The principal that the token of an approval link acts for, with its current rights."""
         if self.approval_tokens is None:
             raise Unauthorized("the service is not running")
-        current = self.current_rights(await self.approval_tokens.principal(path.removeprefix(_APPROVALS), token))
+        current = self.known(await self.approval_tokens.principal(path.removeprefix(_APPROVALS), token))
         if current is None:
             raise Unauthorized("the key that asked has been withdrawn")
         return current
@@ -157,19 +157,15 @@ class Authenticator:
     def current_rights(self, principal: Principal) -> Principal | None:
         """A principal that asked before, with its rights of now; ``None`` if it may not ask any more."""
         current = self.known(principal)
-        return current if current is not None and ASK in current.roles else None
+        return current if current is not None and ASK in current.roles and not current.has_expired else None
 
     def known(self, principal: Principal) -> Principal | None:
-        """A principal from before with its rights of now; ``None`` if its keys or its token are no longer valid."""
-        current: Principal | None
+        """A principal from before with its rights of now; ``None`` if its keys were withdrawn or have expired."""
         if principal.page is not None:
             page, person = self.keys.named(principal.page.name), principal.name.partition(SEPARATOR)[2]
-            current = page.speaking_for(person, principal.tenant) if page and page.people else None
-        elif not principal.name or ":" in principal.name:
-            current = principal  # anonymous, or of a token: no registry has it
-        else:
-            current = self.keys.named(principal.name)
-        return None if current is None or current.has_expired else current
+            return page.speaking_for(person, principal.tenant) if page and page.people else None
+        # Anonymous, or of a token: no registry has it, and that a token's minutes are over withdraws nothing.
+        return principal if not principal.name or ":" in principal.name else self.keys.named(principal.name)
 
     def _allows_anonymous(self, scope: Scope) -> bool:
         if self._anonymous is not None:

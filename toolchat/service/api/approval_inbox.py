@@ -1,9 +1,8 @@
 """The list of approvals for those who may decide about them, and for those who have asked."""
 
-from collections.abc import AsyncGenerator
-
 from toolchat.service.access.principals import ASK, OPERATE, Principal, current_request_caller
 from toolchat.service.api.approval_records import Asked, read_decided, read_waiting
+from toolchat.service.api.dependencies import parts_of
 from toolchat.state.base import StateStore
 
 _KINDS = _WAITS, _DECIDED = "waiting", "decided"
@@ -20,17 +19,12 @@ class ApprovalInbox:
         self._store = store
 
     async def listed(self, limit: int, before: str = "") -> tuple[list[Asked], str]:
-        """What the current principal may decide or has asked, what waits first, then the newest first.
-
-        Returns:
-            The approvals, and where to continue; empty at the end.
-        """
+        """What the current principal may decide or has asked, what waits first, and where to continue, if anywhere."""
         first, at, last = before.split(":") if before else (_WAITS, "", "")
         found: list[tuple[float, str, Asked]] = []
         for kind in _KINDS[_KINDS.index(first) :]:
             since = float(at) if at and kind == first else None
             listed = await self._of_kind(kind, limit, since)
-            # The last one of the page before comes again, since the time of the store's clock is not exact.
             places = [place for place, each in enumerate(listed, 1) if since and each[2].identifier == last]
             found += listed[places[0] if places else 0 :]
         shown = found[:limit]
@@ -43,7 +37,10 @@ class ApprovalInbox:
         found: dict[str, tuple[float, str, Asked]] = {}
         for name in _lists_for(principal):
             of_list: dict[str, tuple[float, str, Asked]] = {}
-            async for at, asked in self._entries(f"approvals-{kind}:{name}", since):
+            # The last one of the page before comes again, since the time of the store's clock is not exact.
+            before = since + _MOMENT if since else None
+            async for key, value, at in self._store.newest(f"approvals-{kind}:{name}", before, _PAGE):
+                asked = read_decided(value) if key.startswith("approval-decided:") else read_waiting(value)
                 if asked.may_see(principal):
                     of_list[asked.identifier] = at, kind, asked
                 if len(of_list) > limit + 1:
@@ -51,21 +48,13 @@ class ApprovalInbox:
             found |= of_list
         return sorted(found.values(), key=lambda each: each[0], reverse=True)
 
-    async def _entries(self, name: str, since: float | None) -> AsyncGenerator[tuple[float, Asked], None]:
-        before, size = since + _MOMENT if since else None, _PAGE
-        while size == _PAGE:
-            page = await self._store.listed(name, limit=_PAGE, before=before)
-            for key, value, at in page:
-                yield at, read_decided(value) if key.startswith("approval-decided:") else read_waiting(value)
-            before, size = page[-1][2] if page else None, len(page)
-
 
 def lists_of(asked: Asked) -> tuple[str, ...]:
-    """The lists of an approval: of who asked, unless that is anybody, and of those who may decide."""
+    """The lists of an approval: of its conversation, of who asked, unless that is anybody, and of who may decide."""
     names = [f"of:{asked.principal.name}"] if asked.principal.name else []
     names += ["all", f"tenant:{asked.tenant}"] if asked.roles else []
     kind = _DECIDED if asked.decided else _WAITS
-    return tuple(f"approvals-{kind}:{each}" for each in names)
+    return (*parts_of(asked.conversation), *(f"approvals-{kind}:{each}" for each in names))
 
 
 def _lists_for(principal: Principal) -> list[str]:

@@ -14,6 +14,9 @@ from toolchat.service.access.principals import APPROVE, Principal, RequestCaller
 from toolchat.service.api.paused_turns import missing
 from toolchat.state.base import RECORD_VERSION, RecordVersion, decoding
 
+RECEIVER = "webhook:"
+"""Begins the name of who has received a link by the webhook; no key and no token has such a name."""
+
 
 class ApprovalByAnother(ToolchatError):
     """Somebody else than who asked has to decide about a call."""
@@ -73,8 +76,9 @@ class Asked:
         return self.has_approver(principal) and not self.is_by(principal) if self.roles else self.is_by(principal)
 
     def may_see(self, principal: Principal) -> bool:
-        """Whether an approval exists for a principal."""
-        return self.is_by(principal) or self.has_approver(principal)
+        """Whether an approval exists for a principal; for the receiver of a link, until it was decided."""
+        is_over = self.decided is not None and principal.name.startswith(RECEIVER)
+        return self.is_by(principal) or (self.has_approver(principal) and not is_over)
 
     def caller(self, decider: RequestCaller, asker: Principal) -> RequestCaller:
         """For whom the answer resumes: who asked, with the rights of now; ``asker`` is that principal."""

@@ -1,13 +1,16 @@
-"""Approval routes: show the calls that wait for approval, and resume their answer."""
+"""Approval routes: show the calls that wait for approval, resume their answer, and export what was decided."""
 
+from collections.abc import AsyncGenerator
+from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi.responses import StreamingResponse
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from toolchat.chat.request import Approval
-from toolchat.errors import DependencyMissing, NotFound, SessionBusy, ValidationFailed
+from toolchat.errors import DependencyMissing, NotFound, SessionBusy, StoreUnavailable, ValidationFailed
 from toolchat.service.api.advisors import SessionLockAdvisor
 from toolchat.service.api.approval_inbox import CURSOR_PATTERN, ApprovalInbox
 from toolchat.service.api.approval_records import ApprovalByAnother
@@ -32,7 +35,10 @@ async def _token(
     """Document the header; the guard has read it."""
 
 
-router = APIRouter(tags=["Approvals"], dependencies=[Depends(_token)])
+router = APIRouter(tags=["Approvals"])
+_WITH_TOKEN = [Depends(_token)]
+_JSON_LINES = "application/jsonl"
+_TIME = "A time of ISO 8601, in UTC unless it says otherwise"
 
 
 def _sendable(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -72,6 +78,7 @@ class Decisions(BaseModel):
 
 @router.get(
     "/approvals/{identifier}",
+    dependencies=_WITH_TOKEN,
     response_model=ApprovalDocument,
     response_model_exclude_unset=True,
     responses=problems(NotFound, DependencyMissing),
@@ -88,6 +95,7 @@ async def show(service: Service, identifier: str) -> Response:
 
 @router.get(
     "/approvals",
+    dependencies=_WITH_TOKEN,
     response_model=Approvals,
     response_model_exclude_unset=True,
     responses=problems(ValidationFailed),
@@ -110,6 +118,7 @@ def _document(document: dict[str, Any]) -> Response:
 
 @router.post(
     "/approvals/{identifier}",
+    dependencies=_WITH_TOKEN,
     response_class=Response,
     responses={
         **ANSWER_RESPONSES,
@@ -134,3 +143,32 @@ async def decide(request: Request, service: Service, identifier: str, decisions:
     if waiting.asked.conversation:  # as the call would have had it
         prompt = prompt.advisors(SessionLockAdvisor(service.memory))
     return await answer_prompt(request, prompt, run_form(request), taken=waiting)
+
+
+@router.get(
+    "/audit",
+    response_class=StreamingResponse,
+    responses={
+        200: {"description": "One JSON object a line", "content": {_JSON_LINES: {"schema": {"type": "string"}}}},
+        **problems(ValidationFailed, StoreUnavailable),
+    },
+    summary="Export the decisions about calls",
+)
+async def audit(
+    service: Service,
+    begin: Annotated[datetime | None, Query(alias="from", description=_TIME)] = None,
+    to: Annotated[datetime | None, Query(description=_TIME)] = None,
+    tenant: str = "",
+    tool: str = "",
+) -> StreamingResponse:
+    """List who decided what about which call, one JSON object a line, the newest first."""
+    entries = service.approvals.audit.entries(begin, to, tenant=tenant, tool=tool)
+    first = await anext(entries, None)  # so that a store that is away gets a status of its own
+
+    async def lines() -> AsyncGenerator[bytes, None]:
+        if first is not None:
+            yield to_json(first) + b"\n"
+        async for each in entries:
+            yield to_json(each) + b"\n"
+
+    return StreamingResponse(lines(), media_type=_JSON_LINES, headers={"Cache-Control": "no-store"})

@@ -1,4 +1,4 @@
-"""Tokens of approval links, with which a person without a key decides about one paused answer."""
+"""Approval links: their tokens, with which a person without a key decides about one paused answer."""
 
 import hashlib
 import secrets
@@ -7,6 +7,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from toolchat.errors import NotFound
 from toolchat.service.access.principals import Principal, current_request_caller
+from toolchat.service.observability.semantic_conventions import LINK_FRAGMENT
 from toolchat.state.base import RECORD_VERSION, RecordVersion, StateStore
 
 _RECORD = TypeAdapter(tuple[str, Principal, RecordVersion])
@@ -19,33 +20,20 @@ class AlreadyDecided(NotFound):
 
 
 class ApprovalTokens:
-    """Issues tokens, and finds the principal that a token acts for.
+    """Issues tokens for one paused answer each, which is claimed once; the store knows a token by its hash."""
 
-    The store knows a token by its hash, together with the paused answer and the principal that it is for. It gives
-    access to nothing else, and ends with the answer's wait: an answer is claimed once, so a token decides once.
+    def __init__(self, store: StateStore) -> None:
+        self._store = store
 
-    Args:
-        store: the state store; any replica accepts a token.
-        ttl: seconds until a token expires.
-    """
-
-    def __init__(self, store: StateStore, *, ttl: float) -> None:
-        self._store, self._ttl = store, ttl
-
-    async def issue(self, identifier: str) -> str:
-        """Issue a token of 256 random bits for a paused answer of the current principal."""
+    async def issue(self, identifier: str, ttl: float, principal: Principal | None = None) -> str:
+        """Issue a token of 256 random bits that acts for a principal, by default the current one, for some seconds."""
         token = secrets.token_urlsafe(32)
-        record = (identifier, current_request_caller().principal, RECORD_VERSION)
-        await self._store.put(_key(token), _RECORD.dump_json(record), ttl=self._ttl)
+        record = (identifier, principal or current_request_caller().principal, RECORD_VERSION)
+        await self._store.put(_key(token), _RECORD.dump_json(record), ttl=ttl)
         return token
 
     async def principal(self, identifier: str, token: str) -> Principal:
-        """The principal for which a token was issued, as it was then.
-
-        Raises:
-            NotFound: the token is not for this answer, or has expired. The error is that of an answer that was decided.
-            StoreUnavailable: the store cannot be reached, or a newer version of the service issued the token.
-        """
+        """The principal for which a token was issued, as it was then."""
         try:
             issued_for, principal, _ = _RECORD.validate_json(await self._store.get(_key(token)) or b"")
         except ValidationError:  # there is none
@@ -53,6 +41,11 @@ class ApprovalTokens:
         if issued_for != identifier:
             raise approval_not_found()
         return principal
+
+
+def link_to(address: str, identifier: str, token: str) -> str:
+    """The page of an approval; with a token, whoever has the link can decide. Opening it decides nothing."""
+    return f"{address}/playground/?approval={identifier}{token and LINK_FRAGMENT + token}"
 
 
 def approval_not_found() -> NotFound:

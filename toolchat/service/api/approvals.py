@@ -8,15 +8,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.client import ChatClient, PromptSpec
 from toolchat.chat.manual_execution import without_model
+from toolchat.chat.memory import current_lock
 from toolchat.chat.request import Approval, ChatRequest, Emit, Resume
-from toolchat.errors import Forbidden, NotFound, StoreUnavailable, ValidationFailed
+from toolchat.errors import Forbidden, NotFound, SessionBusy, StoreUnavailable, ValidationFailed
 from toolchat.messages import Message
 from toolchat.models.base import ChatResponse
 from toolchat.service.access.principals import ASK, Principal, RequestCaller, current_request_caller
@@ -30,28 +30,28 @@ from toolchat.service.api.approval_records import (
     read_decided,
     read_waiting,
 )
-from toolchat.service.api.approval_tokens import AlreadyDecided, ApprovalTokens, approval_not_found
+from toolchat.service.api.approval_tokens import AlreadyDecided, ApprovalTokens, approval_not_found, link_to
+from toolchat.service.api.approval_webhook import DECIDED, REQUESTED, ApprovalWebhook
 from toolchat.service.api.audit import AuditTrail, log, records_of
-from toolchat.service.api.conversation_state import ConversationState
+from toolchat.service.api.dependencies import parts_of
 from toolchat.service.api.paused_turns import PausedTurn, PausedTurnCodec
 from toolchat.service.observability import metrics
-from toolchat.state.base import StateStore, Write
+from toolchat.state.base import Committed, StateStore, Write
 from toolchat.tool_calling.callback import ToolCallback, ToolSet, arguments_fault, required_approver
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import parse_arguments
 
-_IDENTIFIERS = TypeAdapter(list[str])
 _DAY = 86_400.0
 """Seconds in which somebody else can decide, and for which it is then shown what was decided."""
-_MAX_PAUSED = 100
-"""Paused turns of one conversation; beyond it the oldest are deleted."""
+
+
+Checks = Mapping[str, Sequence[bytes | None]]
 
 
 @dataclass(frozen=True, slots=True)
 class PendingTurn:
     """A paused turn that was found in the store."""
 
-    identifier: str
     turn: PausedTurn
     record: bytes
     asked: Asked
@@ -60,17 +60,8 @@ class PendingTurn:
     caller: RequestCaller
     """For whom it resumes: who asked, with the rights of now."""
 
-    @property
-    def calls(self) -> list[dict[str, Any]]:
-        """The waiting calls, as the user sees them."""
-        return self.asked.calls
-
     def prompt(self, chat: ChatClient, approvals: Mapping[str, Approval]) -> PromptSpec:
-        """The prompt that resumes the turn, given the decisions by call id; a call without one is rejected.
-
-        Raises:
-            ValidationFailed: arguments of a decision do not fit the tool; the turn keeps waiting.
-        """
+        """The prompt that resumes the turn, given the decisions by call id; a call without one is rejected."""
         for call_id, _, arguments, tool in self.changes(approvals):
             if fault := arguments_fault(tool, arguments):
                 raise ValidationFailed(f"decisions.{call_id}.arguments: {fault}") from fault
@@ -88,17 +79,7 @@ class PendingTurn:
 
 
 class ApprovalStore:
-    """Stores paused turns: any replica finds them for those who may see them, and exactly one claims each.
-
-    Every operation raises ``StoreUnavailable`` if the store cannot be reached.
-
-    Args:
-        store: the state store; its clock expires the records.
-        codec: converts turns to records.
-        ttl: seconds until a turn expires that who asked confirms; others have a day.
-        audit: keeps the decisions.
-        on_saved: awaited with the conversation, the messages and the id of each turn that is saved.
-    """
+    """Stores paused turns: any replica finds them for those who may see them, and exactly one claims each."""
 
     def __init__(
         self,
@@ -111,22 +92,18 @@ class ApprovalStore:
     ) -> None:
         self.ttl = ttl
         self._on_saved = on_saved
-        self.tokens = ApprovalTokens(store, ttl=ttl)
+        self.tokens = ApprovalTokens(store)
         """Tokens with which people decide who have no key."""
+        self.webhook: ApprovalWebhook | None = None
+        """Tells of approvals that somebody else decides; set by the service, if it has one."""
         self.audit = audit or AuditTrail(store)
         self.known: Callable[[Principal], Principal | None] = lambda principal: principal
         """A principal with its rights of now; replaced by the service, which knows the keys."""
         self._store = store
-        self._lists = ConversationState(store, "approvals", ttl=max(ttl, _DAY))
         self._codec = codec
 
     async def save(self, turn: PausedTurn, identifier: str = "") -> Asked:
-        """Save a paused turn of the current caller, under an id of 128 random bits unless one is given.
-
-        Raises:
-            CannotPause: see :meth:`PausedTurnCodec.dump`.
-            SessionBusy: another request has taken the conversation over.
-        """
+        """Save a paused turn of the current caller, under an id of 128 random bits unless one is given."""
         record = self._codec.dump(turn)
         ttl = _DAY if turn.response.approvers else self.ttl
         asked = asked_by_caller(turn, identifier or secrets.token_urlsafe(16), ttl)
@@ -134,14 +111,36 @@ class ApprovalStore:
         # One that has the id already was the first of several equal requests.
         keys = _key(asked.identifier), _decided_key(asked.identifier)
         free: dict[str, Sequence[bytes | None]] = dict.fromkeys(keys, (None,))
-        if not (await self._store.commit([write], checks=free, name="put")).is_done:
+        fence = lock.fence if (lock := current_lock.get()) else {}
+        saved = await self._commit(REQUESTED, asked, [write], {**free, **fence})
+        if not saved.is_done:
+            if not any(saved.found[key] for key in keys):
+                raise SessionBusy("another request took the session over; this one changed nothing")
             return asked
-        if asked.conversation:
-            await self._list(asked.conversation, asked.identifier)
-            if self._on_saved is not None and not turn.is_direct:
-                await self._on_saved(asked.conversation, turn.running, asked.identifier)
+        if asked.conversation and self._on_saved is not None and not turn.is_direct:
+            await self._on_saved(asked.conversation, turn.running, asked.identifier)
         metrics.APPROVALS.inc()
         return asked
+
+    async def _commit(self, kind: str, asked: Asked, writes: list[Write], checks: Checks) -> Committed:
+        """Write what became of an approval, and in the same step what the webhook tells of it."""
+        told = [self.webhook.event(kind, asked.identifier)] if self.webhook and asked.roles else []
+        committed = await self._store.commit([*writes, *told], checks=checks, name=kind)
+        if self.webhook:
+            self.webhook.look()
+        return committed
+
+    async def describe(self, kind: str, identifier: str, receiver: str, address: str) -> dict[str, Any] | None:
+        """What an event of the webhook tells, with a link to decide; ``None`` if it is no longer so."""
+        asked, record = await self._read(identifier)
+        if asked is None or (record is not None) != (kind == REQUESTED):
+            return None
+        principal = Principal(receiver, roles=asked.roles, tenant=asked.tenant)
+        data = self.document(asked, principal) | {"inbox": f"{address}/approvals"}
+        if record is not None:
+            token = await self.tokens.issue(identifier, max(asked.expires - time.time(), 1), principal)
+            data["link"] = link_to(address, identifier, token)
+        return data
 
     async def is_waiting(self, identifier: str) -> bool:
         """Whether a turn still waits under this id."""
@@ -149,17 +148,11 @@ class ApprovalStore:
 
     async def waits_in(self, conversation: str) -> bool:
         """Whether a turn of this conversation waits."""
-        return any([await self.is_waiting(each) for each in await self._listed(conversation)])
+        listed = [await self._store.listed(name, limit=100) for name in parts_of(conversation)]
+        return any(key.startswith(_key("")) for each in listed for key, *_ in each)
 
     async def find(self, identifier: str, approvals: Mapping[str, Approval] | None = None) -> PendingTurn:
-        """Find a paused turn without claiming it, and check that the decisions are its caller's, and about its calls.
-
-        Raises:
-            NotFound: the id does not exist or has expired, or not for the caller; ``AlreadyDecided`` if it was used.
-            ValidationFailed: a decision is about a call that the turn does not have.
-            DependencyMissing: this replica lacks a tool or an advisor of the turn.
-            ApprovalByAnother, Forbidden: see :meth:`claim`.
-        """
+        """Find a paused turn without claiming it, and check that the decisions are its caller's and about its calls."""
         asked, record = await self._visible(identifier)
         if asked is None or record is None:
             raise _absence(asked)
@@ -171,7 +164,7 @@ class ApprovalStore:
         if not set(approvals or ()) <= set(waiting):
             raise ValidationFailed(f"decisions: the calls that wait are {', '.join(waiting)}")
         caller = asked.caller(decider, self.known(asked.principal) or asked.principal)
-        return PendingTurn(identifier, turn, record, asked, decider, caller)
+        return PendingTurn(turn, record, asked, decider, caller)
 
     async def show(self, identifier: str) -> dict[str, Any]:
         """The document of an approval, whether it waits or was decided; raises ``NotFound``."""
@@ -183,29 +176,18 @@ class ApprovalStore:
         return self.document(asked)
 
     async def claim(self, waiting: PendingTurn, approvals: Mapping[str, Approval], door: str = "") -> None:
-        """Claim a turn that was found, so that its tools run once, and record the decisions.
-
-        Deleting the record is the claim: the store does it for exactly one replica, in one step with the record of what
-        was decided. If the request is cancelled in the meantime, the step is still awaited and undone, so that the turn
-        can be decided again.
-
-        Raises:
-            ApprovalByAnother: the decision is somebody else's.
-            Forbidden: who asked may not ask any more.
-            NotFound: it has expired, or its conversation was deleted; ``AlreadyDecided`` if another request claimed it;
-                or the caller has lost the role that it takes.
-            ValidationFailed: the arguments were changed, which takes another decision.
-        """
+        """Claim a turn that was found, so that its tools run once, and record the decisions."""
         asked, by = waiting.asked, waiting.decider.principal.name
         self._check_decider(asked, waiting.decider.principal)
         await self._check_changes(waiting, approvals)
         records = records_of(asked, approvals, by, door)
         decided = Decided(decision_word(approvals), by, door, time.time(), approvals)
+        # Deleting the record is the claim: the store does it for exactly one replica.
         writes = [Write(_key(asked.identifier)), self._decided(asked, decided), *self.audit.writes(records)]
         checks = {_key(asked.identifier): (waiting.record,)}
-        committing = asyncio.ensure_future(self._store.commit(writes, checks=checks, name="decide"))
+        committing = asyncio.ensure_future(self._commit(DECIDED, asked, writes, checks))
         try:
-            # Shielded: if it were cancelled, its result would be unknown.
+            # Shielded: if it were cancelled, its result would be unknown. It is undone, to be decided again.
             outcome = await asyncio.shield(committing)
         except asyncio.CancelledError:
             with suppress(StoreUnavailable):
@@ -214,7 +196,7 @@ class ApprovalStore:
                     await self._store.commit([self._waiting(asked, waiting.record), *undone], name="undo")
             raise
         if not outcome.is_done:
-            raise _absence((await self._visible(asked.identifier))[0])
+            raise _absence((await self._visible(asked.identifier, waiting.decider.principal))[0])
         log(records)
 
     async def note_outcome(
@@ -223,7 +205,7 @@ class ApprovalStore:
         """Store what came of a decision, for those who are not the client of the resumed answer."""
         if waiting.asked.roles:
             with suppress(StoreUnavailable):  # the answer is there all the same
-                asked, _ = await self._visible(waiting.identifier)
+                asked, _ = await self._read(waiting.asked.identifier)
                 if asked and asked.decided:
                     decided = replace(asked.decided, answer=answer, failure=failure, approval=approval)
                     await self._store.commit([self._decided(asked, decided)], name="put")
@@ -237,7 +219,7 @@ class ApprovalStore:
             raise asked.refusal()
         asker = self.known(asked.principal)
         if asker is None or ASK not in asker.roles:
-            raise Forbidden("the key or the token that asked is no longer valid, so nothing can run for it")
+            raise Forbidden("the key that asked was withdrawn, has expired or may not ask any more")
 
     async def _check_changes(self, waiting: PendingTurn, approvals: Mapping[str, Approval]) -> None:
         """Check that the decider may change the arguments, and is the one whom the changed ones require."""
@@ -250,20 +232,22 @@ class ApprovalStore:
             if not changed.may_decide(principal):
                 raise changed.refusal()
 
-    async def _visible(self, identifier: str) -> tuple[Asked | None, bytes | None]:
-        """An approval and its record while it waits, if the current principal may see it."""
-        asked, record = None, await self._store.get(_key(identifier))
-        if record is not None:
-            asked = read_waiting(record)
-        elif (decided := await self._store.get(_decided_key(identifier))) is not None:
-            asked = read_decided(decided)
-        if asked is None or not asked.may_see(current_request_caller().principal):
-            return None, None
-        return asked, record
+    async def _visible(self, identifier: str, principal: Principal | None = None) -> tuple[Asked | None, bytes | None]:
+        """An approval and its record while it waits, if a principal may see it: by default the current one."""
+        asked, record = await self._read(identifier)
+        is_shown = asked and asked.may_see(principal or current_request_caller().principal)
+        return (asked, record) if is_shown else (None, None)
 
-    def document(self, asked: Asked) -> dict[str, Any]:
-        """An approval as the current principal sees it."""
-        document = asked.document(current_request_caller().principal, time.time())
+    async def _read(self, identifier: str) -> tuple[Asked | None, bytes | None]:
+        """An approval, and its record while it waits."""
+        if (record := await self._store.get(_key(identifier))) is not None:
+            return read_waiting(record), record
+        decided = await self._store.get(_decided_key(identifier))
+        return (None if decided is None else read_decided(decided)), None
+
+    def document(self, asked: Asked, principal: Principal | None = None) -> dict[str, Any]:
+        """An approval as a principal sees it, by default the current one."""
+        document = asked.document(principal or current_request_caller().principal, time.time())
         calls = [{**each, "description": self._codec.described(each["name"])} for each in asked.calls]
         return document | {"calls": calls}
 
@@ -276,28 +260,6 @@ class ApprovalStore:
         asked = replace(asked, decided=decided)
         ttl = _DAY if asked.roles else self.ttl
         return Write(_decided_key(asked.identifier), ASKED.dump_json(asked), ttl, lists=lists_of(asked))
-
-    async def delete(self, conversation: str) -> None:
-        """Delete the paused turns of a conversation."""
-        listed = await self._listed(conversation)
-        await self._lists.put(conversation, b"")
-        await self._store.delete(*map(_key, listed), *map(_decided_key, listed))
-
-    async def _list(self, conversation: str, identifier: str) -> None:
-        """List a saved turn under its conversation, with which it is deleted.
-
-        If another request has taken the conversation over, the turn cannot be listed and is never found: its id was not
-        sent yet.
-        """
-        listed = [*await self._listed(conversation), identifier]
-        await self._lists.put(conversation, to_json(listed[-_MAX_PAUSED:]))
-        await self._store.delete(*map(_key, listed[:-_MAX_PAUSED]))
-
-    async def _listed(self, conversation: str) -> list[str]:
-        try:
-            return _IDENTIFIERS.validate_json(await self._lists.get(conversation) or b"[]")
-        except ValidationError:  # the stored value is corrupt
-            return []
 
 
 def _absence(asked: Asked | None) -> NotFound:
@@ -312,15 +274,8 @@ class ConsentAdvisor(Advisor):
 
     Its order is inside the memory and directly outside the tool loop. Inside the memory the conversation is locked, so
     that no turn is saved while its conversation is deleted. Next to the loop everything that could refuse the request
-    has run, so that a turn is claimed only if its tools run next.
-
-    Args:
-        store: stores paused turns.
-        advisors: the advisors of the question.
-        tools: the tools of the question, before any advisor changed them: they are saved, and the advisors change them
-            again when the turn resumes.
-        taken: the turn to resume, if any.
-        door: by which way a decision has come.
+    has run, so that a turn is claimed only if its tools run next. The tools are those before any advisor changed them,
+    since the advisors change them again when the turn resumes.
     """
 
     order = 290
@@ -344,19 +299,18 @@ class ConsentAdvisor(Advisor):
         self._taken, self._door = taken, door
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
-        """See :meth:`Advisor.advise`; raises as :meth:`ApprovalStore.claim` and :meth:`ApprovalStore.save`."""
+        """See :meth:`Advisor.advise`."""
         if self._taken and request.resume:
             await self._store.claim(self._taken, request.resume.approvals, self._door)
             self.has_claimed = True
             request = replace(request, resume=_signed(request.resume, self._taken.decider.name))
         response = await chain.proceed(request, emit)
         is_paused = response.finish_reason == APPROVAL_REQUIRED
-        self.pending = await self._save(PausedTurn(response, self._tools, self._advisors)) if is_paused else None
+        if is_paused:
+            asked = await self._store.save(PausedTurn(response, self._tools, self._advisors))
+            left = round(asked.expires - asked.at)
+            self.pending = {"id": asked.identifier, "expires_in": left, "calls": asked.calls}
         return response
-
-    async def _save(self, turn: PausedTurn) -> dict[str, Any]:
-        asked = await self._store.save(turn)
-        return {"id": asked.identifier, "expires_in": round(asked.expires - asked.at), "calls": asked.calls}
 
 
 def _signed(resume: Resume, name: str) -> Resume:
@@ -367,19 +321,9 @@ def _signed(resume: Resume, name: str) -> Resume:
 def asked_by_caller(turn: PausedTurn, identifier: str, ttl: float) -> Asked:
     """The approval of a turn of the current caller."""
     caller, now = current_request_caller(), time.time()
-    response = turn.response
-    conversation = response.context.get(CONVERSATION_ID) or ""
-    return Asked(
-        identifier,
-        caller.principal,
-        caller.client_key,
-        caller.tenant,
-        conversation,
-        turn.question,
-        _shown(response),
-        now,
-        now + ttl,
-    )
+    who = caller.principal, caller.client_key, caller.tenant
+    conversation = turn.response.context.get(CONVERSATION_ID) or ""
+    return Asked(identifier, *who, conversation, turn.question, _shown(turn.response), now, now + ttl)
 
 
 def _shown(paused: ChatResponse) -> list[dict[str, Any]]:

@@ -17,17 +17,10 @@ from toolchat.state.base import RECORD_VERSION, StateStore, Write, decoding
 _log = logging.getLogger(__name__)
 _DAY = 86_400.0
 _LIST = "audit"
-_PAGE = 500
-_MOMENT = 0.001
 
 
 class AuditTrail:
-    """The decisions, in the state store, outside of eviction.
-
-    Args:
-        store: the state store.
-        days: for how long a decision is stored.
-    """
+    """The decisions, in the state store for some days, outside of eviction."""
 
     def __init__(self, store: StateStore, *, days: float = 365) -> None:
         self._store, self._ttl = store, days * _DAY
@@ -48,26 +41,15 @@ class AuditTrail:
     async def entries(
         self, begin: datetime | None = None, end: datetime | None = None, **wanted: str
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """The records, the newest first; ``wanted`` are values that they must have, where they are not empty.
-
-        Times without a zone are in UTC.
-        """
+        """The records with the values that are wanted and not empty, the newest first; times without a zone are UTC."""
         least = _seconds(begin) or 0.0
-        before, seen = _seconds(end), set[str]()
-        while True:
-            page = await self._store.listed(_LIST, limit=_PAGE, before=before)
-            new = [each for each in page if each[0] not in seen]
-            for _, value, at in new:
-                if at < least:
-                    return
-                with decoding("a record of a decision cannot be read"):
-                    entry = from_json(value)
-                if all(entry[name] == value for name, value in wanted.items() if value):
-                    yield {name: value for name, value in entry.items() if name != "version"}
-            if len(page) < _PAGE:
+        async for _, value, at in self._store.newest(_LIST, _seconds(end)):
+            if at < least:
                 return
-            # Several records may be of one moment, of which this page has a part.
-            before, seen = page[-1][2] + (_MOMENT if new else 0), {key for key, _, _ in page}
+            with decoding("a record of a decision cannot be read"):
+                entry = from_json(value)
+            if all(entry[name] == value for name, value in wanted.items() if value):
+                yield {name: value for name, value in entry.items() if name != "version"}
 
 
 def records_of(asked: Asked, approvals: Mapping[str, Approval], by: str, door: str) -> list[dict[str, Any]]:

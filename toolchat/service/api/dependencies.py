@@ -7,6 +7,7 @@ from fastapi import Depends, Header, Request
 
 from toolchat.errors import CrossSite, ValidationFailed
 from toolchat.service.access.principals import TENANT_PATTERN, current_request_caller
+from toolchat.state.base import StateStore
 
 
 def scoped_key(name: str) -> str:
@@ -21,6 +22,13 @@ def scoped_key(name: str) -> str:
 def parts_of(conversation: str) -> tuple[str, ...]:
     """The list of the store for what belongs to a conversation and is deleted with it."""
     return (f"of:{conversation}",) if conversation else ()
+
+
+async def delete_parts(store: StateStore, conversation: str) -> None:
+    """Delete what belongs to a conversation besides its turns."""
+    for name in parts_of(conversation):
+        while found := await store.listed(name, limit=100):
+            await store.delete(*[key for key, *_ in found])
 
 
 def session_of(conversation: str) -> str:

@@ -46,7 +46,7 @@ from toolchat.service.api.problems import (
     refusal,
     without_traceback,
 )
-from toolchat.service.api.responses.active_request import BACKGROUND
+from toolchat.service.api.responses.active_request import BACKGROUND, OUTLIVES_CLIENT
 from toolchat.service.observability import tracing
 from toolchat.service.observability.logs import hashed, log_event, request_id as current_request_id
 from toolchat.service.observability.metrics import OTHER
@@ -260,7 +260,7 @@ async def _cancel_on_disconnect(app: ASGIApp, scope: Scope, receive: Receive, se
     task = asyncio.current_task()
 
     def cancel() -> None:
-        if task is not None and not answer.complete:
+        if task is not None and not answer.complete and not scope["state"].get(OUTLIVES_CLIENT):
             answer.outcome = scope["state"]["outcome"] = CLIENT_GONE
             task.cancel()
 

@@ -49,14 +49,10 @@ class PausedTurn:
 
 
 class PausedTurnCodec:
-    """Converts paused turns to records and back.
+    """Converts paused turns to records and back, with their tools and advisors by name.
 
-    Tools and advisors are stored by name, because another replica or a later version resumes the turn. One that could
-    not be found by its name is refused when the turn pauses: later, the error would come after the user has decided.
-
-    Args:
-        resolver: finds tools by name.
-        advisors: all advisors that a question can have; found by ``record_name``.
+    One that could not be found by its name is refused when the turn pauses: later, the error would come after the user
+    has decided.
     """
 
     def __init__(self, resolver: ToolCallbackResolver, advisors: Iterable[Advisor]) -> None:
@@ -64,11 +60,7 @@ class PausedTurnCodec:
         self._advisors = {each.record_name: each for each in advisors}
 
     def dump(self, paused: PausedTurn) -> dict[str, Any]:
-        """Convert a turn to a record.
-
-        Raises:
-            CannotPause: a part of it cannot be stored, or could not be found by its name.
-        """
+        """Convert a turn to a record; raises ``CannotPause``."""
         for fault in self._faults(paused):
             _log.error("an answer cannot wait for approval", extra={"reason": fault})
             raise CannotPause(f"the answer needs an approval and cannot wait for it: {fault}")
@@ -79,12 +71,7 @@ class PausedTurnCodec:
         }
 
     def load(self, value: bytes) -> PausedTurn:
-        """Restore the turn of a record.
-
-        Raises:
-            DependencyMissing: this process lacks a tool or an advisor, or the record is unreadable.
-            StoreUnavailable: a newer version of the service paused the turn.
-        """
+        """Restore the turn of a record; raises ``DependencyMissing`` if this process lacks a part of it."""
         try:
             record = from_json(value)
             response = turn_of(record)

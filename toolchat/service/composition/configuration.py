@@ -83,6 +83,8 @@ def read_configuration(*, tools: Sequence[str] = (), serving: bool = True, tunin
     chat_model = collect_faults(lambda: choose_chat_model(settings, tuning)) if settings else None
     if serving and chat_model and chat_model.is_last_resort and access and not access.is_local:
         faults.append(_NO_MODEL)
+    if settings and settings.approvals_webhook_url and access and not access.settings.public_url:
+        faults.append("APPROVALS_WEBHOOK_URL needs PUBLIC_URL: its links must not depend on the Host of a request")
     own = collect_faults(lambda: read_settings(ToolsPathSettings).sources) or ()
     sources = tuple(dict.fromkeys((*own, *tools)))
     found = collect_faults(lambda: discover(sources))

@@ -4,18 +4,22 @@ import platform
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from yarl import URL
+
 from toolchat import __version__
 from toolchat.chat.advisors.repair import ToolCallRepairAdvisor
 from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.advisors.tool_search import ToolSearchAdvisor
 from toolchat.chat.client import ChatClient
 from toolchat.chat.memory import ChatMemory, MemoryAdvisor, MemoryWindow
+from toolchat.http.environment import Proxies
 from toolchat.instruments import set_observer
 from toolchat.models.base import ChatModel
 from toolchat.service.access.quotas import Quotas
 from toolchat.service.access.runtime import AccessSettings
 from toolchat.service.access.usage import MINUTE, Limits
 from toolchat.service.api.advisors import SandboxNoticeAdvisor
+from toolchat.service.api.approval_webhook import ApprovalWebhook
 from toolchat.service.api.approvals import ApprovalStore
 from toolchat.service.api.audit import AuditTrail
 from toolchat.service.api.call_limit import ConversationCallLimit
@@ -92,6 +96,21 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
         await store.aclose()
         await http.aclose()
         set_observer(previous)
+
+
+def approval_webhook(configuration: Configuration, store: StateStore) -> ApprovalWebhook | None:
+    """The webhook that tells of approvals, if there is one."""
+    settings = configuration.settings
+    if (url := settings.approvals_webhook_url) is None:
+        return None
+    # A proxy of the environment has an address of the inside, and decides itself what it leads to.
+    is_direct = Proxies().find(URL(url)) is None
+    http = outbound_http(
+        settings, configuration.tuning, public_only=is_direct and not settings.approvals_webhook_allow_private
+    )
+    address = f"{configuration.access.settings.public_url}{settings.server_root_path}"
+    pause = configuration.tuning.webhook_pause
+    return ApprovalWebhook(store, http, url=url, key=settings.webhook_key, address=address, pause=pause)
 
 
 def _admission(settings: Settings, access: AccessSettings, store: StateStore) -> Admission:

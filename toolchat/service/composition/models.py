@@ -252,10 +252,11 @@ async def open_client() -> AsyncGenerator[ChatClient, None]:
         await http.aclose()
 
 
-def outbound_http(settings: Settings, tuning: Tuning = _DEFAULT) -> OutboundHttp:
+def outbound_http(settings: Settings, tuning: Tuning = _DEFAULT, *, public_only: bool = False) -> OutboundHttp:
     """The HTTP client for all upstreams; the caller closes it."""
     return OutboundHttp(
         max_connections=_MAX_CONNECTIONS,
+        public_only=public_only,
         breakers=Breakers(settings.breaker_failures, tuning.breaker_pause),
     )
 

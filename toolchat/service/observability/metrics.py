@@ -116,6 +116,9 @@ SESSIONS = Gauge(
     "toolchat_sessions_active", "Sessions with a turn that runs or waits in this process", multiprocess_mode="livesum"
 )
 APPROVALS = Counter("toolchat_approvals_total", "Turns paused for approval in this process")
+WEBHOOK = Counter(
+    "toolchat_approvals_webhook_total", "Tries to post an event about an approval, and events given up", ("outcome",)
+)
 STORE_UP = Gauge(
     "toolchat_state_store_up", "Whether the state store is available", ("kind",), multiprocess_mode="livemin"
 )

@@ -36,7 +36,7 @@ async def resume_turn(
     service = service_state(request)
     pending = await service.approvals.find(decided.turn_id, decided.approvals)
     # A paused turn can be resumed once, so all of its calls are decided together.
-    if missing := ", ".join(call["id"] for call in pending.calls if call["id"] not in decided.approvals):
+    if missing := ", ".join(call["id"] for call in pending.asked.calls if call["id"] not in decided.approvals):
         raise InvalidRequest(f"decide about every call of the answer ({missing})")
     prompt = pending.prompt(service.chat, decided.approvals)
     added = [each for each in client_tools(own) if each.definition.name not in prompt.request.tool_set.by_name]

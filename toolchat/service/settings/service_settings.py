@@ -1,14 +1,17 @@
 """The settings of the service as a whole; each tool and each provider declares its own beside its code."""
 
 import re
+from base64 import b64decode
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr, field_validator, model_validator
 
+from toolchat.http.environment import is_public
 from toolchat.service.settings.base import EnvironmentSettings, environment_name
-from toolchat.tool_calling.setting_types import Secret, strip_text
+from toolchat.tool_calling.setting_types import Secret, Url, strip_text
 
 
 def _upper_case(value: Any) -> Any:
@@ -22,7 +25,15 @@ def _require_path_prefix(value: str) -> str:
     return value
 
 
+def _decoded(secret: SecretStr) -> bytes:
+    try:
+        return b64decode(secret.get_secret_value().removeprefix("whsec_"), validate=True)
+    except ValueError:
+        return b""
+
+
 _DEFAULT_STATE_URL = "sqlite:///data/toolchat.db"
+_SHORTEST_KEY = 24
 
 
 class Settings(EnvironmentSettings):
@@ -95,6 +106,16 @@ class Settings(EnvironmentSettings):
         5, ge=0, le=600, description="Seconds to wait for a running turn of the same session before 409 session-busy"
     )
     audit_days: float = Field(365, gt=0, description="Days the record of a decision about a call is stored")
+    approvals_webhook_url: Url | None = Field(
+        None,
+        description="URL to which approvals by somebody else are posted, each with a link to decide; needs PUBLIC_URL",
+    )
+    approvals_webhook_secret: Secret | None = Field(
+        None, description="Secret that signs what is posted there: whsec_ and at least 24 random bytes in base64"
+    )
+    approvals_webhook_allow_private: bool = Field(
+        False, description="Whether APPROVALS_WEBHOOK_URL may be http and lead to an address that is not public"
+    )
     memory_max_messages: int = Field(
         400, ge=2, description="Most messages of a conversation; beyond, the older half is deleted"
     )
@@ -136,6 +157,30 @@ class Settings(EnvironmentSettings):
         30, ge=0, description="Number of tools above which the model searches for tools by keyword; 0: never"
     )
     tool_result_max_chars: int = Field(32768, ge=256, description="Longest tool result that is sent to the model")
+
+    @field_validator("approvals_webhook_secret")
+    @classmethod
+    def _is_key(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and len(_decoded(value)) < _SHORTEST_KEY:
+            raise ValueError("must be whsec_ and at least 24 random bytes in base64: openssl rand -base64 32")
+        return value
+
+    @model_validator(mode="after")
+    def _may_post(self) -> "Settings":
+        if self.approvals_webhook_url is None:
+            return self
+        if self.approvals_webhook_secret is None:
+            raise ValueError("APPROVALS_WEBHOOK_URL needs APPROVALS_WEBHOOK_SECRET")
+        url = urlsplit(self.approvals_webhook_url)
+        if not self.approvals_webhook_allow_private and (url.scheme != "https" or not is_public(url.hostname or "")):
+            told = "must be https and lead to a public address, unless APPROVALS_WEBHOOK_ALLOW_PRIVATE=true"
+            raise ValueError(f"APPROVALS_WEBHOOK_URL {told}")
+        return self
+
+    @property
+    def webhook_key(self) -> bytes:
+        """The key that signs what is posted."""
+        return _decoded(self.approvals_webhook_secret or SecretStr(""))
 
     @property
     def store_url(self) -> str:
@@ -197,3 +242,5 @@ class Tuning:
     """Seconds the start waits for MCP servers: most list their tools in two, and slower ones are added afterwards."""
     tool_list_refresh: float = 60
     """Seconds between two requests for an MCP server's list of tools, for servers that do not report changes."""
+    webhook_pause: float = 5
+    """Seconds before the second try of an event for the webhook, and between looks for those of other processes."""

@@ -3,12 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
+from tests.waiting import until
 from toolchat import ToolContext, ToolModule, tool
 
 __all__ = ["module"]
 
 PAID: list[tuple[str, int]] = []
 """Who was refunded what, by the order of the refunds."""
+HELD: set[int] = set()
+"""The amounts that are held back until a test discards them."""
 
 
 def approver(arguments: Mapping[str, Any], _context: ToolContext) -> str | bool:
@@ -34,4 +37,12 @@ async def note(amount: int) -> str:
     return f"{amount} noted"
 
 
-module = ToolModule(functions=(refund, payOut, note), default_query="Refund order 7")
+@tool(requires_approval=True, approver="manager")
+async def hold(amount: int) -> str:
+    """Hold an amount back until a test lets it go on."""
+    HELD.add(amount)
+    await until(lambda: amount not in HELD)
+    return f"{amount} held"
+
+
+module = ToolModule(functions=(refund, payOut, note, hold), default_query="Refund order 7")

@@ -18,6 +18,7 @@ from toolchat.service.access.authentication import APPROVAL_HEADER
 from toolchat.service.access.principals import ALL_TOOLS, current_request_caller
 from toolchat.service.access.quotas import QuotaReservation
 from toolchat.service.api.approval_records import words_about
+from toolchat.service.api.approval_tokens import link_to
 from toolchat.service.api.approvals import ConsentAdvisor, PendingTurn
 from toolchat.service.api.body_limits import connection_of
 from toolchat.service.api.dependencies import session_of
@@ -26,7 +27,6 @@ from toolchat.service.api.service import ServiceState
 from toolchat.service.observability import tracing
 from toolchat.service.observability.logs import hashed
 from toolchat.service.observability.metrics import OTHER
-from toolchat.service.observability.semantic_conventions import LINK_FRAGMENT
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import CONVERSATION_ID
 
@@ -34,6 +34,8 @@ BACKGROUND = "background"
 """The key of a request's state for what stores and resumes the turn of a background question."""
 IN_CHAT_PAGE = "in_chat_page"
 """The key of a request's state: whether people see its answer in the page of another program."""
+OUTLIVES_CLIENT = "outlives_client"
+"""The key of a request's state: whether its answer is another one's, and goes on if the client disconnects."""
 FOR_MODEL = "for_model"
 """The key of a request's state: whether another program's model reads its answer."""
 
@@ -58,6 +60,7 @@ class ActiveRequest:
         self.service, self._taken = service, taken
         if taken is not None:  # it resumes for the person who asked, also if another one decides
             current_caller.set(taken.caller)
+            request.scope["state"][OUTLIVES_CLIENT] = bool(taken.asked.roles)
         self.reservation = QuotaReservation()
         """The quota that it uses; set when it has a slot."""
         self.prompt, self._consent = _with_consent(service, prompt, taken, door_of(request.scope) if taken else "")
@@ -127,9 +130,10 @@ class ActiveRequest:
             return await answering
         try:
             response = await answering
-        except ToolchatError as error:
+        except BaseException as error:
             if self._consent.has_claimed:
-                await self.service.approvals.note_outcome(taken, failure=error.detail)
+                failure = error.detail if isinstance(error, ToolchatError) else "the answer was interrupted"
+                await self.service.approvals.note_outcome(taken, failure=failure)
             raise
         text = response.executions[0].result if taken.turn.is_direct else response.message.text
         following = self._consent.pending["id"] if self._consent.pending else ""
@@ -142,18 +146,19 @@ class ActiveRequest:
         The link has a token if people see the answer in the page of another program, whose key they do not have. A
         person who has decided with a token gets the next one in the answer.
         """
-        identifier, names = pending["id"], ", ".join(call["name"] for call in pending["calls"])
-        if self._scope["state"].get(FOR_MODEL):
+        state, identifier = self._scope["state"], pending["id"]
+        names = ", ".join(call["name"] for call in pending["calls"])
+        if state.get(FOR_MODEL):
             return f"A person must decide about {names}"
         if _waits_for_another(pending):  # a link would be for who asked
             return f"Waiting: {words_about(pending['calls'])}"
-        token, is_by_token = "", APPROVAL_HEADER in Headers(scope=self._scope)
-        if is_by_token or self._scope["state"].get(IN_CHAT_PAGE):
-            token = await self.service.approvals.tokens.issue(identifier)
+        token, is_by_token = "", APPROVAL_HEADER in Headers(scope=self._scope) and not state.get(OUTLIVES_CLIENT)
+        if is_by_token or state.get(IN_CHAT_PAGE):
+            token = await self.service.approvals.tokens.issue(identifier, pending["expires_in"])
         if is_by_token:
             pending["token"] = token
         address = self._scope["app"].state.access.own_address(self._scope)
-        link = f"{address}/playground/?approval={identifier}{token and LINK_FRAGMENT + token}"
+        link = link_to(address, identifier, token)
         return f"To approve or reject {names} within {pending['expires_in'] / 60:g} minutes, open {link}"
 
     def _record(self, response: ChatResponse) -> None:

@@ -72,9 +72,9 @@ async def prepare_question(ctx: Context, params: CallToolRequestParams, context:
     if params.request_state is None:
         return Call(prompt, answer_or_request)
     pending = await _pending_turn(service, params.request_state, digest)
-    decided = decisions(params, len(pending.calls))
+    decided = decisions(params, len(pending.asked.calls))
     if decided is None:
-        return _consent_request(pending.identifier, pending.calls, digest)
+        return _consent_request(pending.asked.identifier, pending.asked.calls, digest)
     calls = pending.turn.response.message.tool_calls
     approvals = {call.id: Approval(each) for call, each in zip(calls, decided, strict=True)}
     return Call(pending.prompt(service.chat, approvals), answer_or_request, pending)

@@ -13,9 +13,10 @@ from app.tools.alarms.alarms import AlarmOrder, AlarmStore
 from app.tools.todo.lists import TodoItem, TodoLists
 from tests.chat.scripted import WatchedModel, calls, says
 from tests.waiting import until
+from toolchat.chat.advisors.memory import MemoryAdvisor
 from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.client import ChatClient
-from toolchat.chat.memory import ChatMemory, MemoryAdvisor
+from toolchat.chat.memory import ChatMemory
 from toolchat.errors import IdempotencyConflict, NotFound, Overloaded, SessionBusy
 from toolchat.messages import AssistantMessage, UserMessage
 from toolchat.service.api.approvals import ApprovalStore, ConsentAdvisor

@@ -10,9 +10,10 @@ from fastapi import APIRouter, Depends, Path, Request, Response
 from pydantic_core import to_json
 
 from toolchat.chat.advisors.base import Advisor
+from toolchat.chat.advisors.memory import NEW_CONVERSATION, REPLACED_TURNS
 from toolchat.chat.client import PromptSpec
-from toolchat.chat.memory import NEW_CONVERSATION, REPLACED_TURNS, Turn
 from toolchat.chat.session_records import parse_turn_summary, to_records
+from toolchat.chat.turns import Turn
 from toolchat.errors import NotFound, SessionBusy, StoreUnavailable, ValidationFailed
 from toolchat.messages import Message, SystemMessage, UserMessage, immutable
 from toolchat.service.access.hosts import headers

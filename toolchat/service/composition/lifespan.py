@@ -5,11 +5,13 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from toolchat import __version__
+from toolchat.chat.advisors.memory import MemoryAdvisor
 from toolchat.chat.advisors.repair import ToolCallRepairAdvisor
 from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.advisors.tool_search import ToolSearchAdvisor
 from toolchat.chat.client import ChatClient
-from toolchat.chat.memory import ChatMemory, MemoryAdvisor, MemoryWindow
+from toolchat.chat.memory import ChatMemory
+from toolchat.chat.memory_window import MemoryWindow
 from toolchat.instruments import set_observer
 from toolchat.models.base import ChatModel
 from toolchat.service.access.quotas import Quotas

@@ -11,8 +11,8 @@ from fastapi import Query, Request, Response
 from pydantic import BaseModel, Field
 from pydantic_core import from_json, to_json
 
-from toolchat.chat.memory import Turn
-from toolchat.chat.session_records import dump_turn, parse_turn_summary
+from toolchat.chat.session_records import parse_turn_summary
+from toolchat.chat.turns import Turn
 from toolchat.errors import NotFound
 from toolchat.service.api.dependencies import scoped_key
 from toolchat.service.api.service import Service, ServiceState
@@ -159,8 +159,7 @@ async def _append(service: ServiceState, identifier: str, sent: ConversationRequ
     if not window.fits(messages):
         raise BadRequest("items: longer than the memory of a conversation", "items")
     async with service.memory.open_turn(conversation_of(identifier)) as opened:
-        messages, name = window.trim(messages), secrets.token_hex(16)
-        turn = Turn(messages, "", to_json(dump_turn(messages, "", name)), name)
+        turn = Turn.recorded(window.trim(messages), identifier=secrets.token_hex(16))
         await service.memory.save(opened, turn)
     return [*_items(turn)]
 

@@ -101,3 +101,12 @@ async def test_what_a_turn_writes_does_not_depend_on_the_length_of_its_conversat
             assert len(turn.earlier) == number
             await turn.save((UserMessage("what" * 50), AssistantMessage("well" * 50)))
     assert abs(sizes[59] - sizes[1]) <= 2  # a digit more
+
+
+async def test_half_a_character_in_a_key_or_the_name_of_a_list_comes_back(store: StateStore) -> None:
+    write = Write("memory:\udc80", b"x", 30, lists=("of:\ud800/é", "all"), line=b"1")
+    await store.commit([write])
+    assert [key for key, *_ in await store.listed("of:\ud800/é", limit=9)] == [write.key]
+    assert [key for key, *_ in await store.listed("of:\ud801/é", limit=9)] == []
+    [record] = [each async for each in store.records()]
+    assert (record.key, sorted(record.lists), record.log) == (write.key, sorted(write.lists), (b"1",))

@@ -186,7 +186,7 @@ class SqliteStateStore(StateStore):
     async def listed(self, name: str, *, limit: int, before: float | None = None) -> list[tuple[str, bytes, float]]:
         def read(database: sqlite3.Connection) -> list[tuple[str, bytes, float]]:
             latest = 1e12 if before is None else before
-            rows = database.execute(_LISTED, (name, latest, self._now(), limit)).fetchall()
+            rows = database.execute(_LISTED, (_as_text(name), latest, self._now(), limit)).fetchall()
             return [(_decoded(key), value, written) for key, value, written in rows]
 
         return await self._read("list", read)
@@ -201,7 +201,7 @@ class SqliteStateStore(StateStore):
                 name = _decoded(key)
                 if not name.startswith(("lock:", "quota:")):
                     log = tuple([each for each in (line, *[row[-1] for row in rest]) if each is not None])
-                    names = tuple(from_json(lists))
+                    names = tuple([_decoded(each.encode("latin-1")) for each in from_json(lists)])
                     kept = kind is None
                     yield StoredRecord(name, value, expires + since_1970, client, names, log, is_kept=kept)
         except sqlite3.Error as error:
@@ -299,7 +299,7 @@ class SqliteStateStore(StateStore):
             [identifier] = self._execute("SELECT id FROM entries WHERE key = ?", name).fetchone()
             if write.line is not None:
                 self._add_line(identifier, write.place, write.line)
-            for each in write.lists:
+            for each in map(_as_text, write.lists):
                 self._execute("REPLACE INTO listed (list, id, written) VALUES (?, ?, ?)", each, identifier, time.time())
         return False
 
@@ -370,6 +370,11 @@ def _encoded(key: str) -> bytearray:
     # Not every key is valid text: a client may have sent half of a character. A bytearray, because sqlite3 looks for an
     # adapter of every ``bytes``, which takes longer than the copy.
     return bytearray(key, "utf-8", "surrogatepass")
+
+
+def _as_text(name: str) -> str:
+    # The names of lists are text, which JSON has to take: each byte becomes a character.
+    return _encoded(name).decode("latin-1")
 
 
 def _decoded(name: bytes) -> str:

@@ -188,7 +188,8 @@ Check = Callable[[StateStore, World], Awaitable[None]]
 
 async def clear(store: StateStore) -> None:
     """Forget everything, as the next round begins anew."""
-    keys = ["memory:s", "todo:s", "tool-calls:s", "approvals:s", "alarms:all"]
+    await store.delete_listed("alarms")
+    keys = ["memory:s", "todo:s", "tool-calls:s", "approvals:s"]
     await store.delete(*keys, f"once:{IdempotentRequest('owner', 'key', 'pay').name}")
 
 

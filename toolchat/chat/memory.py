@@ -2,7 +2,7 @@
 
 import secrets
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from itertools import chain
@@ -142,13 +142,8 @@ class ChatMemory:
         _, turns = self._saved.pop(key, (None, ()))
         self._saved_bytes -= sum([len(each.record) for each in turns])
 
-    async def delete(self, conversation: str, *also: str, then: Callable[[], Awaitable[object]] | None = None) -> bool:
-        """Delete a conversation and other values; returns whether there was anything.
-
-        Args:
-            conversation: the conversation.
-            also: other keys of the state store.
-            then: awaited before the next turn can open.
+    async def delete(self, conversation: str, *lists: str) -> None:
+        """Delete a conversation, and what is in these lists of the state store before the next turn can open.
 
         Raises:
             SessionBusy: a running turn did not end in time or took the lock over; nothing was deleted.
@@ -157,16 +152,10 @@ class ChatMemory:
         async with self._locks.hold(_key(conversation)) as lock:
             self._discard_saved(lock.key)
             try:
-                deleted = await self._store.delete(_key(conversation), *also, lock=lock)
+                await self._store.delete(_key(conversation), lock=lock)
             except LockLost:
                 raise SessionBusy("another request took the session over; nothing was deleted") from None
-            if then is not None:
-                token = current_lock.set(lock)
-                try:
-                    await then()
-                finally:
-                    current_lock.reset(token)
-            return deleted
+            await self._store.delete_listed(*lists)
 
 
 class TurnOpening:

@@ -7,7 +7,7 @@ with fences are values too: who holds one has written its token there, and every
 import asyncio
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import field
 from typing import Annotated, Final
@@ -25,6 +25,10 @@ _FENCE_SECONDS: Final = 3600.0
 _LONGEST_LEASE: Final = 60.0
 """Seconds: a lock with more left was taken before the clock was set back, and counts as expired."""
 _RETRY_PAUSE: Final = 0.1
+_PAGE: Final = 500
+"""Values that are listed, or deleted, in one step."""
+_MOMENT: Final = 0.001
+"""Seconds that a listed time may differ from the store's own."""
 
 
 @immutable
@@ -178,15 +182,45 @@ class StateStore(ABC):
         ``before`` continues behind an earlier answer: the time of its last entry. Raises ``StoreUnavailable``.
         """
 
-    async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None, unlock: bool = False) -> None:
-        """Store a value for ``ttl`` seconds; ``unlock`` releases the lock in the same step.
+    async def walk(self, name: str, *, before: float | None = None) -> AsyncGenerator[tuple[str, bytes, float], None]:
+        """All of a list, as :meth:`listed` has it, read in pages; raises ``StoreUnavailable``."""
+        seen = set[str]()
+        while True:
+            page = await self.listed(name, limit=_PAGE, before=before)
+            new = [each for each in page if each[0] not in seen]
+            for each in new:
+                yield each
+            if len(page) < _PAGE:
+                return
+            # Several may be of one moment, of which this page has a part.
+            before, seen = page[-1][2] + (_MOMENT if new else 0), {key for key, _, _ in page}
+
+    async def delete_listed(self, *names: str) -> None:
+        """Delete all that is in lists; raises ``StoreUnavailable``."""
+        for name in names:
+            while found := await self.listed(name, limit=_PAGE):
+                await self.delete(*[key for key, *_ in found])
+
+    async def put(
+        self,
+        key: str,
+        value: bytes,
+        *,
+        ttl: float,
+        lock: Lock | None = None,
+        unlock: bool = False,
+        lists: tuple[str, ...] = (),
+    ) -> None:
+        """Store a value for ``ttl`` seconds, on top of lists; ``unlock`` releases the lock in the same step.
 
         Raises:
             LockLost: another holder has taken the lock in the meantime; nothing was written.
             StoreUnavailable: the store cannot be reached.
         """
         release = (lock.release,) if lock and unlock else ()
-        await self.commit_under(lock, (Write(key, value, ttl), *release), "put and unlock" if unlock else "put")
+        await self.commit_under(
+            lock, (Write(key, value, ttl, lists=lists), *release), "put and unlock" if unlock else "put"
+        )
 
     async def delete(self, *keys: str, lock: Lock | None = None) -> bool:
         """Delete keys; returns whether any of them had a value. Raises the errors of :meth:`put`.

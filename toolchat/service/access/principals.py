@@ -13,11 +13,12 @@ from toolchat.service.access.people import SEPARATOR, People
 from toolchat.tool_calling.caller import Caller, current_caller
 from toolchat.tool_calling.definition import provider_name
 
-ASK, OPERATE, APPROVE = "ask", "operate", "approve"
+ASK, OPERATE, APPROVE, PRIVACY = "ask", "operate", "approve", "privacy"
 """The roles that the service itself reads; all others are the user's own words, for rules and approvers.
 
 ``ask``: chat requests, tools and their stored data; ``operate``: the metrics, what failed last, and the record of
-decisions; ``approve``: decisions about calls of others, whatever role they need.
+decisions; ``approve``: decisions about calls of others, whatever role they need; ``privacy``: export and deletion of
+all that is stored for another principal.
 """
 ROLE_PATTERN = "[A-Za-z][A-Za-z0-9_.:/-]{0,63}"
 

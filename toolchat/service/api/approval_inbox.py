@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 
 from toolchat.service.access.principals import ASK, OPERATE, Principal, current_request_caller
 from toolchat.service.api.approval_records import Asked, read_decided, read_waiting
+from toolchat.service.api.dependencies import parts_of
 from toolchat.state.base import StateStore
 
 _KINDS = _WAITS, _DECIDED = "waiting", "decided"
@@ -61,11 +62,11 @@ class ApprovalInbox:
 
 
 def lists_of(asked: Asked) -> tuple[str, ...]:
-    """The lists of an approval: of who asked, unless that is anybody, and of those who may decide."""
+    """The lists of an approval: of its conversation, of who asked, unless that is anybody, and of who may decide."""
     names = [f"of:{asked.principal.name}"] if asked.principal.name else []
     names += ["all", f"tenant:{asked.tenant}"] if asked.roles else []
     kind = _DECIDED if asked.decided else _WAITS
-    return tuple(f"approvals-{kind}:{each}" for each in names)
+    return (*parts_of(asked.conversation), *(f"approvals-{kind}:{each}" for each in names))
 
 
 def _lists_for(principal: Principal) -> list[str]:

@@ -7,6 +7,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from toolchat.errors import NotFound
 from toolchat.service.access.principals import Principal, current_request_caller
+from toolchat.service.api.dependencies import belonging_to
 from toolchat.state.base import RECORD_VERSION, RecordVersion, StateStore
 
 _RECORD = TypeAdapter(tuple[str, Principal, RecordVersion])
@@ -36,7 +37,7 @@ class ApprovalTokens:
         """Issue a token of 256 random bits for a paused answer of the current principal."""
         token = secrets.token_urlsafe(32)
         record = (identifier, current_request_caller().principal, RECORD_VERSION)
-        await self._store.put(_key(token), _RECORD.dump_json(record), ttl=self._ttl)
+        await self._store.put(_key(token), _RECORD.dump_json(record), ttl=self._ttl, lists=belonging_to())
         return token
 
     async def principal(self, identifier: str, token: str) -> Principal:

@@ -17,8 +17,6 @@ from toolchat.state.base import RECORD_VERSION, StateStore, Write, decoding
 _log = logging.getLogger(__name__)
 _DAY = 86_400.0
 _LIST = "audit"
-_PAGE = 500
-_MOMENT = 0.001
 
 
 class AuditTrail:
@@ -53,21 +51,13 @@ class AuditTrail:
         Times without a zone are in UTC.
         """
         least = _seconds(begin) or 0.0
-        before, seen = _seconds(end), set[str]()
-        while True:
-            page = await self._store.listed(_LIST, limit=_PAGE, before=before)
-            new = [each for each in page if each[0] not in seen]
-            for _, value, at in new:
-                if at < least:
-                    return
-                with decoding("a record of a decision cannot be read"):
-                    entry = from_json(value)
-                if all(entry[name] == value for name, value in wanted.items() if value):
-                    yield {name: value for name, value in entry.items() if name != "version"}
-            if len(page) < _PAGE:
+        async for _, value, at in self._store.walk(_LIST, before=_seconds(end)):
+            if at < least:
                 return
-            # Several records may be of one moment, of which this page has a part.
-            before, seen = page[-1][2] + (_MOMENT if new else 0), {key for key, _, _ in page}
+            with decoding("a record of a decision cannot be read"):
+                entry = from_json(value)
+            if all(entry[name] == value for name, value in wanted.items() if value):
+                yield {name: value for name, value in entry.items() if name != "version"}
 
 
 def records_of(asked: Asked, approvals: Mapping[str, Approval], by: str, door: str) -> list[dict[str, Any]]:

@@ -23,6 +23,17 @@ def parts_of(conversation: str) -> tuple[str, ...]:
     return (f"of:{conversation}",) if conversation else ()
 
 
+def of_person(scoped: str) -> tuple[str, ...]:
+    """The list of the store for all that belongs to a principal, whose stored names begin with its name and a slash."""
+    owner = scoped[: scoped.rfind("/") + 1]
+    return parts_of(owner)
+
+
+def belonging_to(conversation: str = "") -> tuple[str, ...]:
+    """The lists of a value that goes with its conversation, if it has one, and with its principal."""
+    return (*parts_of(conversation), *of_person(conversation or scoped_key("")))
+
+
 def session_of(conversation: str) -> str:
     """The session id of a conversation, without its principal; session ids contain no slash."""
     return conversation.rpartition("/")[2]

@@ -19,10 +19,10 @@ from toolchat.messages import Message, SystemMessage, UserMessage, immutable
 from toolchat.service.access.hosts import headers
 from toolchat.service.access.principals import current_request_caller
 from toolchat.service.api.background.routes import accept, accepted, background, resume, stream
-from toolchat.service.api.call_limit import call_count_key
-from toolchat.service.api.dependencies import parts_of, scoped_key, session_of
+from toolchat.service.api.dependencies import scoped_key, session_of
 from toolchat.service.api.fast_router import MAX_QUERY_CHARS, QuestionRoute, question_routes
 from toolchat.service.api.parameters import NOT_BLANK, NOT_BLANK_DESCRIPTION, Parameter, Parameters, refuse_parameters
+from toolchat.service.api.personal_data import delete_conversation
 from toolchat.service.api.problems import problems
 from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.responses.event_stream import EVENTS
@@ -322,15 +322,11 @@ async def show(service: Service, session: SessionPath) -> Response:
     summary="Delete a conversation",
 )
 async def forget(service: Service, session: SessionPath) -> Response:
-    """Delete a conversation and everything stored with it, after its running turn; 204 even if it does not exist."""
-    conversation = conversation_of(session)
-    # Deleted while the session is locked: an answer that paused in the meantime would survive its conversation.
-    delete_approvals = partial(service.approvals.delete, conversation)
-    stored_keys = (*service.tools.state_keys(conversation), call_count_key(conversation))
-    await service.memory.delete(conversation, *stored_keys, then=delete_approvals)
-    for name in parts_of(conversation):
-        while found := await service.store.listed(name, limit=100):
-            await service.store.delete(*[key for key, *_ in found])
+    """Delete a conversation and everything stored with it, after its running turn; 204 even if it does not exist.
+
+    Its questions in the background are cancelled.
+    """
+    await delete_conversation(service.store, service.memory, conversation_of(session))
     return Response(status_code=204)
 
 

@@ -86,6 +86,11 @@ import adds missing records and overwrites none.""",
   toolchat audit export --from 2026-11-01 --tool refund
 
 The command works on the store that STATE_URL names, also while the service runs.""",
+    "person": """
+  toolchat person export alice > alice.jsonl
+  toolchat person delete open-webui~4f2c
+
+The commands work on the store that STATE_URL names, also while the service runs. Decisions about calls stay.""",
 }
 """Epilogs of the help texts, by command."""
 
@@ -102,6 +107,7 @@ _SUBCOMMANDS = {
     "keys": ("new",),
     "state": ("export", "import", "stats", "vacuum"),
     "audit": ("export",),
+    "person": ("export", "delete"),
 }
 _GUESSES = {"start": "serve", "run": "serve or tools run", "-p": "--port"}
 """Words that users try instead of a command or an option whose name is not similar."""
@@ -197,6 +203,7 @@ def _parser(program: Program) -> tuple[argparse.ArgumentParser, Mapping[str, arg
     _add_keys(command("keys", "keys:create_key", "create an API key"))
     _add_state(command("state", "state:stats", "export, import, count or compact the stored data"))
     _add_audit(command("audit", "audit:export", "export the decisions about calls"))
+    _add_person(command("person", "person:export", "export or delete what is stored for one person"))
     if program.sandbox is not None:
         for each in (ask, chat, tools):
             _add_demo(each)
@@ -309,6 +316,17 @@ def _add_audit(parser: argparse.ArgumentParser) -> None:
         export.add_argument(f"--{name}", dest=field, type=_time, metavar="TIME", help="time of ISO 8601, in UTC")
     for name in ("tenant", "tool"):
         export.add_argument(f"--{name}", default="", metavar="NAME", help=f"only decisions for this {name}")
+
+
+def _add_person(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name, text in (
+        ("export", "write all that is stored for a person to standard output, one JSON object per line"),
+        ("delete", "delete all that is stored for a person, except for the record of decisions"),
+    ):
+        added = commands.add_parser(name, help=text, description=_sentence(text))
+        added.add_argument("name", help="name of the principal as in logs: a key, or key~person")
+        added.set_defaults(run=f"toolchat.service.cli.person:{name}")
 
 
 def _time(text: str) -> datetime:

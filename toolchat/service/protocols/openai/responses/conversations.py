@@ -14,7 +14,7 @@ from pydantic_core import from_json, to_json
 from toolchat.chat.session_records import parse_turn_summary
 from toolchat.chat.turns import Turn
 from toolchat.errors import NotFound
-from toolchat.service.api.dependencies import scoped_key
+from toolchat.service.api.dependencies import belonging_to, scoped_key
 from toolchat.service.api.service import Service, ServiceState
 from toolchat.service.api.sessions import conversation_of, forget
 from toolchat.service.protocols.documentation import json_response
@@ -68,7 +68,7 @@ async def create(request: Request, service: Service) -> Response:
     await _append(service, identifier, sent)
     metadata, created = sent.metadata or {}, int(time.time())
     document = {"id": identifier, "object": "conversation", "created_at": created, "metadata": metadata}
-    await service.store.put(_key(identifier), to_json(document), ttl=service.settings.session_ttl)
+    await _put(service, identifier, to_json(document))
     return json_response(document)
 
 
@@ -85,7 +85,7 @@ async def update(request: Request, service: Service, identifier: str) -> Respons
     if sent.metadata is None:
         raise BadRequest("metadata: is missing", "metadata")
     document = await find(service, identifier) | {"metadata": sent.metadata}
-    await service.store.put(_key(identifier), to_json(document), ttl=service.settings.session_ttl)
+    await _put(service, identifier, to_json(document))
     return json_response(document)
 
 
@@ -94,7 +94,6 @@ async def delete(service: Service, identifier: str) -> Response:
     """Delete a conversation, which is a session."""
     await find(service, identifier)
     await forget(service, identifier)
-    await service.store.delete(_key(identifier))
     return json_response({"id": identifier, "object": "conversation.deleted", "deleted": True})
 
 
@@ -129,12 +128,16 @@ async def delete_item(identifier: str, item: str) -> Response:  # noqa: ARG001
 
 async def find(service: ServiceState, identifier: str) -> dict[str, Any]:
     """A conversation, which is stored for as long again as a session. Raises ``NotFound``."""
-    key = _key(identifier)
-    if (value := await service.store.get(key)) is None:
+    if (value := await service.store.get(_key(identifier))) is None:
         raise NotFound(f"no conversation is stored under the id {identifier[:64]!r}")
-    await service.store.put(key, value, ttl=service.settings.session_ttl)
+    await _put(service, identifier, value)
     with decoding("the conversation cannot be read"):
         return dict(from_json(value))
+
+
+async def _put(service: ServiceState, identifier: str, value: bytes) -> None:
+    lists = belonging_to(scoped_key(identifier))
+    await service.store.put(_key(identifier), value, ttl=service.settings.session_ttl, lists=lists)
 
 
 async def _stored(service: ServiceState, identifier: str) -> list[dict[str, Any]]:

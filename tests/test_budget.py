@@ -14,7 +14,7 @@ BUDGET = {
     "toolchat/models": 3294,
     "toolchat/service": 228,
     "toolchat/service/access": 1530,
-    "toolchat/service/api": 6785,
+    "toolchat/service/api": 6762,
     "toolchat/service/cli": 2159,
     "toolchat/service/composition": 840,
     "toolchat/service/gazetteer": 878,

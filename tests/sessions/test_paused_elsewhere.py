@@ -126,14 +126,6 @@ async def test_all_paused_turns_of_a_conversation_are_deleted_with_it_at_any_rep
         assert (await approve(here, *other)).status_code == 200
 
 
-async def test_the_hundred_and_first_paused_turn_of_a_conversation_evicts_the_oldest() -> None:
-    async with replicas() as ((here, _), _, redis):
-        asking = {"userInput": "Light, please", "sessionId": "s-1"}
-        first, second, *_ = [await waiting(here, "/chat", **asking) for _ in range(101)]
-        assert len(await kept(redis)) == 100
-        assert [(await approve(here, *each)).status_code for each in (first, second)] == [404, 200]
-
-
 async def test_a_turn_stays_paused_if_the_client_disconnects_during_its_decision() -> None:
     async with replicas(LIGHTS) as ((here, there), player, redis):
         place, call = await waiting(here)

@@ -151,10 +151,10 @@ def approvals_in(store: StateStore) -> ApprovalStore:
 
 async def pause(store: StateStore, name: str, world: World) -> None:
     """A turn that waits for approval; the other process deletes the conversation."""
-    approvals = approvals_in(store)
     if name == "another":
-        await memory_of(store).delete("s", then=lambda: approvals.delete("s"))
+        await memory_of(store).delete("s", "of:s")
         return
+    approvals = approvals_in(store)
     advisor = ConsentAdvisor(approvals, (), ToolSet([TRANSFER]))
     spec = client_of(calls(("transfer", "{}"))).prompt("pay").tools(TRANSFER)
     spec = spec.advisors(MemoryAdvisor(memory_of(store)), advisor).tool_context({CONVERSATION_ID: "s"})
@@ -165,7 +165,7 @@ async def pause(store: StateStore, name: str, world: World) -> None:
 
 async def a_deletion_finds_what_waits(store: StateStore, world: World) -> None:
     approvals = approvals_in(store)
-    await approvals.delete("s")
+    await store.delete_listed("of:s")
     for each in world.pending:
         with pytest.raises(NotFound):
             await approvals.find(each)
@@ -189,7 +189,7 @@ Check = Callable[[StateStore, World], Awaitable[None]]
 async def clear(store: StateStore) -> None:
     """Forget everything, as the next round begins anew."""
     await store.delete_listed("alarms")
-    keys = ["memory:s", "todo:s", "tool-calls:s", "approvals:s"]
+    keys = ["memory:s", "todo:s", "tool-calls:s"]
     await store.delete(*keys, f"once:{IdempotentRequest('owner', 'key', 'pay').name}")
 
 

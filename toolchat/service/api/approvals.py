@@ -8,15 +8,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.client import ChatClient, PromptSpec
 from toolchat.chat.manual_execution import without_model
+from toolchat.chat.memory import current_lock
 from toolchat.chat.request import Approval, ChatRequest, Emit, Resume
-from toolchat.errors import Forbidden, NotFound, StoreUnavailable, ValidationFailed
+from toolchat.errors import Forbidden, NotFound, SessionBusy, StoreUnavailable, ValidationFailed
 from toolchat.messages import Message
 from toolchat.models.base import ChatResponse
 from toolchat.service.access.principals import ASK, Principal, RequestCaller, current_request_caller
@@ -32,7 +32,7 @@ from toolchat.service.api.approval_records import (
 )
 from toolchat.service.api.approval_tokens import AlreadyDecided, ApprovalTokens, approval_not_found
 from toolchat.service.api.audit import AuditTrail, log, records_of
-from toolchat.service.api.conversation_state import ConversationState
+from toolchat.service.api.dependencies import parts_of
 from toolchat.service.api.paused_turns import PausedTurn, PausedTurnCodec
 from toolchat.service.observability import metrics
 from toolchat.state.base import StateStore, Write
@@ -40,11 +40,8 @@ from toolchat.tool_calling.callback import ToolCallback, ToolSet, arguments_faul
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import parse_arguments
 
-_IDENTIFIERS = TypeAdapter(list[str])
 _DAY = 86_400.0
 """Seconds in which somebody else can decide, and for which it is then shown what was decided."""
-_MAX_PAUSED = 100
-"""Paused turns of one conversation; beyond it the oldest are deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +114,6 @@ class ApprovalStore:
         self.known: Callable[[Principal], Principal | None] = lambda principal: principal
         """A principal with its rights of now; replaced by the service, which knows the keys."""
         self._store = store
-        self._lists = ConversationState(store, "approvals", ttl=max(ttl, _DAY))
         self._codec = codec
 
     async def save(self, turn: PausedTurn, identifier: str = "") -> Asked:
@@ -134,12 +130,14 @@ class ApprovalStore:
         # One that has the id already was the first of several equal requests.
         keys = _key(asked.identifier), _decided_key(asked.identifier)
         free: dict[str, Sequence[bytes | None]] = dict.fromkeys(keys, (None,))
-        if not (await self._store.commit([write], checks=free, name="put")).is_done:
+        fence = lock.fence if (lock := current_lock.get()) else {}
+        saved = await self._store.commit([write], checks={**free, **fence}, name="put")
+        if not saved.is_done:
+            if not any(saved.found[key] for key in keys):
+                raise SessionBusy("another request took the session over; this one changed nothing")
             return asked
-        if asked.conversation:
-            await self._list(asked.conversation, asked.identifier)
-            if self._on_saved is not None and not turn.is_direct:
-                await self._on_saved(asked.conversation, turn.running, asked.identifier)
+        if asked.conversation and self._on_saved is not None and not turn.is_direct:
+            await self._on_saved(asked.conversation, turn.running, asked.identifier)
         metrics.APPROVALS.inc()
         return asked
 
@@ -149,7 +147,8 @@ class ApprovalStore:
 
     async def waits_in(self, conversation: str) -> bool:
         """Whether a turn of this conversation waits."""
-        return any([await self.is_waiting(each) for each in await self._listed(conversation)])
+        listed = [await self._store.listed(name, limit=100) for name in parts_of(conversation)]
+        return any(key.startswith(_key("")) for each in listed for key, *_ in each)
 
     async def find(self, identifier: str, approvals: Mapping[str, Approval] | None = None) -> PendingTurn:
         """Find a paused turn without claiming it, and check that the decisions are its caller's, and about its calls.
@@ -276,28 +275,6 @@ class ApprovalStore:
         asked = replace(asked, decided=decided)
         ttl = _DAY if asked.roles else self.ttl
         return Write(_decided_key(asked.identifier), ASKED.dump_json(asked), ttl, lists=lists_of(asked))
-
-    async def delete(self, conversation: str) -> None:
-        """Delete the paused turns of a conversation."""
-        listed = await self._listed(conversation)
-        await self._lists.put(conversation, b"")
-        await self._store.delete(*map(_key, listed), *map(_decided_key, listed))
-
-    async def _list(self, conversation: str, identifier: str) -> None:
-        """List a saved turn under its conversation, with which it is deleted.
-
-        If another request has taken the conversation over, the turn cannot be listed and is never found: its id was not
-        sent yet.
-        """
-        listed = [*await self._listed(conversation), identifier]
-        await self._lists.put(conversation, to_json(listed[-_MAX_PAUSED:]))
-        await self._store.delete(*map(_key, listed[:-_MAX_PAUSED]))
-
-    async def _listed(self, conversation: str) -> list[str]:
-        try:
-            return _IDENTIFIERS.validate_json(await self._lists.get(conversation) or b"[]")
-        except ValidationError:  # the stored value is corrupt
-            return []
 
 
 def _absence(asked: Asked | None) -> NotFound:

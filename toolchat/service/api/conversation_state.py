@@ -1,4 +1,4 @@
-"""Values that belong to a conversation, besides its turns: todo lists, numbers of calls, waiting approvals."""
+"""Values that belong to a conversation, besides its turns: todo lists and numbers of calls."""
 
 from toolchat.chat.memory import current_lock
 from toolchat.errors import SessionBusy

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import StreamingResponse
 
-from toolchat.errors import Forbidden, SessionBusy, StoreUnavailable
+from toolchat.errors import Forbidden, NotFound, SessionBusy, StoreUnavailable
 from toolchat.service.access.principals import PRIVACY, current_request_caller
 from toolchat.service.api.audit_routes import jsonl, jsonl_responses
 from toolchat.service.api.dependencies import require_same_site
@@ -26,7 +26,7 @@ async def _data(
     if name not in ("", principal.name) and PRIVACY not in principal.roles:
         raise Forbidden(f"the data of others needs the role {PRIVACY}")
     if not (whose := name or principal.name):
-        raise Forbidden("clients without a key share their data: delete a session by its id")
+        raise NotFound("clients without a key share their data: delete a session by its id")
     return PersonalData(service.store, service.memory, whose)
 
 
@@ -36,7 +36,7 @@ Data = Annotated[PersonalData, Depends(_data)]
 @router.get(
     "/person",
     response_class=StreamingResponse,
-    responses=jsonl_responses(Forbidden, StoreUnavailable),
+    responses=jsonl_responses(Forbidden, NotFound, StoreUnavailable),
     summary="Export a person's data",
 )
 async def export(data: Data) -> StreamingResponse:
@@ -51,7 +51,7 @@ async def export(data: Data) -> StreamingResponse:
     "/person",
     status_code=204,
     dependencies=[Depends(require_same_site)],
-    responses=problems(Forbidden, SessionBusy, StoreUnavailable),
+    responses=problems(Forbidden, NotFound, SessionBusy, StoreUnavailable),
     summary="Delete a person's data",
 )
 async def delete(data: Data) -> Response:

@@ -21,6 +21,7 @@ async def test_lines_are_read_in_their_order_from_a_place_on(store: StateStore) 
         await append(store, line, place)
     assert await store.read_log("memory:a") == [b"first", b"", bytes(range(256))]
     assert await store.read_log("memory:a", 2) == [bytes(range(256))]
+    assert await store.read_log("memory:a", 0, 2) == [b"first", b""]
     assert (await store.read_log("memory:a", 3), await store.read_log("memory:b")) == ([], [])
 
 

@@ -73,9 +73,9 @@ class StallingStore(StateStore):
         await self._operate()
         return await self._store.get(key)
 
-    async def read_log(self, key: str, start: int = 0) -> list[bytes]:
+    async def read_log(self, key: str, start: int = 0, limit: int | None = None) -> list[bytes]:
         await self._operate()
-        return await self._store.read_log(key, start)
+        return await self._store.read_log(key, start, limit)
 
     async def listed(self, name: str, *, limit: int, before: float | None = None) -> list[tuple[str, bytes, float]]:
         await self._operate()

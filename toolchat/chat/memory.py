@@ -30,7 +30,7 @@ class ChatMemory:
         store: the state store.
         locks: the locks of the conversations.
         window: what of a conversation the model receives.
-        ttl: seconds for which a conversation is stored after its last turn.
+        ttl: seconds for which a conversation is stored after its last turn, asked for each time.
         lists: names the lists of the store that a conversation goes to the top of with each turn.
     """
 
@@ -40,7 +40,7 @@ class ChatMemory:
         locks: Locks,
         window: MemoryWindow | None = None,
         *,
-        ttl: float = 86400,
+        ttl: Callable[[], float] = lambda: 86400,
         lists: Callable[[str], tuple[str, ...]] = lambda _: (),
     ) -> None:
         self._store = store
@@ -63,8 +63,17 @@ class ChatMemory:
         Raises:
             StoreUnavailable: the store cannot be reached, or its value cannot be read.
         """
+        return (await self.page(conversation))[2]
+
+    async def page(
+        self, conversation: str, limit: int | None = None, before: int | None = None
+    ) -> tuple[Conversation, int, tuple[Turn, ...]]:
+        """The newest turns before a place, oldest first, and the place of the first; raises as :meth:`turns`."""
         key = _key(conversation)
-        return await self._logged(key, 0) if Conversation.load(await self._store.get(key)).turns else ()
+        found = Conversation.load(await self._store.get(key))
+        end = found.turns if before is None else min(before, found.turns)
+        start = 0 if limit is None else max(end - limit, 0)
+        return found, start, await self._logged(key, start, end - start) if end else ()
 
     async def newest(self, name: str, limit: int) -> list[tuple[str, Conversation, float]]:
         """The newest conversations of a list, with the time of their last turn in seconds since 1970.
@@ -127,7 +136,7 @@ class ChatMemory:
             self._discard_saved(next(iter(self._saved)))
 
     def _entry(self, key: str, found: Conversation, **log: Any) -> Write:
-        return Write(key, found.dump(), self._ttl, lists=self._lists(key.removeprefix(_key(""))), **log)
+        return Write(key, found.dump(), self._ttl(), lists=self._lists(key.removeprefix(_key(""))), **log)
 
     async def _write(self, lock: Lock | None, *writes: Write) -> None:
         try:
@@ -135,8 +144,8 @@ class ChatMemory:
         except LockLost:
             raise SessionBusy("another request took the session over; this answer was not stored") from None
 
-    async def _logged(self, key: str, first: int) -> tuple[Turn, ...]:
-        return tuple(map(Turn.load, await self._store.read_log(key, first)))
+    async def _logged(self, key: str, first: int, limit: int | None = None) -> tuple[Turn, ...]:
+        return tuple(map(Turn.load, await self._store.read_log(key, first, limit)))
 
     def _discard_saved(self, key: str) -> None:
         _, turns = self._saved.pop(key, (None, ()))

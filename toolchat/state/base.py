@@ -24,6 +24,8 @@ _FENCE_SECONDS: Final = 3600.0
 """Seconds for which it is remembered that a lock was released; no process stalls for longer and then writes."""
 _LONGEST_LEASE: Final = 60.0
 """Seconds: a lock with more left was taken before the clock was set back, and counts as expired."""
+FOREVER: Final = 100 * 365 * 86_400.0
+"""Seconds for which a value is stored that does not expire: it is not evicted, and a store that is full refuses it."""
 _RETRY_PAUSE: Final = 0.1
 _PAGE: Final = 500
 """Values that are listed, or deleted, in one step."""
@@ -48,6 +50,11 @@ class Write:
     """Added to the key's log."""
     place: int = 0
     """The line's place in the log; what stood there and behind it goes."""
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether it does not expire; less than :data:`FOREVER` may be left of a value that is moved."""
+        return self.ttl > FOREVER / 2
 
 
 @immutable
@@ -165,6 +172,7 @@ class StateStore(ABC):
 
         Raises:
             StoreUnavailable: the store cannot be reached; whether it was done is unknown if it stalled.
+            StoreFull: nothing was written, as what is stored for ever leaves no space for more.
         """
 
     @abstractmethod
@@ -172,8 +180,8 @@ class StateStore(ABC):
         """Get the value of a key; ``None`` if there is none or it has expired."""
 
     @abstractmethod
-    async def read_log(self, key: str, start: int = 0) -> list[bytes]:
-        """The lines of a key's log from a place on; raises ``StoreUnavailable``."""
+    async def read_log(self, key: str, start: int = 0, limit: int | None = None) -> list[bytes]:
+        """The lines of a key's log from a place on, at most ``limit``; raises ``StoreUnavailable``."""
 
     @abstractmethod
     async def listed(self, name: str, *, limit: int, before: float | None = None) -> "list[tuple[str, bytes, float]]":

@@ -152,9 +152,9 @@ class RedisStateStore(RedisConnection):
             "n": arguments.add(write.key) if write.lists else 0,
         }
 
-    async def read_log(self, key: str, start: int = 0) -> list[bytes]:
-        name = self._name(f"log:{key}")
-        lines: list[bytes] = await self.run("read log", partial(self.client.lrange, name, start, -1))
+    async def read_log(self, key: str, start: int = 0, limit: int | None = None) -> list[bytes]:
+        name, last = self._name(f"log:{key}"), -1 if limit is None else start + limit - 1
+        lines: list[bytes] = await self.run("read log", partial(self.client.lrange, name, start, last))
         return lines
 
     async def listed(self, name: str, *, limit: int, before: float | None = None) -> list[tuple[str, bytes, float]]:

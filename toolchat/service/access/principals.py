@@ -42,6 +42,8 @@ class Principal:
     expires: datetime | None = None
     tenant: str = ""
     """The tenant of its tool calls; empty: its name."""
+    session_ttl: float | None = None
+    """Seconds for which its conversations are stored; ``None``: as those of all."""
     people: People | None = field(default=None, repr=False)
     """How it names the people for whom it speaks; ``None``: it may not."""
     page: "Principal | None" = field(default=None, repr=False)
@@ -129,6 +131,11 @@ def tenant_from(headers: Sequence[tuple[bytes, bytes]]) -> str:
 
 
 _OUTSIDE = RequestCaller()
+
+
+def session_ttl(of_all: float) -> float:
+    """Seconds for which a conversation of the current caller is stored after its last turn."""
+    return current_request_caller().principal.session_ttl or of_all
 
 
 def current_request_caller() -> RequestCaller:

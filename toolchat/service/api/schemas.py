@@ -208,6 +208,24 @@ class SessionEntry(BaseModel):
     approval: str = Field(default="", description="The id of the newest approval that waits in it, if any")
 
 
+class SessionTurn(BaseModel):
+    """A question with its answer."""
+
+    turn: int = Field(description="Its place in the session, from 0")
+    is_in_window: bool = Field(description="Whether the model receives it with the next question, if there is space")
+    messages: list[ConversationMessage]
+
+
+class SessionTurns(BaseModel):
+    """A page of the turns of a session."""
+
+    session_id: str
+    title: str = Field(description="Beginning of its first question")
+    total: int = Field(description="Stored turns; 0 while the first one waits for approval")
+    turns: list[SessionTurn]
+    next: str = Field(description="Where the list continues, as `before`; empty at the end")
+
+
 class StateStoreHealth(BaseModel):
     """The store of conversations."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic_core import to_json
 
 from toolchat.chat.advisors.base import Advisor
@@ -27,7 +27,7 @@ from toolchat.service.api.problems import problems
 from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.responses.event_stream import EVENTS
 from toolchat.service.api.responses.formats import AnswerFormat
-from toolchat.service.api.schemas import SESSION_RESPONSES, STREAM_RESPONSES, Conversation, SessionEntry
+from toolchat.service.api.schemas import SESSION_RESPONSES, STREAM_RESPONSES, Conversation, SessionEntry, SessionTurns
 from toolchat.service.api.service import Service, ServiceState, service_state
 from toolchat.tool_calling.context import CONVERSATION_ID
 
@@ -286,6 +286,35 @@ async def sessions(request: Request, service: Service) -> Response:
             entry["approval"] = stored.approval
         shown.append(entry)
     return Response(to_json(shown), media_type="application/json", headers={"Cache-Control": "no-store"})
+
+
+@router.get(
+    "/sessions/{sessionId}",
+    response_model=SessionTurns,
+    responses=problems(NotFound, ValidationFailed, StoreUnavailable),
+    summary="List the turns of a session",
+)
+async def turns(
+    service: Service,
+    session: SessionPath,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    before: Annotated[str, Query(pattern="^[0-9]{0,9}$", description="`next` of the page before")] = "",
+) -> Response:
+    """List all stored turns of a session, the newest first, and say which of them the model receives.
+
+    The messages are those of `/chat/{sessionId}`; the `tool_calls` of a turn say who approved each, in `approved_by`.
+    """
+    conversation = conversation_of(session)
+    found, start, page = await service.memory.page(conversation, limit, int(before) if before else None)
+    if not found.turns and not await service.approvals.waits_in(conversation):
+        raise NotFound("no conversation is stored under this id")
+    shown = [
+        {"turn": place, "is_in_window": place >= found.first, "messages": _shown(turn)}
+        for place, turn in enumerate(page, start)
+    ]
+    document = {"session_id": session, "title": found.title, "total": found.turns, "turns": shown[::-1]}
+    body = to_json(document | {"next": str(start) if start else ""}, inf_nan_mode="strings")
+    return Response(body, media_type="application/json", headers={"Cache-Control": "no-store"})
 
 
 @router.get(

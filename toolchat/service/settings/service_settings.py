@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
 from toolchat.service.settings.base import EnvironmentSettings, environment_name
+from toolchat.service.settings.retention import Retention
 from toolchat.tool_calling.setting_types import Secret, strip_text
 
 
@@ -88,8 +89,10 @@ class Settings(EnvironmentSettings):
     redis_timeout: float = Field(
         0.5, gt=0, le=60, description="Seconds an operation of Redis or PostgreSQL may take before it is unavailable"
     )
-    session_ttl: float = Field(
-        86_400, gt=0, le=31_536_000, description="Seconds a conversation is stored after its last turn"
+    session_ttl: Retention = Field(
+        86_400,
+        description="Seconds a conversation is stored after its last turn, or a time such as 12h or 30d; never: it "
+        "does not expire, in a file or PostgreSQL. A key of API_KEYS_FILE can have a session_ttl of its own",
     )
     session_wait: float = Field(
         5, ge=0, le=600, description="Seconds to wait for a running turn of the same session before 409 session-busy"
@@ -136,6 +139,11 @@ class Settings(EnvironmentSettings):
         30, ge=0, description="Number of tools above which the model searches for tools by keyword; 0: never"
     )
     tool_result_max_chars: int = Field(32768, ge=256, description="Longest tool result that is sent to the model")
+
+    @property
+    def keeps_for_ever(self) -> bool:
+        """Whether the state store can store something that does not expire."""
+        return self.store_url.startswith(("sqlite:", "postgresql:", "postgres:"))
 
     @property
     def store_url(self) -> str:

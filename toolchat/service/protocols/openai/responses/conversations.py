@@ -14,6 +14,7 @@ from pydantic_core import from_json, to_json
 from toolchat.chat.session_records import parse_turn_summary
 from toolchat.chat.turns import Turn
 from toolchat.errors import NotFound
+from toolchat.service.access.principals import session_ttl
 from toolchat.service.api.dependencies import belonging_to, scoped_key
 from toolchat.service.api.service import Service, ServiceState
 from toolchat.service.api.sessions import conversation_of, forget
@@ -137,7 +138,8 @@ async def find(service: ServiceState, identifier: str) -> dict[str, Any]:
 
 async def _put(service: ServiceState, identifier: str, value: bytes) -> None:
     lists = belonging_to(scoped_key(identifier))
-    await service.store.put(_key(identifier), value, ttl=service.settings.session_ttl, lists=lists)
+    ttl = session_ttl(service.settings.session_ttl)
+    await service.store.put(_key(identifier), value, ttl=ttl, lists=lists)
 
 
 async def _stored(service: ServiceState, identifier: str) -> list[dict[str, Any]]:

@@ -59,3 +59,14 @@ async def test_the_command_deletes_while_the_service_runs(tmp_path: Path) -> Non
         await kept.chat("again", "s")
         shown = (await kept.client.get("/chat/s", headers=PERSON)).json()
         assert shown["turns"] == 1
+
+
+async def test_what_cannot_be_read_is_deleted_all_the_same(tmp_path: Path) -> None:
+    async with keeping(tmp_path) as kept:
+        await kept.chat("hello", "s")
+        await kept.in_background("hello", "s", "completed")
+        for kind in ("memory", "background"):
+            (key,) = [each for each in await kept.with_any(MARK) if each.startswith(f"{kind}:")]
+            await kept.store.put(key, b"not JSON", ttl=60)
+        assert (await kept.client.delete("/person", headers=PERSON)).status_code == 204
+        assert await kept.with_any(NAME, MARK) == []

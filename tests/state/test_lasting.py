@@ -23,8 +23,12 @@ async def test_what_lasts_is_counted_and_never_evicted() -> None:
     assert await store.get("memory:99") is not None
 
 
-async def test_a_store_that_is_full_of_what_lasts_refuses_more_of_it_and_takes_the_rest() -> None:
-    store = SqliteStateStore(max_bytes=100_000)
+@pytest.mark.parametrize("name", [":memory:", "state.db"])
+async def test_a_store_that_is_full_of_what_lasts_refuses_more_of_it_and_takes_the_rest(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = SqliteStateStore(name, max_bytes=100_000)
     await store.put("memory:kept", bytes(95_000), ttl=FOREVER)
     with pytest.raises(StoreFull):
         await store.commit([Write("memory:other", b"x", FOREVER), Write("todo:other", b"x", 60)])
@@ -33,7 +37,8 @@ async def test_a_store_that_is_full_of_what_lasts_refuses_more_of_it_and_takes_t
     assert await store.get("once:a") is not None
     await store.delete("memory:kept")
     await store.put("memory:other", b"x", ttl=FOREVER)
-    assert await store.get("memory:other") == b"x"
+    assert (store.available, await store.get("memory:other")) == (True, b"x")
+    await store.aclose()
 
 
 async def test_what_is_counted_fits_whatever_becomes_of_the_values() -> None:

@@ -1,5 +1,6 @@
 """Logs of lines beside values, and lists of keys, in all stores."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -72,6 +73,13 @@ async def test_what_is_deleted_or_expired_is_in_no_list(store: StateStore) -> No
         return [key for key, *_ in await store.listed("all", limit=9)] == ["kept"]
 
     await until(is_over)
+
+
+async def test_a_value_that_expires_early_removes_no_other_from_its_list(store: StateStore) -> None:
+    await store.commit([Write("long", b"x", 30, lists=("all",))])
+    await asyncio.sleep(0.05)
+    await store.commit([Write("short", b"x", 0.02, lists=("all",))])
+    assert "long" in [key for key, *_ in await store.listed("all", limit=9)]
 
 
 async def test_a_commit_whose_check_fails_writes_nothing(store: StateStore) -> None:

@@ -55,9 +55,8 @@ class PersonalData:
     async def delete(self) -> None:
         """Delete it all; raises as :func:`delete_conversation`."""
         await BackgroundRecords(self._store).delete_unfinished(*self._parts)
-        while found := await self._memory.newest(self._sessions, 100):
-            for conversation, *_ in found:
-                await delete_conversation(self._store, self._memory, conversation)
+        async for key, *_ in self._store.walk(self._sessions):
+            await delete_conversation(self._store, self._memory, key.partition(":")[2])
         await self._store.delete_listed(*self._parts)
 
 

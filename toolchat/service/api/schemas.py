@@ -30,6 +30,7 @@ class ToolCallRecord(BaseModel):
     cached: bool = Field(False, description="True if the result comes from the cache; else absent")
     repaired: bool = Field(False, description="True if the arguments or the call itself were repaired; else absent")
     error_kind: str = Field("", description="A stable code of the failure; absent if the outcome is ok")
+    approved_by: str = Field("", description="The key or person that approved the call; absent if that is not known")
     data: Any = Field(None, description="What the tool returned for the client beside the text; absent if nothing")
 
 

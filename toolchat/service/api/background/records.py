@@ -4,12 +4,14 @@ import asyncio
 import secrets
 import time
 from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
 
+from toolchat.errors import StoreUnavailable
 from toolchat.service.access.principals import Principal
 from toolchat.service.api.dependencies import of_person, parts_of
 from toolchat.state.base import RECORD_VERSION, Lock, RecordVersion, StateStore, Write, decoding
@@ -181,7 +183,10 @@ class BackgroundRecords:
         """Cancel and delete the unfinished questions that are in lists; raises as :meth:`delete`."""
         for name in names:
             async for key, value, _ in self._store.walk(name):
-                if key.startswith("background:") and (question := self.load(value)) and not question.is_finished:
+                question = None
+                with suppress(StoreUnavailable):  # what cannot be read does not run
+                    question = self.load(value) if key.startswith("background:") else None
+                if question and not question.is_finished:
                     await self.delete(question)
 
     async def request_cancellation(self, question: BackgroundQuestion) -> None:

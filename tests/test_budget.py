@@ -14,7 +14,7 @@ BUDGET = {
     "toolchat/models": 3294,
     "toolchat/service": 228,
     "toolchat/service/access": 1547,
-    "toolchat/service/api": 6813,
+    "toolchat/service/api": 6817,
     "toolchat/service/cli": 2159,
     "toolchat/service/composition": 849,
     "toolchat/service/gazetteer": 878,

@@ -24,7 +24,7 @@ _FENCE_SECONDS: Final = 3600.0
 """Seconds for which it is remembered that a lock was released; no process stalls for longer and then writes."""
 _LONGEST_LEASE: Final = 60.0
 """Seconds: a lock with more left was taken before the clock was set back, and counts as expired."""
-FOREVER: Final = 100 * 365 * 86_400.0
+FOREVER: Final = 200 * 365 * 86_400.0
 """Seconds for which a value is stored that does not expire: it is not evicted, and a store that is full refuses it."""
 _RETRY_PAUSE: Final = 0.1
 _PAGE: Final = 500

@@ -21,7 +21,7 @@ def _seconds(value: Any) -> Any:
         seconds = float(found[1]) * _UNITS[found[2]] if found else float(value)
     except (TypeError, ValueError):
         raise ValueError("must be seconds, a time such as 12h or 30d, or never") from None
-    if not 0 < seconds <= FOREVER / 4:
+    if not 0 < seconds <= FOREVER / 8:
         raise ValueError("must be more than nothing and at most 25 years, or never")
     return seconds
 

@@ -290,6 +290,12 @@ class StoreUnavailable(ToolchatError):
     status, code, title, retryable = 503, "store-unavailable", "State store unavailable", True
 
 
+class StoreFull(ToolchatError):
+    """The state store is full of what is stored for ever."""
+
+    status, code, title = 507, "store-full", "State store full"
+
+
 class DeadlineExceeded(ToolchatError):
     """The chat request exceeded its total time limit."""
 

@@ -1,6 +1,7 @@
 """The public names of the engine, which ``toolchat`` imports at the first use of one of them."""
 
 from toolchat.chat.advisors.base import Advisor as Advisor, AdvisorChain as AdvisorChain, BaseAdvisor as BaseAdvisor
+from toolchat.chat.advisors.memory import MemoryAdvisor as MemoryAdvisor
 from toolchat.chat.advisors.repair import ToolCallRepairAdvisor as ToolCallRepairAdvisor
 from toolchat.chat.advisors.tool_loop import (
     APPROVAL_REQUIRED as APPROVAL_REQUIRED,
@@ -9,7 +10,8 @@ from toolchat.chat.advisors.tool_loop import (
 from toolchat.chat.advisors.tool_search import ToolSearchAdvisor as ToolSearchAdvisor
 from toolchat.chat.client import ChatClient as ChatClient, PromptSpec as PromptSpec
 from toolchat.chat.manual_execution import run_tool_call as run_tool_call
-from toolchat.chat.memory import ChatMemory as ChatMemory, MemoryAdvisor as MemoryAdvisor, MemoryWindow as MemoryWindow
+from toolchat.chat.memory import ChatMemory as ChatMemory
+from toolchat.chat.memory_window import MemoryWindow as MemoryWindow
 from toolchat.chat.request import (
     Approval as Approval,
     ChatEvent as ChatEvent,

@@ -11,6 +11,8 @@ from tests.serving import service
 from tests.sessions.conversing import conversation
 
 READS = {
+    "GET /person",
+    "GET /sessions/{sessionId}",
     *("GET /", "GET /tools", "GET /metrics", "GET /health/live", "GET /health/ready", "GET /v1/models"),
     *("GET /v1/models/{model}", "GET /todo/{sessionId}", "GET /tool/alarms", "GET /chat/{sessionId}", "GET /sessions"),
     *("GET /approvals", "GET /approvals/{identifier}", "GET /audit", "GET /.well-known/oauth-protected-resource/mcp"),

@@ -11,7 +11,7 @@ from toolchat.service.access.keys import digest_of
 
 KINDS = ("none", "wrong", "expired", "asker", "operator")
 OPEN = {"/health/live", "/health/ready", "/.well-known/oauth-protected-resource/mcp"}
-ANY_ROLE = {"/", "/tools", "/approvals", "/approvals/never-there"}
+ANY_ROLE = {"/", "/tools", "/approvals", "/approvals/never-there", "/person"}
 OPERATORS = {"/metrics", "/audit"}
 LIMITS = {"expired": "expires = 2020-01-01T00:00:00Z", "asker": 'roles = ["ask"]', "operator": 'roles = ["operate"]'}
 

@@ -21,7 +21,7 @@ OF_NOBODY = (
     *("/chat/{sessionId}", "/approvals/{identifier}", "/.well-known/oauth-protected-resource/mcp"),
     *("/v1/responses/{identifier}", "/v1/responses/{identifier}/input_items", "/questions/{identifier}"),
     *("/v1/conversations/{identifier}", "/v1/conversations/{identifier}/items"),
-    "/v1/conversations/{identifier}/items/{item}",
+    *("/v1/conversations/{identifier}/items/{item}", "/person", "/sessions/{sessionId}"),
 )
 """Where what nobody has begun is not found, and how to authenticate where nobody needs to."""
 FOREIGN = re.compile("/v1/|/mcp|/ai-sdk/|/ag-ui")

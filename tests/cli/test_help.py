@@ -12,7 +12,7 @@ from tests.cli.parsing import is_understood
 from tests.command_line import WITHOUT_EXAMPLE, run
 from toolchat.service.cli import Program
 
-EVERY = ["serve", "demo", "ask", "chat", "tools", "new-tool", "check", "mcp", "keys", "state", "audit"]
+EVERY = ["serve", "demo", "ask", "chat", "tools", "new-tool", "check", "mcp", "keys", "state", "audit", "person"]
 EXAMPLE = Program("python -m app", sandbox=sandbox)
 
 

@@ -14,6 +14,7 @@ from tests.sessions.conversing import EVENTS, JSON, ask, conversation, sociable
 from toolchat.service.observability.logs import JsonFormatter
 
 ALLOWED = ["a", "0", "A9", "x" * 64, "a.b-c_d", "a..b", "chat2", "streams", "9f86d081884c7d659a2feaa0c55ad015"]
+RESPONSES = ("/v1/responses", b'{"model": "toolchat", "input": "hi", "conversation": "a\\udc80"}')
 REFUSED = [
     *("chat", "stream", "x" * 65, "x" * 5000, ".", "..", "../etc", "a/b", "/a", "-a", "_a", ".a"),
     *(" ", " a", "a ", "a b", "a\tb", "a\n", "a\r\nX: y", "a%2Fb", "a%00", "a:b", "a*", "a{b}", "a;b", "a,b", "a'--"),
@@ -41,6 +42,12 @@ async def test_any_other_id_is_rejected_without_a_model_call(path: str) -> None:
             assert answer.json()["detail"].startswith("sessionId: ")
             assert (answer.json()["detail"] == f"sessionId: {session} is reserved") == (session in ("chat", "stream"))
     assert player.requests == []
+
+
+@pytest.mark.parametrize(("path", "body"), [("/chat", b'{"query": "hi", "sessionId": "a\\udc80"}'), RESPONSES])
+async def test_half_a_character_is_no_part_of_an_id(path: str, body: bytes, offline: httpx.AsyncClient) -> None:
+    answer = await offline.post(path, content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code in (400, 422)
 
 
 IN_A_PATH = [

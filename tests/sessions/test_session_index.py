@@ -10,7 +10,7 @@ import pytest
 from tests.access.principals import as_, principals
 from tests.api.guarded import guarded_service
 from tests.serving import service
-from toolchat.chat.memory import MAX_TITLE
+from toolchat.chat.turns import MAX_TITLE
 
 
 @pytest.fixture(scope="module")

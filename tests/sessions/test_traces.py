@@ -13,7 +13,8 @@ from tests.players.redis_server import RedisServer
 from tests.serving import service
 from tests.sessions.conversing import EVENTS, JSON, ask, conversation, faults, sociable
 from tests.sessions.deciding import approve, lit, waiting
-from toolchat.chat.memory import ChatMemory, MemoryAdvisor
+from toolchat.chat.advisors.memory import MemoryAdvisor
+from toolchat.chat.memory import ChatMemory
 from toolchat.chat.session_records import parse_turn_summary
 from toolchat.messages import AssistantMessage, ToolCall
 from toolchat.service.api.schemas import Conversation

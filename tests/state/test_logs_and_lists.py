@@ -1,5 +1,6 @@
 """Logs of lines beside values, and lists of keys, in all stores."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ async def test_lines_are_read_in_their_order_from_a_place_on(store: StateStore) 
         await append(store, line, place)
     assert await store.read_log("memory:a") == [b"first", b"", bytes(range(256))]
     assert await store.read_log("memory:a", 2) == [bytes(range(256))]
+    assert await store.read_log("memory:a", 0, 2) == [b"first", b""]
     assert (await store.read_log("memory:a", 3), await store.read_log("memory:b")) == ([], [])
 
 
@@ -73,6 +75,13 @@ async def test_what_is_deleted_or_expired_is_in_no_list(store: StateStore) -> No
     await until(is_over)
 
 
+async def test_a_value_that_expires_early_removes_no_other_from_its_list(store: StateStore) -> None:
+    await store.commit([Write("long", b"x", 30, lists=("all",))])
+    await asyncio.sleep(0.05)
+    await store.commit([Write("short", b"x", 0.02, lists=("all",))])
+    assert "long" in [key for key, *_ in await store.listed("all", limit=9)]
+
+
 async def test_a_commit_whose_check_fails_writes_nothing(store: StateStore) -> None:
     await store.put("memory:a", b"x", ttl=30)
     write = Write("memory:b", b"y", 30, lists=("all",), line=b"1")
@@ -101,3 +110,12 @@ async def test_what_a_turn_writes_does_not_depend_on_the_length_of_its_conversat
             assert len(turn.earlier) == number
             await turn.save((UserMessage("what" * 50), AssistantMessage("well" * 50)))
     assert abs(sizes[59] - sizes[1]) <= 2  # a digit more
+
+
+async def test_half_a_character_in_a_key_or_the_name_of_a_list_comes_back(store: StateStore) -> None:
+    write = Write("memory:\udc80", b"x", 30, lists=("of:\ud800/é", "all"), line=b"1")
+    await store.commit([write])
+    assert [key for key, *_ in await store.listed("of:\ud800/é", limit=9)] == [write.key]
+    assert [key for key, *_ in await store.listed("of:\ud801/é", limit=9)] == []
+    [record] = [each async for each in store.records()]
+    assert (record.key, sorted(record.lists), record.log) == (write.key, sorted(write.lists), (b"1",))

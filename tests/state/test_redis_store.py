@@ -14,7 +14,7 @@ from tests.state.conftest import OpenStore
 from tests.state.outages import AWAY, every_operation, recovered, refused
 from tests.waiting import PATIENCE, until
 from toolchat.errors import SessionBusy, StoreUnavailable
-from toolchat.state.base import Lock, LockLost
+from toolchat.state.base import Lock, LockLost, Write
 from toolchat.state.locks import Locks
 from toolchat.state.redis import RedisStateStore
 from toolchat.state.redis_connection import _CLUSTER
@@ -293,3 +293,12 @@ async def test_the_warning_has_the_address_of_the_server_and_no_password(
     (record,) = caplog.records
     assert (record.getMessage(), vars(record)["server"]) == (AWAY, told)
     assert "canary" not in str(vars(record))
+
+
+async def test_what_has_expired_does_not_fill_a_list(server: RedisServer, open_store: OpenStore) -> None:
+    store = await open_store()
+    await store.commit([Write("long", b"x", 30, lists=("all",))])
+    for number in range(300):
+        await store.commit([Write(f"short:{number}", b"x", 0.001, lists=("all",))])
+    assert len(await store.client.zrange("toolchat:list:all", 0, -1)) < 100
+    assert [key for key, *_ in await store.listed("all", limit=9)][-1] == "long"

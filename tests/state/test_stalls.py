@@ -13,14 +13,14 @@ from app.tools.alarms.alarms import AlarmOrder, AlarmStore
 from app.tools.todo.lists import TodoItem, TodoLists
 from tests.chat.scripted import WatchedModel, calls, says
 from tests.waiting import until
+from toolchat.chat.advisors.memory import MemoryAdvisor
 from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.client import ChatClient
-from toolchat.chat.memory import ChatMemory, MemoryAdvisor
+from toolchat.chat.memory import ChatMemory
 from toolchat.errors import IdempotencyConflict, NotFound, Overloaded, SessionBusy
 from toolchat.messages import AssistantMessage, UserMessage
 from toolchat.service.api.approvals import ApprovalStore, ConsentAdvisor
 from toolchat.service.api.call_limit import ConversationCallLimit
-from toolchat.service.api.dependencies import delete_parts
 from toolchat.service.api.idempotency import IdempotencyAdvisor, IdempotencyStore, IdempotentRequest
 from toolchat.service.api.paused_turns import PausedTurnCodec
 from toolchat.service.settings.service_settings import Settings
@@ -73,9 +73,9 @@ class StallingStore(StateStore):
         await self._operate()
         return await self._store.get(key)
 
-    async def read_log(self, key: str, start: int = 0) -> list[bytes]:
+    async def read_log(self, key: str, start: int = 0, limit: int | None = None) -> list[bytes]:
         await self._operate()
-        return await self._store.read_log(key, start)
+        return await self._store.read_log(key, start, limit)
 
     async def listed(self, name: str, *, limit: int, before: float | None = None) -> list[tuple[str, bytes, float]]:
         await self._operate()
@@ -152,7 +152,7 @@ def approvals_in(store: StateStore) -> ApprovalStore:
 async def pause(store: StateStore, name: str, world: World) -> None:
     """A turn that waits for approval; the other process deletes the conversation."""
     if name == "another":
-        await memory_of(store).delete("s", then=lambda: delete_parts(store, "s"))
+        await memory_of(store).delete("s", "of:s")
         return
     approvals = approvals_in(store)
     advisor = ConsentAdvisor(approvals, (), ToolSet([TRANSFER]))
@@ -165,7 +165,7 @@ async def pause(store: StateStore, name: str, world: World) -> None:
 
 async def a_deletion_finds_what_waits(store: StateStore, world: World) -> None:
     approvals = approvals_in(store)
-    await delete_parts(store, "s")
+    await store.delete_listed("of:s")
     for each in world.pending:
         with pytest.raises(NotFound):
             await approvals.find(each)
@@ -188,7 +188,8 @@ Check = Callable[[StateStore, World], Awaitable[None]]
 
 async def clear(store: StateStore) -> None:
     """Forget everything, as the next round begins anew."""
-    keys = ["memory:s", "todo:s", "tool-calls:s", "alarms:all"]
+    await store.delete_listed("alarms")
+    keys = ["memory:s", "todo:s", "tool-calls:s"]
     await store.delete(*keys, f"once:{IdempotentRequest('owner', 'key', 'pay').name}")
 
 

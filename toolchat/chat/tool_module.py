@@ -130,8 +130,6 @@ class ToolModule:
     advisors: tuple[type[Advisor], ...] = ()
     """Advisors of the conversations in which the module's tools are offered, created by the service."""
     settings: type[ToolSettings] = ToolSettings
-    state_keys: tuple[str, ...] = ()
-    """Prefixes of what the tools store for a conversation: ``todo`` stands for ``todo:<conversation>``."""
     check: Callable[[Components], Coroutine[Any, Any, str]] | None = None
     """Asks the upstream one cheap question for ``toolchat check`` and describes the answer; an exception fails it."""
     path: str = ""

@@ -5,6 +5,7 @@ from toolchat.service.api.dependencies import (
     IdempotencyKey as IdempotencyKey,
     Owner as Owner,
     Tenant as Tenant,
+    belonging_to as belonging_to,
     require_same_site as require_same_site,
 )
 from toolchat.service.api.fast_router import QuestionParameter as QuestionParameter, question_routes as question_routes

@@ -21,6 +21,7 @@ from toolchat.service.api.fast_router import RouteIndex
 from toolchat.service.api.guard import GuardMiddleware, ProtocolAdapter, RequestMiddleware
 from toolchat.service.api.headers import allow_origins
 from toolchat.service.api.module_routes import add_module_routes, refuse_shadowed_routes
+from toolchat.service.api.person_routes import router as person_routes
 from toolchat.service.api.problems import add_problem_handlers
 from toolchat.service.api.responses.event_stream import ANSWER_FORMATS
 from toolchat.service.api.responses.formats import AnswerFormat
@@ -177,7 +178,7 @@ def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
         protocol.add_routes(app.router)
     add_session_routes(app.router)
     of_service += app.routes[after:]
-    for router in (background_routes, approval_routes, tool_routes, status_routes):
+    for router in (background_routes, approval_routes, person_routes, tool_routes, status_routes):
         app.include_router(router)
         of_service += router.routes  # as they are defined: FastAPI builds each included route again, which takes long
     after = len(app.routes)

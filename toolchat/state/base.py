@@ -24,6 +24,8 @@ _FENCE_SECONDS: Final = 3600.0
 """Seconds for which it is remembered that a lock was released; no process stalls for longer and then writes."""
 _LONGEST_LEASE: Final = 60.0
 """Seconds: a lock with more left was taken before the clock was set back, and counts as expired."""
+FOREVER: Final = 200 * 365 * 86_400.0
+"""Seconds for which a value is stored that does not expire: it is not evicted, and a store that is full refuses it."""
 _RETRY_PAUSE: Final = 0.1
 _MOMENT: Final = 0.001
 """Seconds by which the times of a list are exact at least."""
@@ -46,6 +48,11 @@ class Write:
     """Added to the key's log."""
     place: int = 0
     """The line's place in the log; what stood there and behind it goes."""
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether it does not expire; less than :data:`FOREVER` may be left of a value that is moved."""
+        return self.ttl > FOREVER / 2
 
 
 @immutable
@@ -163,6 +170,7 @@ class StateStore(ABC):
 
         Raises:
             StoreUnavailable: the store cannot be reached; whether it was done is unknown if it stalled.
+            StoreFull: nothing was written, as what is stored for ever leaves no space for more.
         """
 
     @abstractmethod
@@ -170,8 +178,8 @@ class StateStore(ABC):
         """Get the value of a key; ``None`` if there is none or it has expired."""
 
     @abstractmethod
-    async def read_log(self, key: str, start: int = 0) -> list[bytes]:
-        """The lines of a key's log from a place on; raises ``StoreUnavailable``."""
+    async def read_log(self, key: str, start: int = 0, limit: int | None = None) -> list[bytes]:
+        """The lines of a key's log from a place on, at most ``limit``; raises ``StoreUnavailable``."""
 
     @abstractmethod
     async def listed(self, name: str, *, limit: int, before: float | None = None) -> "list[tuple[str, bytes, float]]":
@@ -195,15 +203,32 @@ class StateStore(ABC):
             # Several values may be of one moment, of which this page has a part.
             before, seen = found[-1][2] + (_MOMENT if new else 0), {key for key, *_ in found}
 
-    async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None, unlock: bool = False) -> None:
-        """Store a value for ``ttl`` seconds; ``unlock`` releases the lock in the same step.
+    async def delete_listed(self, *names: str) -> None:
+        """Delete all that is in lists; raises ``StoreUnavailable``."""
+        for name in names:
+            while found := await self.listed(name, limit=500):
+                await self.delete(*[key for key, *_ in found])
+
+    async def put(
+        self,
+        key: str,
+        value: bytes,
+        *,
+        ttl: float,
+        lock: Lock | None = None,
+        unlock: bool = False,
+        lists: tuple[str, ...] = (),
+    ) -> None:
+        """Store a value for ``ttl`` seconds, on top of lists; ``unlock`` releases the lock in the same step.
 
         Raises:
             LockLost: another holder has taken the lock in the meantime; nothing was written.
             StoreUnavailable: the store cannot be reached.
         """
         release = (lock.release,) if lock and unlock else ()
-        await self.commit_under(lock, (Write(key, value, ttl), *release), "put and unlock" if unlock else "put")
+        await self.commit_under(
+            lock, (Write(key, value, ttl, lists=lists), *release), "put and unlock" if unlock else "put"
+        )
 
     async def delete(self, *keys: str, lock: Lock | None = None) -> bool:
         """Delete keys; returns whether any of them had a value. Raises the errors of :meth:`put`.

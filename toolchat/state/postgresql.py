@@ -94,7 +94,7 @@ END $create$
 _GET: Final = "SELECT value FROM OURS.entries WHERE key = $1 AND expires > extract(epoch FROM now())"
 _READ_LOG: Final = """
 SELECT line FROM OURS.log JOIN OURS.entries USING (id)
-WHERE key = $1 AND place >= $2 AND expires > extract(epoch FROM now()) ORDER BY place
+WHERE key = $1 AND place >= $2 AND expires > extract(epoch FROM now()) ORDER BY place LIMIT $3
 """
 _LISTED: Final = """
 SELECT key, value, written FROM OURS.listed JOIN OURS.entries USING (id)
@@ -207,8 +207,8 @@ class PostgresqlStateStore(WatchedStateStore):
         [[is_done, deleted, now, found]] = await self._query(name, "SELECT * FROM OURS.commit($1, $2)", *arguments)
         return Committed(is_done, dict(zip((*checks, *reads), found or (), strict=True)), deleted, now)
 
-    async def read_log(self, key: str, start: int = 0) -> list[bytes]:
-        return [line for [line] in await self._query("read log", _READ_LOG, _encoded(key), start)]
+    async def read_log(self, key: str, start: int = 0, limit: int | None = None) -> list[bytes]:
+        return [line for [line] in await self._query("read log", _READ_LOG, _encoded(key), start, limit)]
 
     async def listed(self, name: str, *, limit: int, before: float | None = None) -> list[tuple[str, bytes, float]]:
         latest = float("inf") if before is None else before

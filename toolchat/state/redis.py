@@ -14,7 +14,9 @@ from toolchat.state.watched import Places
 
 # KEYS: all names. ARGV[1]: the commit as JSON, with numbers that are places in KEYS and ARGV:
 # checks: [[key, [the values that it may have; 0: none]]]; longest: milliseconds; reads: [key];
-# writes: [{k: key, v: value (0: delete), px: milliseconds, log: key of the log, line, place, lists: [key], n: name}].
+# writes: [{k: key, v: value (0: delete), px: milliseconds, log: key of the log, line, place, lists: [key], n: name}];
+# prefix: that of all keys. A write looks at two names anywhere in its lists, and removes those whose value has expired:
+# values of a list expire at different times, and so no more than about half of it is ever void.
 # Returns whether it was done, the number of deleted keys, the time, and the values of the checked and the read keys.
 # A value of a foreign type is returned as an error's text: its key can be locked and deleted.
 _COMMIT: Final = """
@@ -57,8 +59,11 @@ for _, write in ipairs(commit.writes) do
     end
     redis.call('PEXPIRE', KEYS[write.log], write.px)
     for _, list in ipairs(write.lists) do
-      redis.call('ZREMRANGEBYSCORE', KEYS[list], '-inf', now - write.px * 1000)
       redis.call('ZADD', KEYS[list], now, ARGV[write.n])
+      local place = clock[2] % redis.call('ZCARD', KEYS[list])
+      for _, name in ipairs(redis.call('ZRANGE', KEYS[list], place, place + 1)) do
+        if redis.call('PTTL', commit.prefix .. name) == -2 then redis.call('ZREM', KEYS[list], name) end
+      end
       redis.call('PEXPIRE', KEYS[list], math.max(write.px, redis.call('PTTL', KEYS[list])))
     end
   end
@@ -121,6 +126,7 @@ class RedisStateStore(RedisConnection):
                 ],
                 "reads": [keys.add(self._name(key)) for key in reads],
                 "longest": _milliseconds(longest or 0),
+                "prefix": self._name(""),
                 "writes": [self._written(each, keys, arguments) for each in writes],
             }
         )
@@ -146,9 +152,9 @@ class RedisStateStore(RedisConnection):
             "n": arguments.add(write.key) if write.lists else 0,
         }
 
-    async def read_log(self, key: str, start: int = 0) -> list[bytes]:
-        name = self._name(f"log:{key}")
-        lines: list[bytes] = await self.run("read log", partial(self.client.lrange, name, start, -1))
+    async def read_log(self, key: str, start: int = 0, limit: int | None = None) -> list[bytes]:
+        name, last = self._name(f"log:{key}"), -1 if limit is None else start + limit - 1
+        lines: list[bytes] = await self.run("read log", partial(self.client.lrange, name, start, last))
         return lines
 
     async def listed(self, name: str, *, limit: int, before: float | None = None) -> list[tuple[str, bytes, float]]:

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 from pydantic_core import from_json
 
 import toolchat.instruments as instruments
-from toolchat.errors import StoreUnavailable
+from toolchat.errors import StoreFull, StoreUnavailable
 from toolchat.state.base import Committed, StateStore, StoredRecord, Write, shared_client_key
 from toolchat.state.sqlite_file import (
     IN_MEMORY,
@@ -43,13 +43,17 @@ _MOST_EVICTED: Final = 16
 
 _WRITE: Final = """
 INSERT INTO entries (key, client, kind, size, written, expires, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-ON CONFLICT (key) DO UPDATE SET kind = ?3, size = ?4, written = ?5, expires = ?6, value = ?7
+ON CONFLICT (key) DO UPDATE SET kind = ?3, size = ?4, written = ?5, expires = ?6, value = ?7,
+client = CASE WHEN '+' IN (client, ?3) THEN ?2 ELSE client END
 """
+# The triggers count a value anew that was not counted.
+_RECOUNT: Final = "UPDATE entries SET kind = NULL WHERE key = ? AND kind <> ?"
 # Of the client that stores most the kind that takes most, and of that what was not written for longest.
 _EVICT: Final = """
 WITH share AS (
     SELECT client, kind FROM usage
-    WHERE client = (SELECT client FROM usage WHERE kind = '*' ORDER BY bytes DESC LIMIT 1) AND kind NOT GLOB '[*]*'
+    WHERE client = (SELECT client FROM usage WHERE kind = '*' AND client <> '+' ORDER BY bytes DESC LIMIT 1)
+    AND kind NOT GLOB '[*]*'
     ORDER BY bytes DESC LIMIT 1
 )
 DELETE FROM entries WHERE id = (
@@ -58,12 +62,17 @@ DELETE FROM entries WHERE id = (
 )
 """
 _STORED: Final = "SELECT bytes FROM usage WHERE client = '' AND kind = '**'"
+_LASTING: Final = "+"
+"""The client and the kind of what is stored for ever: it is counted, and not evicted."""
+_LASTING_SHARE: Final = 0.9
+"""The share of the store that it may take."""
+_LASTING_STORED: Final = "SELECT bytes FROM usage WHERE client = '+' AND kind = '*'"
 _LISTED: Final = """
 SELECT key, value, listed.written FROM listed JOIN entries USING (id)
 WHERE list = ? AND listed.written < ? AND expires > ? ORDER BY listed.written DESC LIMIT ?
 """
 _LINES: Final = """
-SELECT line FROM entries JOIN log USING (id) WHERE key = ? AND expires > ? AND place >= ? ORDER BY place
+SELECT line FROM entries JOIN log USING (id) WHERE key = ? AND expires > ? AND place >= ? ORDER BY place LIMIT ?
 """
 _ADD_SIZE: Final = "UPDATE entries SET log_size = log_size + ?2 WHERE id = ?1"
 _COUNT_SIZE: Final = """
@@ -85,7 +94,8 @@ class SqliteStateStore(StateStore):
     What is kept is not counted and never evicted. Of the rest, the client with the most bytes loses what it has not
     written for longest of the kind with the most of them: a client that stores much evicts its own values, and much of
     one kind none of another. The kind of a value is the part of its key before the first colon. A value that is larger
-    than the whole store is not stored.
+    than the whole store is not stored. What is stored for ever is counted and not evicted; once it takes nine tenths of
+    the store, more of it is refused.
 
     Args:
         path: the file, which is created; ``:memory:`` for the memory of this process, lost when it exits.
@@ -166,6 +176,8 @@ class SqliteStateStore(StateStore):
             found = {key: self._value(key, longest) for key in checks} | {key: self._value(key) for key in reads}
             if any(found[key] not in allowed for key, allowed in checks.items()):
                 return Committed(False, found, now=time.time())
+            if any(each.is_lasting for each in writes):
+                self._check_space()
             deleted = sum([self._apply(write, client_key) for write in writes])
             if writes:
                 self._evict()
@@ -176,9 +188,10 @@ class SqliteStateStore(StateStore):
     async def get(self, key: str) -> bytes | None:
         return await self._read("get", lambda database: self._value(key, database=database))
 
-    async def read_log(self, key: str, start: int = 0) -> list[bytes]:
+    async def read_log(self, key: str, start: int = 0, limit: int | None = None) -> list[bytes]:
         def read(database: sqlite3.Connection) -> list[bytes]:
-            rows = database.execute(_LINES, (_encoded(key), self._now(), start)).fetchall()
+            most = -1 if limit is None else limit
+            rows = database.execute(_LINES, (_encoded(key), self._now(), start, most)).fetchall()
             return [line for [line] in rows]
 
         return await self._read("read log", read)
@@ -186,7 +199,7 @@ class SqliteStateStore(StateStore):
     async def listed(self, name: str, *, limit: int, before: float | None = None) -> list[tuple[str, bytes, float]]:
         def read(database: sqlite3.Connection) -> list[tuple[str, bytes, float]]:
             latest = 1e12 if before is None else before
-            rows = database.execute(_LISTED, (name, latest, self._now(), limit)).fetchall()
+            rows = database.execute(_LISTED, (_as_text(name), latest, self._now(), limit)).fetchall()
             return [(_decoded(key), value, written) for key, value, written in rows]
 
         return await self._read("list", read)
@@ -201,7 +214,7 @@ class SqliteStateStore(StateStore):
                 name = _decoded(key)
                 if not name.startswith(("lock:", "quota:")):
                     log = tuple([each for each in (line, *[row[-1] for row in rest]) if each is not None])
-                    names = tuple(from_json(lists))
+                    names = tuple([_decoded(each.encode("latin-1")) for each in from_json(lists)])
                     kept = kind is None
                     yield StoredRecord(name, value, expires + since_1970, client, names, log, is_kept=kept)
         except sqlite3.Error as error:
@@ -288,20 +301,29 @@ class SqliteStateStore(StateStore):
         """Write; returns whether a key was deleted that had a value."""
         name, now = _encoded(write.key), self._now()
         size = len(name) + len(write.value or b"") + len(write.line or b"")
-        if write.value is None or write.ttl <= 0 or (size > self._max_bytes and not write.is_kept):
+        is_bounded = not (write.is_kept or write.is_lasting)
+        if write.value is None or write.ttl <= 0 or (size > self._max_bytes and is_bounded):
             [found] = self._execute("SELECT count(*) FROM entries WHERE key = ? AND expires > ?", name, now).fetchone()
             self._execute("DELETE FROM entries WHERE key = ?", name)
             return bool(found)
-        kind = None if write.is_kept else _kind(write.key)
-        arguments = name, client_key, kind, len(name) + len(write.value), now, now + write.ttl, write.value
+        kind = None if write.is_kept else _LASTING if write.is_lasting else _kind(write.key)
+        client = _LASTING if kind == _LASTING else client_key
+        if kind:
+            self._execute(_RECOUNT, name, kind)
+        arguments = name, client, kind, len(name) + len(write.value), now, now + write.ttl, write.value
         self._execute(_WRITE, *arguments)
         if write.line is not None or write.lists:
             [identifier] = self._execute("SELECT id FROM entries WHERE key = ?", name).fetchone()
             if write.line is not None:
                 self._add_line(identifier, write.place, write.line)
-            for each in write.lists:
+            for each in map(_as_text, write.lists):
                 self._execute("REPLACE INTO listed (list, id, written) VALUES (?, ?, ?)", each, identifier, time.time())
         return False
+
+    def _check_space(self) -> None:
+        [size] = self._execute(_LASTING_STORED).fetchone() or (0,)
+        if size > _LASTING_SHARE * self._max_bytes:
+            raise StoreFull("what is stored for ever fills the state store: raise its max_mb, or delete conversations")
 
     def _add_line(self, identifier: int, place: int, line: bytes) -> None:
         removed = self._execute("DELETE FROM log WHERE id = ? AND place >= ?", identifier, place).rowcount
@@ -370,6 +392,11 @@ def _encoded(key: str) -> bytearray:
     # Not every key is valid text: a client may have sent half of a character. A bytearray, because sqlite3 looks for an
     # adapter of every ``bytes``, which takes longer than the copy.
     return bytearray(key, "utf-8", "surrogatepass")
+
+
+def _as_text(name: str) -> str:
+    # The names of lists are text, which JSON has to take: each byte becomes a character.
+    return _encoded(name).decode("latin-1")
 
 
 def _decoded(name: bytes) -> str:

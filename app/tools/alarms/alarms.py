@@ -3,8 +3,6 @@
 import hashlib
 import re
 import secrets
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -30,11 +28,12 @@ from toolchat import (
     ValidationFailed,
     current_client_key,
 )
-from toolchat.service import IdempotencyStore, IdempotentRequest
+from toolchat.service import IdempotencyStore, IdempotentRequest, belonging_to
 
-_KEY = "alarms:all"
+_LIST = "alarms"
+"""The list of all alarms, and the name of the lock under which one is added."""
 _TTL = 367 * 86_400.0
-"""Seconds that the alarms are stored after their last change: longer than an alarm may be ahead."""
+"""Seconds that an alarm is stored: longer than it may be ahead."""
 _FARTHEST = timedelta(days=366)
 _DURATION = re.compile(
     r"P(?=.)(?:([0-9]{1,6})W)?(?:([0-9]{1,6})D)?"
@@ -72,7 +71,11 @@ class Alarm:
         return (self.at == at and not self.is_due) or (self.request == order.request and is_same_minute)
 
 
-_ALARMS = TypeAdapter(list[Alarm])
+_ALARM = TypeAdapter(Alarm)
+
+
+def _key(identifier: str) -> str:
+    return f"alarm:{identifier}"
 
 
 def _minute(at: datetime) -> datetime:
@@ -92,8 +95,7 @@ class AlarmOrder:
 class AlarmStore:
     """Stores a bounded number of alarms. Nothing happens when one is due: its status follows from the time.
 
-    Every operation raises ``StoreUnavailable`` if the store cannot be reached, and those that change alarms raise
-    ``Overloaded`` if too many do so at once.
+    Every operation raises ``StoreUnavailable`` if the store cannot be reached.
     """
 
     def __init__(self, store: StateStore, *, limit: int = 1000) -> None:
@@ -106,23 +108,32 @@ class AlarmStore:
 
         Raises:
             ToolExecutionError: the limit of waiting alarms is reached (``too-many-alarms``).
+            Overloaded: too many alarms are set at once.
         """
-        async with self._changing() as alarms:
-            known = next((each for each in alarms if each.matches(order, at)), None)
-            if known is None:
-                share = hashlib.sha256(current_client_key().encode()).hexdigest()[:16]
-                self._make_room(alarms, share)
-                known = Alarm(secrets.token_hex(8), order.owner, at, order.request, datetime.now(UTC), share)
-                alarms.append(known)
-        return known
+        try:
+            async with self._locks.hold(_LIST) as lock:
+                alarms = await self._listed(_LIST)
+                known = next((each for each in alarms if each.matches(order, at)), None)
+                return known or await self._add(order, at, alarms, lock)
+        except (SessionBusy, LockLost):
+            raise Overloaded("too many alarms are being changed just now", retry_after=1) from None
+
+    async def _add(self, order: AlarmOrder, at: datetime, alarms: list[Alarm], lock: Lock) -> Alarm:
+        share = hashlib.sha256(current_client_key().encode()).hexdigest()[:16]
+        added = Alarm(secrets.token_hex(8), order.owner, at, order.request, datetime.now(UTC), share)
+        if (oldest := self._to_evict(alarms, share)) is not None:
+            await self._store.delete(_key(oldest.id), lock=lock)
+        lists = (_LIST, f"{_LIST}:{order.owner}", *belonging_to())
+        await self._store.put(_key(added.id), _ALARM.dump_json(added), ttl=_TTL, lock=lock, lists=lists)
+        return added
 
     async def of(self, owner: str) -> list[Alarm]:
         """Return an owner's alarms, sorted by time."""
-        return sorted((each for each in await self._read() if each.owner == owner), key=lambda each: each.at)
+        return sorted(await self._listed(f"{_LIST}:{owner}"), key=lambda each: each.at)
 
     async def set_by(self, request: str) -> list[Alarm]:
         """Return the alarms that a request has set."""
-        return [each for each in await self._read() if each.request == request]
+        return [each for each in await self._listed(_LIST) if each.request == request]
 
     async def delete(self, owner: str, identifier: str) -> Alarm:
         """Delete an owner's alarm and return it.
@@ -130,46 +141,30 @@ class AlarmStore:
         Raises:
             NotFound: the owner has no alarm with this id.
         """
-        async with self._changing() as alarms:
-            alarm = next((each for each in alarms if (each.owner, each.id) == (owner, identifier)), None)
-            if alarm is None:
-                raise NotFound("there is no alarm under this id")
-            alarms.remove(alarm)
+        alarm = next((each for each in await self.of(owner) if each.id == identifier), None)
+        if alarm is None or not await self._store.delete(_key(identifier)):
+            raise NotFound("there is no alarm under this id")
         return alarm
 
-    @asynccontextmanager
-    async def _changing(self) -> AsyncGenerator[list[Alarm], None]:
-        """Yield all alarms for a change, and store them afterwards; a lock prevents concurrent changes."""
+    async def _listed(self, name: str) -> list[Alarm]:
         try:
-            async with self._locks.hold(_KEY) as lock:
-                alarms = await self._read()
-                before = tuple(alarms)
-                yield alarms
-                # A repeated call changes nothing, and so needs no write that a lost lock could refuse.
-                if tuple(alarms) != before:
-                    await self._store.put(_KEY, _ALARMS.dump_json(alarms), ttl=_TTL, lock=lock)
-        except (SessionBusy, LockLost):
-            raise Overloaded("too many alarms are being changed just now", retry_after=1) from None
-
-    async def _read(self) -> list[Alarm]:
-        value = await self._store.get(_KEY) or b"[]"
-        try:
-            return _ALARMS.validate_json(value)
+            return [_ALARM.validate_json(value) async for _, value, _ in self._store.newest(name)]
         except ValidationError:
             raise StoreUnavailable("the alarms cannot be read", retryable=False) from None
 
-    def _make_room(self, alarms: list[Alarm], share: str) -> None:
+    def _to_evict(self, alarms: list[Alarm], share: str) -> Alarm | None:
+        """The alarm that makes room for one more, if it takes that."""
         waiting = sum(not each.is_due for each in alarms if each.share == share)
         # One client gets half of the alarms at most: the other half is left to all others.
         if waiting >= max(1, self._limit // 2):
             raise ToolExecutionError(f"{waiting} alarms of this client are waiting already", kind="too-many-alarms")
         if len(alarms) < self._limit:
-            return
+            return None
         # Past alarms are kept as a record, and are the first to go.
         oldest = min((each for each in alarms if each.is_due), key=lambda each: each.at, default=None)
         if oldest is None:
             raise ToolExecutionError(f"{self._limit} alarms are waiting already", kind="too-many-alarms")
-        alarms.remove(oldest)
+        return oldest
 
 
 class AlarmIdempotency(IdempotencyStore):

@@ -10,6 +10,5 @@ module = ToolModule(
     functions=(TodoUpdate, TodoRead),
     in_conversations=False,  # they would cost every question of /chat some 270 tokens
     advisors=(TodoPlanning, TodoEvents, TodoReminder, TodoRepairs),
-    state_keys=("todo", "todo-rounds"),
     provides=(TodoLists,),
 )

@@ -1,12 +1,17 @@
 """The tool ``ask``, which answers a question with the other tools."""
 
+from pathlib import Path
+
 import httpx
 import pytest
 
 from tests.players.openai_player import OpenAIPlayer, sensible_model, whole
 from tests.protocols.mcp_server.host import Host
-from tests.serving import service
+from tests.serving import client_of, configured, service, serving
+from tests.waiting import until
 from toolchat.service.api.schemas import ChatAnswer
+from toolchat.service.main import create_app
+from toolchat.state.base import StateStore
 
 
 async def test_a_question_is_answered_with_the_services_tools(modern: Host) -> None:
@@ -32,6 +37,22 @@ async def test_a_question_continues_the_conversation_of_an_earlier_answer() -> N
         await host.call("ask", question="And now?", sessionId=session)
     asked = [each["content"] for each in player.requests[-1].body["messages"] if each["role"] == "user"]
     assert asked == ["What time is it in Shanghai?", "And now?"]
+
+
+async def test_a_question_without_a_session_is_answered_while_the_store_is_away(tmp_path: Path) -> None:
+    read = configured(CHAT_PROVIDER="offline", STATE_URL=f"sqlite:///{tmp_path}/state.db")
+    app = create_app(read)
+    async with serving(app, read.settings) as url, client_of(url) as client:
+        (tmp_path / "state.db").rename(tmp_path / "elsewhere.db")
+        await until(lambda: is_away(app.state.service.store))
+        host = Host(client)
+        assert (await host.call("ask", question="hello"))["structuredContent"]["answer"]
+        told = await host.ask("tools/call", name="ask", arguments={"question": "hello", "sessionId": "s"})
+        assert told.json()["error"]["data"]["code"] == "store-unavailable"
+
+
+async def is_away(store: StateStore) -> bool:
+    return not store.available
 
 
 @pytest.mark.parametrize("token", [{}, {"progressToken": 1}], ids=["whole", "streamed"])

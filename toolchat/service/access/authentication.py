@@ -20,6 +20,7 @@ _ROLES: dict[str, str | None] = {
     "/metrics": OPERATE,
     "/audit": OPERATE,
     "/approvals": None,
+    "/person": None,
     "/": None,
     "/tools": None,
     "/docs": None,

@@ -22,6 +22,8 @@ from toolchat.errors import ConfigurationError
 from toolchat.service.access.people import People
 from toolchat.service.access.principals import ASK, OPERATE, ROLE_PATTERN, TENANT_PATTERN, Principal
 from toolchat.service.settings.base import describe_faults
+from toolchat.service.settings.retention import NEEDS_A_FILE, Retention
+from toolchat.state.base import FOREVER
 
 NAME_PATTERN = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 """The name of a principal, which appears in logs and metrics, and as a prefix of its stored data."""
@@ -55,10 +57,12 @@ class _Entry(BaseModel):
     tokens_per_day: _Count | None = None
     expires: AwareDatetime | None = None
     tenant: str = Field("", pattern=f"^({TENANT_PATTERN})?$")
+    session_ttl: Retention | None = None
     people: People | None = None
 
     def principal(self) -> Principal:
-        limits = self.model_dump(include={"requests_per_minute", "concurrent", "tokens_per_day", "expires"})
+        names = {"requests_per_minute", "concurrent", "tokens_per_day", "expires", "session_ttl"}
+        limits = self.model_dump(include=names)
         tools, roles = tuple(self.tools), frozenset(self.roles)
         return Principal(self.name, tools, roles, tenant=self.tenant, people=self.people, **limits)
 
@@ -117,7 +121,7 @@ def read_keys(text: str) -> KeyRegistry:
     return KeyRegistry(principals)
 
 
-def read_key_file(path: Path) -> KeyRegistry:
+def read_key_file(path: Path, *, keeps_for_ever: bool = True) -> KeyRegistry:
     """Read a key file: TOML with one ``[[keys]]`` table for each key. Errors name no digest."""
     import tomllib  # only services with a key file need it
 
@@ -134,6 +138,8 @@ def read_key_file(path: Path) -> KeyRegistry:
     except (OSError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigurationError(f"API_KEYS_FILE: {path} cannot be read ({type(error).__name__})") from None
     _check_consistent(path, entries)
+    if not keeps_for_ever and (names := [each.name for each in entries if each.session_ttl == FOREVER]):
+        raise ConfigurationError(f"API_KEYS_FILE: {path}: session_ttl of {', '.join(names)}: {NEEDS_A_FILE}")
     return KeyRegistry({each.sha256: each.principal() for each in entries})
 
 
@@ -164,10 +170,11 @@ class KeyFile:
 
     Args:
         on_change: receives the new keys; it is not called if the file cannot be read, so that the old keys stay valid.
+        keeps_for_ever: whether the state store can.
     """
 
-    def __init__(self, path: Path, on_change: Callable[[KeyRegistry], None]) -> None:
-        self._path = path
+    def __init__(self, path: Path, on_change: Callable[[KeyRegistry], None], *, keeps_for_ever: bool = True) -> None:
+        self._path, self._keeps_for_ever = path, keeps_for_ever
         self._on_change = on_change
         self._seen = self._state()
         self._look = asyncio.Event()
@@ -208,7 +215,7 @@ class KeyFile:
     async def _read(self) -> None:
         try:
             # In a thread: thousands of entries take long enough to delay requests.
-            keys = await asyncio.to_thread(read_key_file, self._path)
+            keys = await asyncio.to_thread(read_key_file, self._path, keeps_for_ever=self._keeps_for_ever)
         except ConfigurationError as error:
             _log.error("the key file cannot be used; the keys from before stay", extra={"reason": str(error)[:500]})
             return

@@ -13,11 +13,12 @@ from toolchat.service.access.people import SEPARATOR, People
 from toolchat.tool_calling.caller import Caller, current_caller
 from toolchat.tool_calling.definition import provider_name
 
-ASK, OPERATE, APPROVE = "ask", "operate", "approve"
+ASK, OPERATE, APPROVE, PRIVACY = "ask", "operate", "approve", "privacy"
 """The roles that the service itself reads; all others are the user's own words, for rules and approvers.
 
 ``ask``: chat requests, tools and their stored data; ``operate``: the metrics, what failed last, and the record of
-decisions; ``approve``: decisions about calls of others, whatever role they need.
+decisions; ``approve``: decisions about calls of others, whatever role they need; ``privacy``: export and deletion of
+all that is stored for another principal.
 """
 ROLE_PATTERN = "[A-Za-z][A-Za-z0-9_.:/-]{0,63}"
 
@@ -41,6 +42,8 @@ class Principal:
     expires: datetime | None = None
     tenant: str = ""
     """The tenant of its tool calls; empty: its name."""
+    session_ttl: float | None = None
+    """Seconds for which its conversations are stored; ``None``: as those of all."""
     people: People | None = field(default=None, repr=False)
     """How it names the people for whom it speaks; ``None``: it may not."""
     page: "Principal | None" = field(default=None, repr=False)
@@ -128,6 +131,11 @@ def tenant_from(headers: Sequence[tuple[bytes, bytes]]) -> str:
 
 
 _OUTSIDE = RequestCaller()
+
+
+def session_ttl(of_all: float) -> float:
+    """Seconds for which a conversation of the current caller is stored after its last turn."""
+    return current_request_caller().principal.session_ttl or of_all
 
 
 def current_request_caller() -> RequestCaller:

@@ -134,20 +134,22 @@ class AccessConfiguration:
     """The key generated because other machines can connect and no key is set; otherwise empty."""
     is_local: bool = True
     """Whether this machine is the only client: no other address, no key, no token and no proxy is configured."""
+    keeps_for_ever: bool = True
+    """Whether the state store can store conversations that do not expire."""
 
     @classmethod
-    def read(cls, host: str) -> "AccessConfiguration":
+    def read(cls, host: str, *, keeps_for_ever: bool = True) -> "AccessConfiguration":
         """Read the settings of a service that listens on ``host``."""
         settings, tokens = read_settings(AccessSettings), read_settings(TokenSettings)
         keys = read_keys(settings.api_keys.get_secret_value() if settings.api_keys else "")
         file = Path(settings.api_keys_file) if settings.api_keys_file else None
-        file_keys = read_key_file(file) if file else KeyRegistry()
+        file_keys = read_key_file(file, keeps_for_ever=keeps_for_ever) if file else KeyRegistry()
         has_no_key = not keys and file is None and not tokens.is_set
         generated_key = new_key() if has_no_key and settings.allow_anonymous is None and not is_loopback(host) else ""
         if generated_key:
             keys = KeyRegistry({digest_of(generated_key): Principal("owner")})
         is_local = is_loopback(host) and has_no_key and not (settings.trusted_proxies or settings.public_url)
-        return cls(settings, tokens, keys, file, file_keys, generated_key, is_local)
+        return cls(settings, tokens, keys, file, file_keys, generated_key, is_local, keeps_for_ever)
 
     @property
     def anonymous(self) -> bool | None:
@@ -176,7 +178,8 @@ class Access:
             proxies=self._proxies,
             people_secret=settings.people_jwt_secret.get_secret_value() if settings.people_jwt_secret else "",
         )
-        self._file = KeyFile(configuration.file, self._replace_keys) if configuration.file else None
+        keeps, file = configuration.keeps_for_ever, configuration.file
+        self._file = KeyFile(file, self._replace_keys, keeps_for_ever=keeps) if file else None
 
     @property
     def needs_key(self) -> bool:

@@ -1,6 +1,5 @@
 """Approval routes: show the calls that wait for approval, resume their answer, and export what was decided."""
 
-from collections.abc import AsyncGenerator
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -15,6 +14,7 @@ from toolchat.service.api.advisors import SessionLockAdvisor
 from toolchat.service.api.approval_inbox import CURSOR_PATTERN, ApprovalInbox
 from toolchat.service.api.approval_records import ApprovalByAnother
 from toolchat.service.api.approval_tokens import AlreadyDecided
+from toolchat.service.api.json_lines import json_lines, json_lines_responses
 from toolchat.service.api.problems import problems
 from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.responses.formats import accepted_format
@@ -37,7 +37,6 @@ async def _token(
 
 router = APIRouter(tags=["Approvals"])
 _WITH_TOKEN = [Depends(_token)]
-_JSON_LINES = "application/jsonl"
 _TIME = "A time of ISO 8601, in UTC unless it says otherwise"
 
 
@@ -148,10 +147,7 @@ async def decide(request: Request, service: Service, identifier: str, decisions:
 @router.get(
     "/audit",
     response_class=StreamingResponse,
-    responses={
-        200: {"description": "One JSON object a line", "content": {_JSON_LINES: {"schema": {"type": "string"}}}},
-        **problems(ValidationFailed, StoreUnavailable),
-    },
+    responses=json_lines_responses(ValidationFailed, StoreUnavailable),
     summary="Export the decisions about calls",
 )
 async def audit(
@@ -162,13 +158,4 @@ async def audit(
     tool: str = "",
 ) -> StreamingResponse:
     """List who decided what about which call, one JSON object a line, the newest first."""
-    entries = service.approvals.audit.entries(begin, to, tenant=tenant, tool=tool)
-    first = await anext(entries, None)  # so that a store that is away gets a status of its own
-
-    async def lines() -> AsyncGenerator[bytes, None]:
-        if first is not None:
-            yield to_json(first) + b"\n"
-        async for each in entries:
-            yield to_json(each) + b"\n"
-
-    return StreamingResponse(lines(), media_type=_JSON_LINES, headers={"Cache-Control": "no-store"})
+    return await json_lines(service.approvals.audit.entries(begin, to, tenant=tenant, tool=tool))

@@ -7,6 +7,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from toolchat.errors import NotFound
 from toolchat.service.access.principals import Principal, current_request_caller
+from toolchat.service.api.dependencies import belonging_to
 from toolchat.service.observability.semantic_conventions import LINK_FRAGMENT
 from toolchat.state.base import RECORD_VERSION, RecordVersion, StateStore
 
@@ -29,7 +30,7 @@ class ApprovalTokens:
         """Issue a token of 256 random bits that acts for a principal, by default the current one, for some seconds."""
         token = secrets.token_urlsafe(32)
         record = (identifier, principal or current_request_caller().principal, RECORD_VERSION)
-        await self._store.put(_key(token), _RECORD.dump_json(record), ttl=ttl)
+        await self._store.put(_key(token), _RECORD.dump_json(record), ttl=ttl, lists=belonging_to())
         return token
 
     async def principal(self, identifier: str, token: str) -> Principal:

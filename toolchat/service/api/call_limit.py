@@ -10,13 +10,6 @@ from toolchat.state.base import StateStore
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import ToolCallFinished
 
-_KIND = "tool-calls"
-
-
-def call_count_key(conversation: str) -> str:
-    """The state store's key for a conversation's number of calls."""
-    return f"{_KIND}:{conversation}"
-
 
 class ConversationCallLimit(Advisor):
     """Gives each request the tool calls that its conversation has left; further calls are refused as by any limit.
@@ -29,7 +22,7 @@ class ConversationCallLimit(Advisor):
     order = 260
 
     def __init__(self, store: StateStore, limit: int, *, ttl: float) -> None:
-        self._counts = ConversationState(store, _KIND, ttl=ttl)
+        self._counts = ConversationState(store, "tool-calls", ttl=ttl)
         self._limit = limit
 
     def applies(self, request: ChatRequest) -> bool:

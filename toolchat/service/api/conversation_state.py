@@ -2,11 +2,13 @@
 
 from toolchat.chat.memory import current_lock
 from toolchat.errors import SessionBusy
+from toolchat.service.access.principals import session_ttl
+from toolchat.service.api.dependencies import belonging_to
 from toolchat.state.base import LockLost, StateStore
 
 
 class ConversationState:
-    """One value for each conversation, in the state store.
+    """One value for each conversation, in the state store, deleted with it.
 
     A process may stall during a turn for so long that its lock expires and another request of the conversation is
     answered. So each change carries the lock of the turn: what comes too late is refused, as the turn itself will be.
@@ -14,7 +16,7 @@ class ConversationState:
     Args:
         store: the state store.
         kind: what the value is; the part of its key before the colon.
-        ttl: seconds for which a value is stored.
+        ttl: seconds for which a value is stored, unless the caller's key has a ``session_ttl`` of its own.
     """
 
     def __init__(self, store: StateStore, kind: str, *, ttl: float) -> None:
@@ -40,7 +42,9 @@ class ConversationState:
         key, lock = self.key(conversation), current_lock.get()
         try:
             if value:
-                await self._store.put(key, value, ttl=self._ttl, lock=lock)
+                await self._store.put(
+                    key, value, ttl=session_ttl(self._ttl), lock=lock, lists=belonging_to(conversation)
+                )
             else:
                 await self._store.delete(key, lock=lock)
         except LockLost:

@@ -7,7 +7,6 @@ from fastapi import Depends, Header, Request
 
 from toolchat.errors import CrossSite, ValidationFailed
 from toolchat.service.access.principals import TENANT_PATTERN, current_request_caller
-from toolchat.state.base import StateStore
 
 
 def scoped_key(name: str) -> str:
@@ -24,11 +23,15 @@ def parts_of(conversation: str) -> tuple[str, ...]:
     return (f"of:{conversation}",) if conversation else ()
 
 
-async def delete_parts(store: StateStore, conversation: str) -> None:
-    """Delete what belongs to a conversation besides its turns."""
-    for name in parts_of(conversation):
-        while found := await store.listed(name, limit=100):
-            await store.delete(*[key for key, *_ in found])
+def of_person(scoped: str) -> tuple[str, ...]:
+    """The list of the store for all that belongs to a principal, whose stored names begin with its name and a slash."""
+    owner = scoped[: scoped.rfind("/") + 1]
+    return parts_of(owner)
+
+
+def belonging_to(conversation: str = "") -> tuple[str, ...]:
+    """The lists of a value that goes with its conversation, if it has one, and with its principal."""
+    return (*parts_of(conversation), *of_person(conversation or scoped_key("")))
 
 
 def session_of(conversation: str) -> str:

@@ -12,6 +12,7 @@ from toolchat.chat.request import ChatEvent, ChatRequest, Emit
 from toolchat.errors import IdempotencyConflict, SessionBusy, StoreUnavailable, ToolchatError
 from toolchat.messages import AssistantMessage, Usage
 from toolchat.models.base import ChatResponse, TextDelta
+from toolchat.service.api.dependencies import of_person, parts_of
 from toolchat.state.base import RECORD_VERSION, Lock, LockLost, RecordVersion, StateStore, decoding
 from toolchat.state.locks import Locks
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
@@ -27,6 +28,8 @@ class IdempotentRequest:
     owner: str
     key: str
     question: str
+    conversation: str = ""
+    """The conversation of the request, if it has one."""
 
     @property
     def name(self) -> str:
@@ -108,7 +111,8 @@ class IdempotencyStore:
     async def save(self, idempotent: IdempotentRequest, lock: Lock, answer: ChatResponse | None = None) -> None:
         """Store that a request has started, or its answer."""
         entry = _Entry(_digest(idempotent.question), _stored(answer) if answer else None)
-        await self._store.put(_key(idempotent), _ENTRY.dump_json(entry), ttl=self._ttl, lock=lock)
+        lists = (*parts_of(idempotent.conversation), *of_person(idempotent.owner))
+        await self._store.put(_key(idempotent), _ENTRY.dump_json(entry), ttl=self._ttl, lock=lock, lists=lists)
 
     async def release(self, idempotent: IdempotentRequest, lock: Lock, *, began: bool) -> None:
         """Free the key of a request that failed, unless one of its tools had started."""

@@ -30,6 +30,7 @@ class ToolCallRecord(BaseModel):
     cached: bool = Field(False, description="True if the result comes from the cache; else absent")
     repaired: bool = Field(False, description="True if the arguments or the call itself were repaired; else absent")
     error_kind: str = Field("", description="A stable code of the failure; absent if the outcome is ok")
+    approved_by: str = Field("", description="The key or person that approved the call; absent if that is not known")
     data: Any = Field(None, description="What the tool returned for the client beside the text; absent if nothing")
 
 
@@ -206,6 +207,24 @@ class SessionEntry(BaseModel):
     updated_at: float = Field(description="Time of its last turn in seconds since 1970, up to a minute early")
     running: str = Field(default="", description="The id of its unfinished background question, if any")
     approval: str = Field(default="", description="The id of the newest approval that waits in it, if any")
+
+
+class SessionTurn(BaseModel):
+    """A question with its answer."""
+
+    turn: int = Field(description="Its place in the session, from 0")
+    is_in_window: bool = Field(description="Whether the model receives it with the next question, if there is space")
+    messages: list[ConversationMessage]
+
+
+class SessionTurns(BaseModel):
+    """A page of the turns of a session."""
+
+    session_id: str
+    title: str = Field(description="Beginning of its first question")
+    total: int = Field(description="Stored turns; 0 while the first one waits for approval")
+    turns: list[SessionTurn]
+    next: str = Field(description="Where the list continues, as `before`; empty at the end")
 
 
 class StateStoreHealth(BaseModel):

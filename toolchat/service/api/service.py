@@ -9,9 +9,10 @@ from dishka import AsyncContainer
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
+from toolchat.chat.advisors.memory import MemoryAdvisor
 from toolchat.chat.client import ChatClient
 from toolchat.chat.manual_execution import without_model
-from toolchat.chat.memory import ChatMemory, MemoryAdvisor
+from toolchat.chat.memory import ChatMemory
 from toolchat.errors import Draining, Overloaded, QuotaExceeded, ToolchatError
 from toolchat.http.client import OutboundHttp
 from toolchat.models.base import full_name

@@ -6,27 +6,28 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic_core import to_json
 
 from toolchat.chat.advisors.base import Advisor
+from toolchat.chat.advisors.memory import NEW_CONVERSATION, REPLACED_TURNS
 from toolchat.chat.client import PromptSpec
-from toolchat.chat.memory import NEW_CONVERSATION, REPLACED_TURNS, Turn
 from toolchat.chat.session_records import parse_turn_summary, to_records
+from toolchat.chat.turns import Turn
 from toolchat.errors import NotFound, SessionBusy, StoreUnavailable, ValidationFailed
 from toolchat.messages import Message, SystemMessage, UserMessage, immutable
 from toolchat.service.access.hosts import headers
 from toolchat.service.access.principals import current_request_caller
 from toolchat.service.api.background.routes import accept, accepted, background, resume, stream
-from toolchat.service.api.call_limit import call_count_key
-from toolchat.service.api.dependencies import delete_parts, scoped_key, session_of
+from toolchat.service.api.dependencies import scoped_key, session_of
 from toolchat.service.api.fast_router import MAX_QUERY_CHARS, QuestionRoute, question_routes
 from toolchat.service.api.parameters import NOT_BLANK, NOT_BLANK_DESCRIPTION, Parameter, Parameters, refuse_parameters
+from toolchat.service.api.personal_data import delete_conversation
 from toolchat.service.api.problems import problems
 from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.responses.event_stream import EVENTS
 from toolchat.service.api.responses.formats import AnswerFormat
-from toolchat.service.api.schemas import SESSION_RESPONSES, STREAM_RESPONSES, Conversation, SessionEntry
+from toolchat.service.api.schemas import SESSION_RESPONSES, STREAM_RESPONSES, Conversation, SessionEntry, SessionTurns
 from toolchat.service.api.service import Service, ServiceState, service_state
 from toolchat.tool_calling.context import CONVERSATION_ID
 
@@ -288,6 +289,35 @@ async def sessions(request: Request, service: Service) -> Response:
 
 
 @router.get(
+    "/sessions/{sessionId}",
+    response_model=SessionTurns,
+    responses=problems(NotFound, ValidationFailed, StoreUnavailable),
+    summary="List the turns of a session",
+)
+async def turns(
+    service: Service,
+    session: SessionPath,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    before: Annotated[str, Query(pattern="^[0-9]{0,9}$", description="`next` of the page before")] = "",
+) -> Response:
+    """List all stored turns of a session, the newest first, and say which of them the model receives.
+
+    The messages are those of `/chat/{sessionId}`; the `tool_calls` of a turn say who approved each, in `approved_by`.
+    """
+    conversation = conversation_of(session)
+    found, start, page = await service.memory.page(conversation, limit, int(before) if before else None)
+    if not found.turns and not await service.approvals.waits_in(conversation):
+        raise NotFound("no conversation is stored under this id")
+    shown = [
+        {"turn": place, "is_in_window": place >= found.first, "messages": _shown(turn)}
+        for place, turn in enumerate(page, start)
+    ]
+    document = {"session_id": session, "title": found.title, "total": found.turns, "turns": shown[::-1]}
+    body = to_json(document | {"next": str(start) if start else ""}, inf_nan_mode="strings")
+    return Response(body, media_type="application/json", headers={"Cache-Control": "no-store"})
+
+
+@router.get(
     "/chat/{sessionId}",
     response_model=Conversation,
     dependencies=[Depends(refuse_parameters)],
@@ -321,11 +351,11 @@ async def show(service: Service, session: SessionPath) -> Response:
     summary="Delete a conversation",
 )
 async def forget(service: Service, session: SessionPath) -> Response:
-    """Delete a conversation and everything stored with it, after its running turn; 204 even if it does not exist."""
-    conversation = conversation_of(session)
-    # Deleted while the session is locked: an answer that paused in the meantime would survive its conversation.
-    stored_keys = (*service.tools.state_keys(conversation), call_count_key(conversation))
-    await service.memory.delete(conversation, *stored_keys, then=partial(delete_parts, service.store, conversation))
+    """Delete a conversation and everything stored with it, after its running turn; 204 even if it does not exist.
+
+    Its questions in the background are cancelled.
+    """
+    await delete_conversation(service.store, service.memory, conversation_of(session))
     return Response(status_code=204)
 
 

@@ -191,11 +191,6 @@ class ToolRegistry:
         entry.check()
         return entry.in_conversation(), entry.advisors
 
-    def state_keys(self, conversation: str) -> Sequence[str]:
-        """Return the store's keys under which tools keep state of a conversation."""
-        prefixes = (prefix for entry in self._entries for prefix in entry.module.state_keys)
-        return [f"{prefix}:{conversation}" for prefix in prefixes]
-
     def _usable(self, name: str) -> ToolCallback | None:
         """Return the tool of a name, or ``None`` also if the caller may not use it."""
         return self.resolve(name) if current_caller.get().may_use(name) else None

@@ -175,7 +175,8 @@ async def run_tool(
     form = run_form(request)
     if not key:
         return await answer_prompt(request, prompt, form)
-    idempotent = IdempotentRequest(owner, f"tools\n{key}", to_json([name, session, arguments]).decode())
+    asked = to_json([name, session, arguments]).decode()
+    idempotent = IdempotentRequest(owner, f"tools\n{key}", asked, context.get(CONVERSATION_ID, ""))
     call = await DirectCall.of(prompt)
     if not call.may_run():
         return waiting_response(await call.wait(service.approvals, f"{idempotent.name} {idempotent.question}"))

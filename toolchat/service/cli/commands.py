@@ -63,6 +63,7 @@ def _option(name: str, text: str, **more: Any) -> click.Option:
 _DEMO = _option("--demo", "Replace the tools' upstreams with a sandbox of invented data.", is_flag=True)
 _JSON = _option("--json", "Print the whole result as JSON.", is_flag=True)
 _NAME = click.Argument(["name"])
+_PERSON = click.Argument(["name"], metavar="KEY[~PERSON]")
 _TENANT = _option("--tenant", "Tenant that tools read, like X-Tenant-ID.", metavar="NAME", default="", callback=_tenant)
 _DIALOGUE = (
     _option("--tool", "Offer only this tool; may be repeated.", metavar="NAME", multiple=True),
@@ -101,6 +102,8 @@ _COMMANDS: Final[Mapping[str, tuple[str, str, Sequence[click.Parameter]]]] = {
     "state stats": ("state:stats", "Show the number of records of each kind.", ()),
     "state vacuum": ("state:vacuum", "Return the unused space of the file to the disk.", ()),
     "audit export": ("state:audit", "Write who decided what about which call, as JSON lines.", _SELECTION),
+    "person export": ("state:person_export", "Write all that is stored for a person, as JSON lines.", (_PERSON,)),
+    "person delete": ("state:person_delete", "Delete it, except for the record of decisions.", (_PERSON,)),
 }
 _GROUPS: Final = {
     "": "Chat questions answered with live tools.",
@@ -108,6 +111,7 @@ _GROUPS: Final = {
     "keys": "Create an API key.",
     "state": "Export, import, count or compact the stored data.",
     "audit": "Export the decisions about calls from the store that STATE_URL names.",
+    "person": "Export or delete what the store that STATE_URL names has of one person.",
 }
 _WITH_SANDBOX: Final = ("ask", "chat", "tools list", "tools run")
 

@@ -1,4 +1,4 @@
-"""The commands ``state`` and ``audit``: what the configured store holds.
+"""The commands ``state``, ``audit`` and ``person``: what the configured store holds.
 
 An export has one JSON object a line: first the format's own, then a record each, last their number.
 """
@@ -17,8 +17,10 @@ from typing import Any, Final
 
 from pydantic_core import from_json, to_json
 
+from toolchat.chat.memory import ChatMemory
 from toolchat.errors import ConfigurationError, StoreUnavailable, ToolchatError
 from toolchat.service.api.audit import AuditTrail
+from toolchat.service.api.personal_data import PersonalData
 from toolchat.service.cli import Program
 from toolchat.service.cli.opened_service import ANSWERED, FAILED
 from toolchat.service.cli.terminal import print_error, print_note, print_result, show_warnings
@@ -27,6 +29,7 @@ from toolchat.service.settings.base import read_settings
 from toolchat.service.settings.env_file import load_env_file
 from toolchat.service.settings.service_settings import Settings
 from toolchat.state.base import StateStore, StoredRecord, Write, check_version
+from toolchat.state.locks import Locks
 from toolchat.state.sqlite import SqliteStateStore
 from toolchat.tool_calling.caller import Caller, current_caller
 
@@ -141,6 +144,25 @@ async def audit(store: StateStore, *, begin: datetime | None, end: datetime | No
     async for each in AuditTrail(store).entries(begin, end, tenant=tenant, tool=tool):
         print_result(to_json(each).decode())
     return ANSWERED
+
+
+@_on_store
+async def person_export(store: StateStore, *, name: str) -> int:
+    """Write all that is stored for a person to standard output, one JSON object a line."""
+    async for each in _data(store, name).export():
+        print_result(to_json(each).decode())
+    return ANSWERED
+
+
+@_on_store
+async def person_delete(store: StateStore, *, name: str) -> int:
+    """Delete all that is stored for a person, except for the record of decisions."""
+    await _data(store, name).delete()
+    return ANSWERED
+
+
+def _data(store: StateStore, name: str) -> PersonalData:
+    return PersonalData(store, ChatMemory(store, Locks(store)), name)
 
 
 def _write_line(document: Mapping[str, object]) -> None:

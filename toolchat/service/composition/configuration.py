@@ -79,7 +79,7 @@ def read_configuration(*, tools: Sequence[str] = (), serving: bool = True, tunin
     # Faults are collected, so that one start reports all of them.
     env_file = load_env_file()
     settings = collect_faults(lambda: read_settings(Settings))
-    access = collect_faults(lambda: AccessConfiguration.read(settings.server_host)) if settings else None
+    access = collect_faults(partial(_access, settings)) if settings else None
     chat_model = collect_faults(lambda: choose_chat_model(settings, tuning)) if settings else None
     if serving and chat_model and chat_model.is_last_resort and access and not access.is_local:
         faults.append(_NO_MODEL)
@@ -111,6 +111,10 @@ def read_configuration(*, tools: Sequence[str] = (), serving: bool = True, tunin
     # Discarded: building the containers reports wiring errors at start, in one line, instead of while serving.
     wired(settings, configuration.modules, http, store)
     return configuration
+
+
+def _access(settings: Settings) -> AccessConfiguration:
+    return AccessConfiguration.read(settings.server_host, keeps_for_ever=settings.keeps_for_ever)
 
 
 def _unread_variables(in_file: Sequence[str], elsewhere: Collection[str]) -> list[str]:

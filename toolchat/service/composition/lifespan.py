@@ -3,18 +3,22 @@
 import platform
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from yarl import URL
 
 from toolchat import __version__
+from toolchat.chat.advisors.memory import MemoryAdvisor
 from toolchat.chat.advisors.repair import ToolCallRepairAdvisor
 from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.advisors.tool_search import ToolSearchAdvisor
 from toolchat.chat.client import ChatClient
-from toolchat.chat.memory import ChatMemory, MemoryAdvisor, MemoryWindow
+from toolchat.chat.memory import ChatMemory
+from toolchat.chat.memory_window import MemoryWindow
 from toolchat.http.environment import Proxies
 from toolchat.instruments import set_observer
 from toolchat.models.base import ChatModel
+from toolchat.service.access.principals import session_ttl
 from toolchat.service.access.quotas import Quotas
 from toolchat.service.access.runtime import AccessSettings
 from toolchat.service.access.usage import MINUTE, Limits
@@ -123,7 +127,7 @@ def _admission(settings: Settings, access: AccessSettings, store: StateStore) ->
 def _memory(settings: Settings, store: StateStore) -> ChatMemory:
     window = MemoryWindow(settings.memory_max_messages, settings.memory_max_tokens, settings.memory_tool_rounds)
     locks = Locks(store, wait=settings.session_wait, client_key=current_client_key)
-    return ChatMemory(store, locks, window, ttl=settings.session_ttl, lists=lists_of)
+    return ChatMemory(store, locks, window, ttl=partial(session_ttl, settings.session_ttl), lists=lists_of)
 
 
 def _chat_client(

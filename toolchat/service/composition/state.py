@@ -7,8 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from toolchat.errors import ConfigurationError
 from toolchat.service.settings.base import source_of
+from toolchat.service.settings.retention import NEEDS_A_FILE
 from toolchat.service.settings.service_settings import Settings
-from toolchat.state.base import StateStore
+from toolchat.state.base import FOREVER, StateStore
 from toolchat.state.sqlite import SqliteStateStore
 from toolchat.state.sqlite_file import IN_MEMORY
 from toolchat.tool_calling.caller import current_client_key
@@ -39,6 +40,8 @@ def state_store(settings: Settings) -> StateStore:
     if store.kind == "memory" and settings.server_workers > 1:
         told = f"{settings.server_workers} processes do not share memory"
         raise ConfigurationError(f"SERVER_WORKERS: {told}: set STATE_URL to a file or a server, or leave it at 1")
+    if settings.session_ttl == FOREVER and not settings.keeps_for_ever:
+        raise ConfigurationError(f"SESSION_TTL: {NEEDS_A_FILE}")
     return store
 
 

@@ -20,9 +20,10 @@ from toolchat.chat.session_records import dump_turn, load_turn
 from toolchat.errors import StoreUnavailable
 from toolchat.messages import AssistantMessage, Message, ToolResponse, ToolResponseMessage
 from toolchat.models.base import ChatResponse
-from toolchat.service.api.dependencies import scoped_key
+from toolchat.service.api.dependencies import belonging_to, scoped_key
 from toolchat.service.protocols.messages import turn_starts
 from toolchat.state.base import StateStore, decoding
+from toolchat.tool_calling.context import CONVERSATION_ID
 
 SAVED_TURN_TTL = 3600
 _SAVED_ID = re.compile(r"(call_kept_[0-9a-f]{24})(?:_\d{1,3})?")
@@ -66,7 +67,8 @@ async def save_turn(
     renamed = replace(turn.calls, tool_calls=calls)
     with suppress(StoreUnavailable):
         messages = turn._replace(calls=renamed).messages()
-        await store.put(_key(saved_id), to_json(dump_turn(messages, "")), ttl=SAVED_TURN_TTL)
+        lists = belonging_to(response.context.get(CONVERSATION_ID) or "")
+        await store.put(_key(saved_id), to_json(dump_turn(messages, "")), ttl=SAVED_TURN_TTL, lists=lists)
     return replace(response, message=renamed)
 
 

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretSt
 
 from toolchat.http.environment import is_public
 from toolchat.service.settings.base import EnvironmentSettings, environment_name
+from toolchat.service.settings.retention import Retention
 from toolchat.tool_calling.setting_types import Secret, Url, strip_text
 
 
@@ -99,8 +100,10 @@ class Settings(EnvironmentSettings):
     redis_timeout: float = Field(
         0.5, gt=0, le=60, description="Seconds an operation of Redis or PostgreSQL may take before it is unavailable"
     )
-    session_ttl: float = Field(
-        86_400, gt=0, le=31_536_000, description="Seconds a conversation is stored after its last turn"
+    session_ttl: Retention = Field(
+        86_400,
+        description="Seconds a conversation is stored after its last turn, or a time such as 12h or 30d; never: it "
+        "does not expire, in a file or PostgreSQL. A key of API_KEYS_FILE can have a session_ttl of its own",
     )
     session_wait: float = Field(
         5, ge=0, le=600, description="Seconds to wait for a running turn of the same session before 409 session-busy"
@@ -181,6 +184,11 @@ class Settings(EnvironmentSettings):
     def webhook_key(self) -> bytes:
         """The key that signs what is posted."""
         return _decoded(self.approvals_webhook_secret or SecretStr(""))
+
+    @property
+    def keeps_for_ever(self) -> bool:
+        """Whether the state store can store something that does not expire."""
+        return self.store_url.startswith(("sqlite:", "postgresql:", "postgres:"))
 
     @property
     def store_url(self) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
+from toolchat.chat.advisors.memory import TURN_ID
 from toolchat.chat.advisors.tool_loop import LoopState, running_loop
 from toolchat.chat.client import PromptSpec
-from toolchat.chat.memory import TURN_ID
 from toolchat.chat.request import ChatEvent, ChatRequest, Emit, Resume
 from toolchat.messages import AssistantMessage, Message, ToolCall, turn_start
 from toolchat.models.base import ChatResponse, TextDelta

@@ -4,14 +4,16 @@ import asyncio
 import secrets
 import time
 from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
 
+from toolchat.errors import StoreUnavailable
 from toolchat.service.access.principals import Principal
-from toolchat.service.api.dependencies import parts_of
+from toolchat.service.api.dependencies import of_person, parts_of
 from toolchat.state.base import RECORD_VERSION, Lock, RecordVersion, StateStore, Write, decoding
 from toolchat.state.locks import Hold, Locks
 
@@ -22,6 +24,8 @@ _RESULT_TTL = 600
 _STORED_SECONDS = MAX_AGE + _RESULT_TTL
 """Seconds for which everything else is stored."""
 _POLL_SECONDS = 0.1
+_CANCEL_SECONDS = 10
+"""Seconds in which a running try has to end."""
 _LIST, _MANY = "background", 2000
 """The list of all unfinished questions, and a number that it never has: there is a limit."""
 
@@ -75,6 +79,12 @@ class BackgroundQuestion:
         return f"background:{self.identifier}"
 
     @property
+    def lists(self) -> tuple[str, ...]:
+        """The lists of the store in which it is."""
+        owner = self.principal.owner
+        return (*(parts_of(owner + self.session) if self.session else ()), *of_person(owner))
+
+    @property
     def unfinished(self) -> Unfinished:
         """What all processes know of it."""
         return Unfinished(self.principal.owner or self.address, self.session, self.tries)
@@ -107,7 +117,8 @@ class BackgroundRecords:
 
     async def add(self, question: BackgroundQuestion, body: bytes) -> None:
         """Store a question and its request's body; once this returns, it is answered whatever crashes."""
-        entry = Write(question.key, _QUESTION.dump_json(question), _STORED_SECONDS, is_kept=True, line=body)
+        value, lists = _QUESTION.dump_json(question), question.lists
+        entry = Write(question.key, value, _STORED_SECONDS, is_kept=True, lists=lists, line=body)
         await self._store.commit((entry, _listing(question)), name="accept question")
 
     async def find(self, identifier: str, principal: Principal) -> BackgroundQuestion | None:
@@ -145,12 +156,10 @@ class BackgroundRecords:
             line = to_json((question.tries, events, question.is_finished))
         ttl = _RESULT_TTL if question.is_finished else _STORED_SECONDS
         is_kept, value = not question.is_finished, _QUESTION.dump_json(stored)
-        conversation = question.session and question.principal.owner + question.session
-        parts = parts_of(conversation) if question.is_finished else ()
-        writes = [Write(question.key, value, ttl, is_kept, parts, line, question.lines)]
+        writes = [Write(question.key, value, ttl, is_kept, line=line, place=question.lines)]
         writes += [_listing(question), lock.release] if releases else []
         if turn or question.is_finished:
-            writes.append(Write(_turn_key(question), turn or None, _STORED_SECONDS, is_kept=True))
+            writes.append(Write(_turn_key(question), turn or None, _STORED_SECONDS, is_kept=True, lists=question.lists))
         await self._store.commit_under(lock, writes, "store question")
         if releases:
             self._locks.released(lock)
@@ -159,8 +168,26 @@ class BackgroundRecords:
         return stored
 
     async def delete(self, question: BackgroundQuestion) -> None:
-        """Delete a finished question and its events."""
-        await self._store.delete(question.key)
+        """Delete a question and its events, after its running try, which is cancelled.
+
+        Raises:
+            SessionBusy: the try does not end.
+        """
+        if not question.is_finished:
+            await self.request_cancellation(question)
+        async with Locks(self._store, wait=_CANCEL_SECONDS).hold(question.key) as lock:
+            names = "background", "background-unfinished", "background-turn", "background-cancel"
+            await self._store.delete(*[f"{each}:{question.identifier}" for each in names], lock=lock)
+
+    async def delete_unfinished(self, *names: str) -> None:
+        """Cancel and delete the unfinished questions that are in lists; raises as :meth:`delete`."""
+        for name in names:
+            async for key, value, _ in self._store.newest(name):
+                question = None
+                with suppress(StoreUnavailable):  # what cannot be read does not run
+                    question = self.load(value) if key.startswith("background:") else None
+                if question and not question.is_finished:
+                    await self.delete(question)
 
     async def request_cancellation(self, question: BackgroundQuestion) -> None:
         """Ask the process that runs a question to stop it."""
@@ -221,7 +248,8 @@ def _listing(question: BackgroundQuestion) -> Write:
     key = f"background-unfinished:{question.identifier}"
     if question.is_finished:
         return Write(key)
-    return Write(key, to_json(question.unfinished), _STORED_SECONDS, is_kept=True, lists=(_LIST,))
+    lists = (_LIST, *question.lists)
+    return Write(key, to_json(question.unfinished), _STORED_SECONDS, is_kept=True, lists=lists)
 
 
 def _turn_key(question: BackgroundQuestion) -> str:

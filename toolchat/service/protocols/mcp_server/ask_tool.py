@@ -8,6 +8,7 @@ from mcp_types import CallToolRequestParams
 from pydantic import Field
 from pydantic_core import to_json
 
+from toolchat.chat.advisors.memory import NEW_CONVERSATION
 from toolchat.chat.client import PromptSpec
 from toolchat.chat.request import Approval
 from toolchat.errors import NotFound
@@ -84,6 +85,8 @@ def _prompt(service: ServiceState, arguments: Mapping[str, Any], context: Mappin
     asked = _INPUT.arguments(to_json(arguments).decode())
     offered, advisors = service.tools.for_conversation(asked.get("tools"))
     conversation = conversation_or_new(asked.get("sessionId", ""))
+    if not asked.get("sessionId"):
+        context = {**context, NEW_CONVERSATION: True}
     return conversation_prompt(
         service, asked["question"], conversation, tools=offered, advisors=advisors, context=context
     )

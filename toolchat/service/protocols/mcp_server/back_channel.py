@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_REQUEST, JSONRPCError, JSONRPCResponse
 from pydantic_core import from_json, to_json
 
-from toolchat.service.api.dependencies import scoped_key
+from toolchat.service.api.dependencies import belonging_to, scoped_key
 from toolchat.service.observability.request import current_request
 from toolchat.state.base import StateStore
 
@@ -22,7 +22,7 @@ _IDENTIFIER = re.compile("[0-9a-f]{32}")
 async def open_request(store: StateStore) -> str:
     """The id of a new request to the host of the current principal."""
     identifier = secrets.token_hex(16)
-    await store.put(_request_key(identifier), b"", ttl=REQUEST_TTL)
+    await store.put(_request_key(identifier), b"", ttl=REQUEST_TTL, lists=belonging_to())
     return identifier
 
 
@@ -52,7 +52,7 @@ async def accept_response(store: StateStore, response: JSONRPCResponse | JSONRPC
     if not _IDENTIFIER.fullmatch(identifier) or not await store.delete(_request_key(identifier)):
         raise MCPError(INVALID_REQUEST, "no request of the service waits for this response")
     result = response.result if isinstance(response, JSONRPCResponse) else None
-    await store.put(_response_key(identifier), to_json(result), ttl=REQUEST_TTL)
+    await store.put(_response_key(identifier), to_json(result), ttl=REQUEST_TTL, lists=belonging_to())
 
 
 def _request_key(identifier: str) -> str:

@@ -11,10 +11,11 @@ from fastapi import Query, Request, Response
 from pydantic import BaseModel, Field
 from pydantic_core import from_json, to_json
 
-from toolchat.chat.memory import Turn
-from toolchat.chat.session_records import dump_turn, parse_turn_summary
+from toolchat.chat.session_records import parse_turn_summary
+from toolchat.chat.turns import Turn
 from toolchat.errors import NotFound
-from toolchat.service.api.dependencies import scoped_key
+from toolchat.service.access.principals import session_ttl
+from toolchat.service.api.dependencies import belonging_to, scoped_key
 from toolchat.service.api.service import Service, ServiceState
 from toolchat.service.api.sessions import conversation_of, forget
 from toolchat.service.protocols.documentation import json_response
@@ -68,7 +69,7 @@ async def create(request: Request, service: Service) -> Response:
     await _append(service, identifier, sent)
     metadata, created = sent.metadata or {}, int(time.time())
     document = {"id": identifier, "object": "conversation", "created_at": created, "metadata": metadata}
-    await service.store.put(_key(identifier), to_json(document), ttl=service.settings.session_ttl)
+    await _put(service, identifier, to_json(document))
     return json_response(document)
 
 
@@ -85,7 +86,7 @@ async def update(request: Request, service: Service, identifier: str) -> Respons
     if sent.metadata is None:
         raise BadRequest("metadata: is missing", "metadata")
     document = await find(service, identifier) | {"metadata": sent.metadata}
-    await service.store.put(_key(identifier), to_json(document), ttl=service.settings.session_ttl)
+    await _put(service, identifier, to_json(document))
     return json_response(document)
 
 
@@ -94,7 +95,6 @@ async def delete(service: Service, identifier: str) -> Response:
     """Delete a conversation, which is a session."""
     await find(service, identifier)
     await forget(service, identifier)
-    await service.store.delete(_key(identifier))
     return json_response({"id": identifier, "object": "conversation.deleted", "deleted": True})
 
 
@@ -129,12 +129,17 @@ async def delete_item(identifier: str, item: str) -> Response:  # noqa: ARG001
 
 async def find(service: ServiceState, identifier: str) -> dict[str, Any]:
     """A conversation, which is stored for as long again as a session. Raises ``NotFound``."""
-    key = _key(identifier)
-    if (value := await service.store.get(key)) is None:
+    if (value := await service.store.get(_key(identifier))) is None:
         raise NotFound(f"no conversation is stored under the id {identifier[:64]!r}")
-    await service.store.put(key, value, ttl=service.settings.session_ttl)
+    await _put(service, identifier, value)
     with decoding("the conversation cannot be read"):
         return dict(from_json(value))
+
+
+async def _put(service: ServiceState, identifier: str, value: bytes) -> None:
+    lists = belonging_to(scoped_key(identifier))
+    ttl = session_ttl(service.settings.session_ttl)
+    await service.store.put(_key(identifier), value, ttl=ttl, lists=lists)
 
 
 async def _stored(service: ServiceState, identifier: str) -> list[dict[str, Any]]:
@@ -159,8 +164,7 @@ async def _append(service: ServiceState, identifier: str, sent: ConversationRequ
     if not window.fits(messages):
         raise BadRequest("items: longer than the memory of a conversation", "items")
     async with service.memory.open_turn(conversation_of(identifier)) as opened:
-        messages, name = window.trim(messages), secrets.token_hex(16)
-        turn = Turn(messages, "", to_json(dump_turn(messages, "", name)), name)
+        turn = Turn.recorded(window.trim(messages), identifier=secrets.token_hex(16))
         await service.memory.save(opened, turn)
     return [*_items(turn)]
 

@@ -8,7 +8,7 @@ from pydantic_core import from_json
 
 from toolchat.chat.client import PromptSpec
 from toolchat.errors import ValidationFailed
-from toolchat.service.access.principals import current_request_caller
+from toolchat.service.access.principals import current_request_caller, session_ttl
 from toolchat.service.api.background.records import BackgroundQuestion
 from toolchat.service.api.background.routes import accept, background, stream
 from toolchat.service.api.dependencies import require_same_site
@@ -152,7 +152,7 @@ def add_routes(added: APIRouter) -> None:
 
 
 def _responses(service: ServiceState) -> ResponseStore:
-    return ResponseStore(service.store, ttl=service.settings.session_ttl)
+    return ResponseStore(service.store, ttl=session_ttl(service.settings.session_ttl))
 
 
 def _require_one_history(sent: ResponsesRequest) -> None:

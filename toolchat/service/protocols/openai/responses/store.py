@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
 
 from toolchat.errors import NotFound, StoreUnavailable
-from toolchat.service.api.dependencies import parts_of, scoped_key
+from toolchat.service.api.dependencies import belonging_to, scoped_key
 from toolchat.service.protocols.openai.responses.requests import CALLS, OUTPUTS, Item, ResponsesRequest
 from toolchat.service.protocols.partial_turns import saved_turn_id
 from toolchat.service.protocols.wire import BadRequest, without_link_tokens
@@ -44,7 +44,7 @@ class ResponseStore:
         record = b'{"response":%b,"input":%b,"previous":%b}' % (document, sent, to_json(previous))
         value = without_link_tokens(record)
         with suppress(StoreUnavailable):
-            await self._store.commit([Write(_key(identifier), value, self._ttl, lists=parts_of(conversation))])
+            await self._store.commit([Write(_key(identifier), value, self._ttl, lists=belonging_to(conversation))])
 
     async def find(self, identifier: str) -> dict[str, Any]:
         """The record of a response: ``response``, ``input`` and ``previous``."""

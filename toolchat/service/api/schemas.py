@@ -69,6 +69,7 @@ class DescribedCall(PendingCall):
     """A call to decide about, and what its tool does."""
 
     description: str
+    may_edit: bool = Field(description="Whether the decision may change the arguments")
 
 
 class ApprovalDocument(BaseModel):
@@ -236,6 +237,8 @@ class ToolModuleDescription(BaseModel):
     registered: bool
     reason: str = Field("", description="Why it is not registered, and the variable to set; absent if it is registered")
     in_conversations: bool = Field(description="Whether every conversation offers the tools, without naming them")
+    interchangeable: bool = Field(description="Whether the method tools are the function tools once more")
+    questions: list[str] = Field(description="Questions to begin with, which the model answers by the tools")
     tools: list[ToolDescription]
 
 
@@ -263,6 +266,7 @@ class Index(BaseModel):
     documentation: str
     playground: str
     question_max_chars: int = Field(description="Longest question that is accepted by POST")
+    client: str = Field(description="The name of the key or the token; empty without one")
     endpoints: dict[str, str] = Field(description="Methods by path, with their summaries")
 
 

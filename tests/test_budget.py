@@ -14,7 +14,7 @@ BUDGET = {
     "toolchat/models": 3294,
     "toolchat/service": 226,
     "toolchat/service/access": 1528,
-    "toolchat/service/api": 6648,
+    "toolchat/service/api": 6654,
     "toolchat/service/cli": 2104,
     "toolchat/service/composition": 838,
     "toolchat/service/gazetteer": 878,

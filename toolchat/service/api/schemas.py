@@ -224,7 +224,10 @@ class ToolDescription(BaseModel):
     description: str
     input_schema: dict[str, Any]
     sandbox: bool = Field(description="Whether it uses a sandbox's invented data")
-    requires_approval: bool = Field(description="Whether a call needs the user's approval")
+    requires_approval: bool = Field(description="Whether a call may need approval")
+    approver: str = Field(
+        description="The role of who approves; empty: who asked confirms, unless the call requires one"
+    )
     read_only: bool = Field(description="Whether a call is known to have no side effects")
 
 
@@ -267,6 +270,7 @@ class Index(BaseModel):
     playground: str
     question_max_chars: int = Field(description="Longest question that is accepted by POST")
     client: str = Field(description="The name of the key or the token; empty without one")
+    may_ask: bool = Field(description="Whether it may ask questions, and not only decide about those of others")
     endpoints: dict[str, str] = Field(description="Methods by path, with their summaries")
 
 

@@ -12,7 +12,7 @@ from toolchat import __version__
 from toolchat.errors import Draining
 from toolchat.models.fallbacks import models_of
 from toolchat.models.resilience import ResilientChatModel
-from toolchat.service.access.principals import current_request_caller
+from toolchat.service.access.principals import ASK, current_request_caller
 from toolchat.service.api.fast_router import ReadRoute
 from toolchat.service.api.problems import problems
 from toolchat.service.api.schemas import Health, Index, ToolModuleDescription
@@ -27,7 +27,7 @@ router = APIRouter(tags=["Service"], route_class=ReadRoute)
 @router.get("/", response_model=Index, summary="List the endpoints")
 async def index(request: Request, service: Service) -> dict[str, Any]:
     """List the endpoints, the chat model and the documentation."""
-    paths = request.app.openapi()["paths"]
+    paths, principal = request.app.openapi()["paths"], current_request_caller().principal
     return {
         "name": "toolchat",
         "version": __version__,
@@ -35,7 +35,8 @@ async def index(request: Request, service: Service) -> dict[str, Any]:
         "documentation": "/docs",
         "playground": "/playground",
         "question_max_chars": service.settings.question_max_chars,
-        "client": current_request_caller().principal.name,
+        "client": principal.name,
+        "may_ask": ASK in principal.roles,
         "endpoints": {path: _described(methods) for path, methods in paths.items()},
     }
 

@@ -79,6 +79,7 @@ def _describe_tool(tool: ToolCallback, kind: str) -> dict[str, Any]:
         "input_schema": tool.definition.input_schema,
         "sandbox": tool.metadata.sandbox,
         "requires_approval": bool(tool.metadata.requires_approval),
+        "approver": tool.metadata.approver,
         "read_only": tool.metadata.is_read_only,
     }
 

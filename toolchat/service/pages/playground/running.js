@@ -36,8 +36,18 @@ async function runningIn(session) {
 }
 
 async function waitingIn(session) {
-  const { question, ...approval } = await readJson(address(`/approvals/${session.approval}`)).catch(() => ({})); // it was decided meanwhile
-  return approval.status === "waiting" && { question, plan: false, approval };
+  const { question, status, id } = await readJson(address(`/approvals/${session.approval}`)).catch(() => ({})); // it was decided meanwhile
+  return status === "waiting" && { question, plan: false, approval: { id } };
+}
+
+/** Records the decisions of others: the conversation has its answer, or waits for the next decision. Gives its id. */
+export function recordDecided({ id: decided, status, decision, answer, failure, approval }) {
+  const known = status === "decided" && remembered.conversations.find(({ pending }) => pending?.approval?.id === decided);
+  const isOver = answer || failure || approval || decision === "rejected";
+  if (!known || !isOver) return undefined;
+  const next = approval && { id: approval }, problem = failure ? { code: "internal", detail: failure } : undefined;
+  remembered.update(known.id, { answered: true, pending: next || problem ? { ...known.pending, approval: next, problem } : undefined });
+  return known.id;
 }
 
 /** Says that the service stores a session no longer. A question without an answer can be asked again, in a new one. */
@@ -48,10 +58,12 @@ export function lose(session) {
   return say(make("p", "muted gone"), "gone", { name });
 }
 
-// Those of other conversations than the shown one, for the list; but nobody is asked for a key again and again.
-const watch = setInterval(async () => {
-  for (const { id } of remembered.conversations) {
-    if (id !== remembered.session && (await settle(id)) === "unauthorized") clearInterval(watch);
-  }
-}, 3000);
-setInterval(() => document.hidden || discover().catch(() => {}), 10_000); // the next time may succeed
+/** Looks after what is not shown, for the list; but asks nobody for a key again and again. */
+export function watch() {
+  const timer = setInterval(async () => {
+    if (!document.hidden) await discover().catch(() => {}); // the next time may succeed
+    for (const { id } of remembered.conversations) {
+      if (id !== remembered.session && (await settle(id)) === "unauthorized") clearInterval(timer);
+    }
+  }, 5000);
+}

@@ -28,9 +28,10 @@ export function text(key, otherwise = key, values = {}) {
   return found.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 }
 
-/** The time of day in so many seconds, in the language of the page. */
-export function timeIn(seconds) {
-  return new Date(Date.now() + seconds * 1000).toLocaleTimeString(language() === "zh" ? "zh-CN" : "en-GB", { timeStyle: "short" });
+/** A moment in the language of the page: the time of day, and the date unless it is today. */
+export function timeAt(milliseconds) {
+  const moment = new Date(milliseconds), isToday = moment.toDateString() === new Date().toDateString();
+  return moment.toLocaleString(language() === "zh" ? "zh-CN" : "en-GB", { timeStyle: "short", dateStyle: isToday ? undefined : "medium" });
 }
 
 /** Whether the page has a word of its own for something. */

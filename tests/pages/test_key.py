@@ -214,3 +214,41 @@ async def test_the_question_for_the_key_fits_a_phone_and_violates_no_rule(visit:
         await expect(page.locator("#forget-key")).to_be_visible()
         assert await page.evaluate(fits)
         assert await violations(page) == []
+
+
+async def test_the_conversations_of_a_client_are_not_shown_to_the_next_one(visit: Visit) -> None:
+    keys = f"{ALICE},bob={digest_of('other')}"
+    async with (
+        service(API_KEYS=keys) as client,
+        visit(client.base_url, place=f"{CONVERSATION}#key={KEY}", faults=REFUSED) as page,
+    ):
+        await say(page, "What time is it in Tokyo?")
+        await expect(page.locator(".turn .figures")).to_be_attached()
+        await page.evaluate("sessionStorage.setItem('toolchat.key', 'other')")
+        await page.reload()
+        await expect(page.locator("#send")).to_be_enabled()
+        await expect(page.locator("#conversation-list button, .turn")).to_have_count(0)
+        await page.evaluate(f"sessionStorage.setItem('toolchat.key', '{KEY}')")
+        await page.reload()
+        await expect(page.locator("#conversation-list button")).to_have_count(1)
+        await page.get_by_role("button", name="Settings").click()
+        await page.get_by_role("button", name="Forget key").click()
+        await expect(page.locator(DIALOG)).to_be_visible()
+        assert "Tokyo" not in (await page.evaluate(KEPT))[0]
+
+
+async def test_another_client_who_is_asked_for_a_key_meanwhile_begins_anew(visit: Visit, tmp_path: Path) -> None:
+    file = tmp_path / "keys.toml"
+    entry = '[[keys]]\nname = "{}"\nsha256 = "{}"\n'
+    file.write_text(entry.format("alice", digest_of(KEY)))
+    async with (
+        service(API_KEYS_FILE=str(file)) as client,
+        visit(client.base_url, place=f"{CONVERSATION}#key={KEY}", faults=REFUSED) as page,
+    ):
+        await say(page, "What time is it in Tokyo?")
+        await expect(page.locator(".turn .figures")).to_be_attached()
+        file.write_text(entry.format("bob", digest_of("other")))
+        await expect(page.locator(DIALOG)).to_be_visible()  # the page looks for what waits
+        await give(page, "other")
+        await expect(page.locator(".turn, #conversation-list button")).to_have_count(0)
+        await expect(page.locator("#send")).to_be_enabled()

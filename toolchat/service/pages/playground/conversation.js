@@ -6,7 +6,7 @@ import { PageEnd, address, announce, find, limitLength, make, onEnter, onSubmit,
 import { ToolChoice, showStarters } from "./offers.js";
 import { Problem, documentOf, problemElement } from "./problem.js";
 import { remembered } from "./remembered.js";
-import { lose, recordDecided, settle } from "./running.js";
+import { lose, settle } from "./running.js";
 import { posted, readJson } from "./sse.js";
 import { say, text } from "./texts.js";
 import { EMPTY, foldTodo, showTodo } from "./todo.js";
@@ -81,12 +81,6 @@ export class Conversation {
     }
   }
 
-  /** Goes on with what others have decided, in any conversation. */
-  showDecided(approvals) {
-    const changed = approvals.map(recordDecided);
-    if (remembered.session && changed.includes(remembered.session) && !this.#busy) this.open(remembered.session);
-  }
-
   get view() {
     return this.turns.at(-1)?.view;
   }
@@ -95,10 +89,10 @@ export class Conversation {
     return this.view?.running || find("send").disabled;
   }
 
-  /** Shows what another tab or browser has asked in this conversation. */
+  /** Shows what another tab, browser or person has done in this conversation. */
   #join() {
     const { at, pending } = remembered.find(remembered.session) ?? {};
-    const isShown = !pending || pending.running || pending.approval;
+    const isShown = !pending || pending.running || pending.approval || pending.problem;
     if (at && at !== this.at && isShown && !this.#busy) this.open(remembered.session);
   }
 

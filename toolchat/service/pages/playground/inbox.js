@@ -4,10 +4,11 @@ import { AnswerView } from "./answer.js";
 import { address, announce, find, make } from "./elements.js";
 import { visible } from "./json.js";
 import { documentOf, problemElement } from "./problem.js";
+import { recordDecided } from "./running.js";
 import { readJson } from "./sse.js";
 import { say } from "./texts.js";
 
-const PAUSE = 5000;
+const PAUSE = 5000, FIRST = 20;
 
 /** One approval: its question, its card, and what came of a decision that was made here. */
 export class Entry {
@@ -29,35 +30,27 @@ export class Entry {
 }
 
 export class Inbox {
-  /** `onSeen` gets what the list holds, each time that it is read. */
-  constructor(onSeen) {
-    this.onSeen = onSeen;
+  constructor() {
     this.entries = new Map();
     this.count = 0;
     find("inbox-tab").hidden = false;
     find("inbox-more").addEventListener("click", () => this.#read(this.next));
-    document.addEventListener("visibilitychange", () => this.#refresh());
-    setInterval(() => this.#refresh(), PAUSE);
+    const refresh = () => document.hidden || this.#read();
+    document.addEventListener("visibilitychange", refresh);
+    setInterval(refresh, PAUSE);
+    this.#read();
   }
 
-  /** Reads the first page, and shows why it cannot be read. */
-  start() {
-    return this.#read("");
-  }
-
-  #refresh() {
-    if (!document.hidden) this.#read("");
-  }
-
-  async #read(before) {
+  async #read(before = "") {
     try {
       const { approvals, next } = await readJson(address("/approvals", { before }));
-      this.#place(approvals);
       if (before || this.next === undefined) this.next = next;
-      if (!before) this.#countOf(approvals, next);
-      this.#showEnds();
-      this.onSeen(approvals);
+      this.#place(approvals);
+      if (!before) this.#showCount(approvals.filter((each) => each.may_decide).length, next);
+      find("inbox-more").hidden = !this.next;
+      find("inbox-decided-title").hidden = !find("inbox-decided").children.length;
       find("inbox-problem").replaceChildren();
+      approvals.forEach(recordDecided);
     } catch (error) {
       find("inbox-problem").replaceChildren(problemElement(documentOf(error), "inboxFailed"));
     }
@@ -67,31 +60,19 @@ export class Inbox {
   #place(approvals) {
     const following = { waiting: null, decided: null };
     for (const approval of approvals.toReversed()) {
-      const known = this.entries.get(approval.id);
+      const list = find(`inbox-${approval.status}`), known = this.entries.get(approval.id), entry = known ?? new Entry(approval);
+      this.entries.set(approval.id, entry);
       if (known) known.update(approval);
-      const { element } = known ?? this.#add(approval, following[approval.status]);
-      if (element.parentElement === find(`inbox-${approval.status}`)) following[approval.status] = element;
+      else list.insertBefore(entry.element, following[approval.status]);
+      if (entry.element.parentElement === list) following[approval.status] = entry.element;
     }
   }
 
-  #add(approval, following) {
-    const entry = new Entry(approval);
-    this.entries.set(approval.id, entry);
-    find(`inbox-${approval.status}`).insertBefore(entry.element, following);
-    return entry;
-  }
-
-  #countOf(approvals, next) {
-    const count = approvals.filter((each) => each.may_decide).length;
-    const isMore = next && count === approvals.length;
-    find("inbox-count").textContent = count ? `${count}${isMore ? "+" : ""}` : "";
+  /** The first page has those that wait; where it is full of them, there may be more. */
+  #showCount(count, next) {
+    find("inbox-count").textContent = count ? `${count}${next && count >= FIRST ? "+" : ""}` : "";
+    say(find("inbox-lead"), count ? "inboxLead" : "inboxEmpty");
     if (count > this.count) announce("inboxNew", { count });
     this.count = count;
-  }
-
-  #showEnds() {
-    find("inbox-more").hidden = !this.next;
-    say(find("inbox-lead"), this.count ? "inboxLead" : "inboxEmpty");
-    find("inbox-decided-title").hidden = !find("inbox-decided").children.length;
   }
 }

@@ -82,7 +82,7 @@ async function show() {
   remembered.owner = index.client;
   showModel(decodeURIComponent(index.chat_model));
   const conversation = index.may_ask ? showTools(folders, index.question_max_chars) : null;
-  if (index.client) new Inbox((approvals) => conversation?.showDecided(approvals)).start();
+  if (index.client) new Inbox();
   find("only-decides").hidden = index.may_ask;
   for (const tab of tabs) tab.hidden ||= !index.may_ask && tab.id !== "inbox-tab"; // what is left to a key that only decides
   if (tabs.find((tab) => tab.ariaSelected === "true").hidden) select(tabs.find((tab) => !tab.hidden));

@@ -40,14 +40,12 @@ async function waitingIn(session) {
   return status === "waiting" && { question, plan: false, approval: { id } };
 }
 
-/** Records the decisions of others: the conversation has its answer, or waits for the next decision. Gives its id. */
-export function recordDecided({ id: decided, status, decision, answer, failure, approval }) {
-  const known = status === "decided" && remembered.conversations.find(({ pending }) => pending?.approval?.id === decided);
-  const isOver = answer || failure || approval || decision === "rejected";
-  if (!known || !isOver) return undefined;
-  const next = approval && { id: approval }, problem = failure ? { code: "internal", detail: failure } : undefined;
-  remembered.update(known.id, { answered: true, pending: next || problem ? { ...known.pending, approval: next, problem } : undefined });
-  return known.id;
+/** Records a decision of somebody else, once its outcome is there: an answer, none, or the next call that waits. */
+export function recordDecided({ id: decided, answer, failure, approval }) {
+  const known = remembered.conversations.find(({ pending }) => pending?.approval?.id === decided);
+  if (!known || !(answer || failure || approval)) return;
+  const next = { ...known.pending, approval: approval && { id: approval }, problem: failure && { code: "internal", detail: failure } };
+  remembered.update(known.id, { at: Date.now(), answered: true, pending: answer ? undefined : next });
 }
 
 /** Says that the service stores a session no longer. A question without an answer can be asked again, in a new one. */

@@ -112,7 +112,6 @@ class ToolPanel {
 export class Tools {
   constructor(folders) {
     find("tenant-row").hidden = Boolean(heldKey()); // a key has a tenant of its own
-    this.panels = new Map();
     this.choices = new Map();
     const usable = folders.filter((folder) => folder.registered && folder.tools.length);
     const missing = folders.filter((folder) => !folder.registered);
@@ -125,11 +124,10 @@ export class Tools {
   }
 
   choose(name) {
-    const { tool, isComparable } = this.choices.get(name);
-    const panel = this.panels.get(name) ?? new ToolPanel(tool, isComparable);
-    this.panels.set(name, panel);
+    const chosen = this.choices.get(name);
+    chosen.panel ??= new ToolPanel(chosen.tool, chosen.isComparable);
     for (const [each, { choice }] of this.choices) choice.ariaCurrent = String(each === name);
-    find("tool").replaceChildren(panel.element);
+    find("tool").replaceChildren(chosen.panel.element);
   }
 
   #group(folder) {

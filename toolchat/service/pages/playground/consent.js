@@ -28,10 +28,8 @@ class Call {
 
   #edit(edit) {
     const { name, arguments: given } = this.call;
-    this.editor = make("textarea", "field json");
-    this.editor.value = pretty(typeof given === "string" ? given : JSON.stringify(given));
-    this.editor.spellcheck = false;
-    this.editor.ariaLabel = text("editArguments", "", { name });
+    const value = pretty(typeof given === "string" ? given : JSON.stringify(given));
+    this.editor = Object.assign(make("textarea", "field json"), { value, spellcheck: false, ariaLabel: text("editArguments", "", { name }) });
     this.editor.addEventListener("input", () => this.editor.setCustomValidity(""));
     this.shown.replaceWith(this.editor);
     edit.remove();

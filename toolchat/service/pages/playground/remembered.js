@@ -43,8 +43,7 @@ export const remembered = {
   },
 
   set session(id) {
-    if (id) sessionStorage.setItem(of(SESSION), id);
-    else sessionStorage.removeItem(of(SESSION));
+    sessionStorage.setItem(of(SESSION), id);
   },
 
   /** Every conversation, the one that was asked last first. */
@@ -91,10 +90,9 @@ export const remembered = {
     if (nameOf(name)) remembered.update(id, { name: nameOf(name) });
   },
 
-  /** Forgets all that it remembers for the client. */
+  /** Forgets all that it remembers for the client of a key. */
   clear() {
-    localStorage.removeItem(of(CONVERSATIONS));
-    remembered.session = "";
+    if (remembered.owner) localStorage.removeItem(of(CONVERSATIONS));
   },
 
   forget(id) {

@@ -24,19 +24,15 @@ export async function discover() {
   remembered.merge(sessions);
   const isFree = ({ running, approval, session_id: id }) => (running || approval) && remembered.find(id) && !remembered.find(id).pending;
   for (const session of sessions.filter(isFree)) {
-    const pending = await (session.running ? runningIn(session) : waitingIn(session));
+    const pending = await pendingIn(session);
     if (pending && isFree(session)) remembered.update(session.session_id, { at: Date.now(), pending });
   }
 }
 
-async function runningIn(session) {
-  const { href } = address(`/questions/${session.running}`);
-  const { status, question } = await readJson(href);
-  return ["queued", "running"].includes(status) && { question, plan: false, running: href };
-}
-
-async function waitingIn(session) {
-  const { question, status, id } = await readJson(address(`/approvals/${session.approval}`)).catch(() => ({})); // it was decided meanwhile
+async function pendingIn({ running, approval }) {
+  const { href } = address(running ? `/questions/${running}` : `/approvals/${approval}`);
+  const { status, question, id } = await readJson(href).catch(() => ({})); // it has ended meanwhile
+  if (["queued", "running"].includes(status)) return { question, plan: false, running: href };
   return status === "waiting" && { question, plan: false, approval: { id } };
 }
 

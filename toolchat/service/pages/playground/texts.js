@@ -34,9 +34,6 @@ export function timeAt(milliseconds) {
   return moment.toLocaleString(language() === "zh" ? "zh-CN" : "en-GB", { timeStyle: "short", dateStyle: isToday ? undefined : "medium" });
 }
 
-/** Whether the page has a word of its own for something. */
-export const isKnown = (key) => key in ENGLISH;
-
 /** Writes a text into an element, and again when the language changes. */
 export function say(element, key, values) {
   element.dataset.text = key;
@@ -48,7 +45,7 @@ export function say(element, key, values) {
 
 /** Writes the page's own name of something into an element, else the given one. */
 export function titled(element, key, title) {
-  if (isKnown(key)) return say(element, key);
+  if (key in ENGLISH) return say(element, key);
   delete element.dataset.text;
   element.textContent = title;
   return element;

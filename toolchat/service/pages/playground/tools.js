@@ -9,17 +9,7 @@ import { say, text, timeAt, titled } from "./texts.js";
 
 const MOST_RUNS = 20;
 
-/** The request that runs a tool. */
-function requestOf(name, body, session, key) {
-  const url = address(`/tools/${encodeURIComponent(name)}`, { sessionId: session });
-  const headers = { "Content-Type": "application/json" };
-  if (key) headers["Idempotency-Key"] = key;
-  const tenant = find("tenant").value.trim();
-  if (tenant && !heldKey()) headers["X-Tenant-ID"] = tenant;
-  return { url, init: { method: "POST", headers, body } };
-}
-
-/** The same request for a shell; where it needs a key, that is taken from the shell, for what is copied is kept elsewhere. */
+/** A request for a shell; where it needs a key, that is taken from the shell, for what is copied is kept elsewhere. */
 function asCurl({ url, init }) {
   const quoted = (each) => `'${each.replaceAll("'", "'\\''")}'`;
   const headers = Object.entries(init.headers).map(([name, value]) => ` -H ${quoted(`${name}: ${value}`)}`);
@@ -89,7 +79,10 @@ class ToolPanel {
   }
 
   #request(key) {
-    return requestOf(this.tool.name, this.form.read(), remembered.session, this.tool.requires_approval ? key : "");
+    const url = address(`/tools/${encodeURIComponent(this.tool.name)}`, { sessionId: remembered.session });
+    const tenant = heldKey() ? "" : find("tenant").value.trim();
+    const headers = { "Content-Type": "application/json", ...(this.tool.requires_approval && { "Idempotency-Key": key }), ...(tenant && { "X-Tenant-ID": tenant }) };
+    return { url, init: { method: "POST", headers, body: this.form.read() } };
   }
 
   async run() {

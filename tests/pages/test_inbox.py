@@ -94,6 +94,14 @@ async def test_who_asked_sees_whose_decision_it_is_and_then_the_answer(visit: Vi
         await expect(turn.locator("summary")).to_contain_text("approved by lead")
 
 
+async def test_a_tool_that_somebody_else_approves_says_so_when_it_is_run(visit: Visit, desk: Desk) -> None:
+    async with visit(desk.client.base_url, place="?view=tools&tool=refund#key=asker") as page:
+        await expect(page.locator(".consent-note")).to_contain_text("a person with the role manager approves")
+        await page.get_by_label("amount required").fill("50")
+        await page.get_by_role("button", name="Run", exact=True).click()
+        await expect(page.locator(".run")).to_contain_text("A person with the role manager decides")
+
+
 async def test_more_than_a_page_of_approvals_is_shown_on_demand(visit: Visit, desk: Desk) -> None:
     for amount in range(11, 33):
         await desk.ask(f"refund {amount}")

@@ -87,7 +87,7 @@ export class AnswerView {
     const url = address(`/approvals/${encodeURIComponent(id)}`), headers = bearingToken(token);
     try {
       const shown = known.status ? { id, ...known } : await readJson(url, { headers });
-      if (this.answer?.approval !== approval || this.running) return;
+      if (this.answer?.approval !== approval) return; // it is asked again
       this.card?.remove();
       this.card = approvalCard(shown, (body) => {
         this.options.place().focus({ preventScroll: true });

@@ -252,3 +252,29 @@ async def test_another_client_who_is_asked_for_a_key_meanwhile_begins_anew(visit
         await give(page, "other")
         await expect(page.locator(".turn, #conversation-list button")).to_have_count(0)
         await expect(page.locator("#send")).to_be_enabled()
+
+
+async def test_who_gives_no_key_is_not_asked_again_and_again(visit: Visit, tmp_path: Path) -> None:
+    file = tmp_path / "keys.toml"
+    entry = '[[keys]]\nname = "{}"\nsha256 = "{}"\n'
+    file.write_text(entry.format("alice", digest_of(KEY)))
+    async with (
+        service(API_KEYS_FILE=str(file)) as client,
+        visit(client.base_url, place=f"{CONVERSATION}#key={KEY}", faults=REFUSED) as page,
+    ):
+        await expect(page.locator("#send")).to_be_enabled()
+        await page.clock.install()
+        await page.reload()
+        await expect(page.locator("#send")).to_be_enabled()
+        file.write_text(entry.format("bob", digest_of("other")))
+
+        async def is_asked() -> bool:
+            await page.clock.run_for(5000)
+            return await page.locator(DIALOG).count() == 1
+
+        await until(is_asked)
+        await page.keyboard.press("Escape")
+        sent: list[str] = []
+        page.on("request", lambda request: sent.append(request.url))
+        await page.clock.run_for(30_000)
+        assert sent == []

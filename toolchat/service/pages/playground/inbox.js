@@ -3,6 +3,7 @@
 import { AnswerView } from "./answer.js";
 import { address, announce, find, make } from "./elements.js";
 import { visible } from "./json.js";
+import { heldKey } from "./key.js";
 import { documentOf, problemElement } from "./problem.js";
 import { recordDecided } from "./running.js";
 import { readJson } from "./sse.js";
@@ -35,7 +36,7 @@ export class Inbox {
     this.count = 0;
     find("inbox-tab").hidden = false;
     find("inbox-more").addEventListener("click", () => this.#read(this.next));
-    const refresh = () => document.hidden || this.#read();
+    const refresh = () => document.hidden || !heldKey() || this.#read(); // who gives none is not asked again
     document.addEventListener("visibilitychange", refresh);
     setInterval(refresh, PAUSE);
     this.#read();

@@ -55,7 +55,7 @@ export async function fetchWithKey(url, init) {
     const key = heldKey();
     const response = await send(url, init);
     if (response.status !== 401 || (init.headers && TOKEN_HEADER in init.headers)) return response;
-    if (key === heldKey() && !(await askedForKey())) return response;
+    if (key === heldKey() ? !(await askedForKey()) : !heldKey()) return response; // nobody gives one
     init.signal?.throwIfAborted();
   }
 }

@@ -40,8 +40,10 @@ async def test_the_inbox_shows_what_its_reader_may_decide_or_has_asked(desk: Des
 
 
 async def test_an_approval_is_shown_with_all_that_a_decision_needs(desk: Desk) -> None:
+    await desk.ask("payOut 50")
     await desk.ask()
-    (shown,) = (await desk.inbox("lead"))["approvals"]
+    shown, editable = (await desk.inbox("lead"))["approvals"]
+    assert editable["calls"][0]["may_edit"] is True
     assert shown["calls"] == [
         {
             "id": "c0",
@@ -49,6 +51,7 @@ async def test_an_approval_is_shown_with_all_that_a_decision_needs(desk: Desk) -
             "arguments": {"amount": 50},
             "approver": "manager",
             "description": "Refund an order.",
+            "may_edit": False,
         }
     ]
     assert (shown["asked_by"], shown["tenant"], shown["question"]) == ("asker", "acme", "refund 50")

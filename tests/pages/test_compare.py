@@ -41,10 +41,9 @@ async def test_the_time_question_is_answered_in_three_ways(visit: Visit) -> None
         await expect(page.locator("#announcer")).to_contain_text("London")
 
 
-async def test_an_unregistered_module_shows_the_reason(visit: Visit) -> None:
-    async with visit() as page:
-        await expect(page.get_by_role("radio", name="Weather")).to_be_disabled()
-        await expect(page.locator("#folder-reasons")).to_contain_text("Weather: not configured: set WEATHER_API_KEY")
+async def test_only_modules_with_both_kinds_of_tools_are_compared(visit: Visit, tmp_path: Path) -> None:
+    async with guarded_service(tmp_path) as client, visit(client.base_url) as page:
+        await expect(page.locator("#folders label")).to_have_text(["Time"])
 
 
 async def test_sandbox_data_is_marked(visit: Visit) -> None:
@@ -71,23 +70,6 @@ async def test_stop_ends_the_work_behind_one_answer(visit: Visit) -> None:
         await expect(pane(page, "No tool")).to_contain_text(re.compile("Once upon a time.*Stopped.", re.DOTALL))
         for variant in ("Function tool", "Method tool"):
             await expect(pane(page, variant).get_by_role("button", name="Stop")).to_be_visible()
-
-
-async def test_a_call_that_needs_consent_runs_when_it_is_approved(visit: Visit, tmp_path: Path) -> None:
-    async with guarded_service(tmp_path) as client, visit(client.base_url) as page:
-        await page.get_by_role("radio", name="Light").check()
-        await expect(pane(page, "Method tool")).to_contain_text("This tool module has no such tool.")
-        await expect(pane(page, "Method tool").locator(".pane-path")).to_be_hidden()
-        shown = pane(page, "Function tool")
-        for decision, outcome, answer in (("Approve", "ok", "The tools say: on"), ("Reject", "rejected", "rejected")):
-            await page.get_by_role("button", name="Ask").click()
-            await expect(shown.get_by_text("The model asks for your approval")).to_be_visible()
-            await expect(shown.locator(".waiting-call pre")).to_have_text('{ "on": true }')
-            await shown.get_by_role("button", name=decision).click()
-            await expect(shown).to_be_focused()
-            await expect(shown.locator(".text")).to_contain_text(answer)
-            await expect(shown.locator("summary")).to_contain_text(f"switchLight{outcome}")
-            await expect(shown.locator(".badge.error")).to_have_count(0)
 
 
 async def test_a_call_does_not_go_on_once_its_answer_has_ended(visit: Visit) -> None:

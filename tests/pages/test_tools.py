@@ -201,6 +201,8 @@ async def test_a_run_with_a_lost_response_is_not_repeated(shown: Shown) -> None:
 async def test_a_folder_that_is_not_configured_names_the_variable(shown: Shown) -> None:
     async with shown("listPrices") as page:
         group = page.locator(".group", has_text="LOCKED_COMBINATION")
+        await expect(group).to_be_hidden()
+        await page.get_by_text("Not available (").click()
         await expect(group).to_have_text("LockedNot configured. Set, then restart:LOCKED_COMBINATION")
         await expect(page.get_by_role("button", name="openSafe")).to_have_count(0)
 

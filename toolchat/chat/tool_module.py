@@ -136,7 +136,7 @@ class ToolModule:
     """Prefix of the chat routes; default: ``/`` and the module's name."""
     title: str = ""
     examples: Mapping[str, str] = field(default_factory=dict)
-    """Questions for the API's documentation, by label."""
+    """Further questions for the documentation, and to begin a conversation with, by label."""
     router: Any = None
     """The module's own routes, if they are not in its ``routes.py``."""
     provider: type | None = None
@@ -156,6 +156,11 @@ class ToolModule:
         """Beginning of the module's environment variables."""
         configured: Any = self.settings.model_config.get("env_prefix")  # as pydantic-settings has it
         return self.settings.env_prefix or configured or f"{self.name.upper()}_"
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """The default question and the examples, each once."""
+        return tuple(dict.fromkeys(filter(None, (self.default_query, *self.examples.values()))))
 
     @property
     def function_tools(self) -> tuple[Callable[..., Any], ...]:

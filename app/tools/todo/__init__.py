@@ -7,6 +7,10 @@ from toolchat import ToolModule
 
 module = ToolModule(
     title="Todo",
+    examples={
+        "默认 / default": "帮我计划：查北京时间，再查东京时间",
+        "English": "Plan: check the time in Paris; check the time in Tokyo",
+    },
     functions=(TodoUpdate, TodoRead),
     in_conversations=False,  # they would cost every question of /chat some 270 tokens
     advisors=(TodoPlanning, TodoEvents, TodoReminder, TodoRepairs),

@@ -6,6 +6,7 @@ from dishka.integrations.fastapi import DishkaRoute, FromDishka
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from app.tools.todo import module
 from app.tools.todo.advisors import IS_PLANNED
 from app.tools.todo.lists import TodoLists, completed, rendered
 from toolchat import NotConfigured, StoreUnavailable, ValidationFailed
@@ -19,12 +20,7 @@ from toolchat.service import (
     question_routes,
 )
 
-_DEFAULT = "帮我计划：查北京时间，再查东京时间"
-_PARAMETERS = SessionParameters(
-    {"默认 / default": _DEFAULT, "English": "Plan: check the time in Paris; check the time in Tokyo"},
-    _DEFAULT,
-    choosing=False,
-)
+_PARAMETERS = SessionParameters(module.examples, module.examples["默认 / default"], choosing=False)
 _ITEMS: list[JsonValue] = [
     {"id": "1", "text": "查北京时间", "status": "completed"},
     {"id": "2", "text": "查东京时间", "status": "in_progress"},

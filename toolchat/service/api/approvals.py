@@ -248,8 +248,7 @@ class ApprovalStore:
     def document(self, asked: Asked, principal: Principal | None = None) -> dict[str, Any]:
         """An approval as a principal sees it, by default the current one."""
         document = asked.document(principal or current_request_caller().principal, time.time())
-        calls = [{**each, "description": self._codec.described(each["name"])} for each in asked.calls]
-        return document | {"calls": calls}
+        return document | {"calls": [each | self._codec.described(each["name"], asked.roles) for each in asked.calls]}
 
     def _waiting(self, asked: Asked, record: bytes) -> Write:
         # Kept if somebody else has to see it first; who only confirms can ask again.

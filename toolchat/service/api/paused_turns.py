@@ -1,7 +1,7 @@
 """Paused turns as records: everything that a turn needs to resume, at any replica and in a later version."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
@@ -81,10 +81,11 @@ class PausedTurnCodec:
             raise missing("a record of another version of the service") from error
         return PausedTurn(response, _all_of("tool", tools), _all_of("advisor", advisors), record["is_direct"])
 
-    def described(self, name: str) -> str:
-        """The description of a tool; empty if this process lacks it."""
+    def described(self, name: str, roles: Collection[str]) -> dict[str, Any]:
+        """What a tool does, empty if this process lacks it, and whether those who decide may change its arguments."""
         found = self._resolver.resolve(name)
-        return found.definition.description if found else ""
+        may_edit = not roles or (found is not None and found.metadata.approver_may_edit)
+        return {"description": found.definition.description if found else "", "may_edit": may_edit}
 
     def _faults(self, paused: PausedTurn) -> Iterable[str]:
         for tool in paused.tools:

@@ -70,6 +70,7 @@ class DescribedCall(PendingCall):
     """A call to decide about, and what its tool does."""
 
     description: str
+    may_edit: bool = Field(description="Whether the decision may change the arguments")
 
 
 class ApprovalDocument(BaseModel):
@@ -242,7 +243,10 @@ class ToolDescription(BaseModel):
     description: str
     input_schema: dict[str, Any]
     sandbox: bool = Field(description="Whether it uses a sandbox's invented data")
-    requires_approval: bool = Field(description="Whether a call needs the user's approval")
+    requires_approval: bool = Field(description="Whether a call may need approval")
+    approver: str = Field(
+        description="The role of who approves; empty: who asked confirms, unless the call requires one"
+    )
     read_only: bool = Field(description="Whether a call is known to have no side effects")
 
 
@@ -255,6 +259,8 @@ class ToolModuleDescription(BaseModel):
     registered: bool
     reason: str = Field("", description="Why it is not registered, and the variable to set; absent if it is registered")
     in_conversations: bool = Field(description="Whether every conversation offers the tools, without naming them")
+    interchangeable: bool = Field(description="Whether the method tools are the function tools once more")
+    questions: list[str] = Field(description="Questions to begin with, which the model answers by the tools")
     tools: list[ToolDescription]
 
 
@@ -282,6 +288,8 @@ class Index(BaseModel):
     documentation: str
     playground: str
     question_max_chars: int = Field(description="Longest question that is accepted by POST")
+    client: str = Field(description="The name of the key or the token; empty without one")
+    may_ask: bool = Field(description="Whether it may ask questions, and not only decide about those of others")
     endpoints: dict[str, str] = Field(description="Methods by path, with their summaries")
 
 

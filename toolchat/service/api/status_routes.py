@@ -1,6 +1,6 @@
 """Routes about the service itself: the index, health probes, metrics, and the list of tools."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -12,11 +12,12 @@ from toolchat import __version__
 from toolchat.errors import Draining
 from toolchat.models.fallbacks import models_of
 from toolchat.models.resilience import ResilientChatModel
-from toolchat.service.access.principals import current_request_caller
+from toolchat.service.access.principals import ASK, current_request_caller
 from toolchat.service.api.fast_router import ReadRoute
 from toolchat.service.api.problems import problems
 from toolchat.service.api.schemas import Health, Index, ToolModuleDescription
 from toolchat.service.api.service import Service, ServiceState, model_label
+from toolchat.service.api.tool_registry import Entry
 from toolchat.service.api.tool_routes import describe_usable
 from toolchat.service.observability.multiprocess import registry
 
@@ -26,7 +27,7 @@ router = APIRouter(tags=["Service"], route_class=ReadRoute)
 @router.get("/", response_model=Index, summary="List the endpoints")
 async def index(request: Request, service: Service) -> dict[str, Any]:
     """List the endpoints, the chat model and the documentation."""
-    paths = request.app.openapi()["paths"]
+    paths, principal = request.app.openapi()["paths"], current_request_caller().principal
     return {
         "name": "toolchat",
         "version": __version__,
@@ -34,6 +35,8 @@ async def index(request: Request, service: Service) -> dict[str, Any]:
         "documentation": "/docs",
         "playground": "/playground",
         "question_max_chars": service.settings.question_max_chars,
+        "client": principal.name,
+        "may_ask": ASK in principal.roles,
         "endpoints": {path: _described(methods) for path, methods in paths.items()},
     }
 
@@ -47,7 +50,18 @@ def _described(methods: Mapping[str, Mapping[str, Any]]) -> str:
 )
 async def tools(service: Service) -> list[dict[str, Any]]:
     """List every tool module: its tools' definitions, or why it is not registered and which variable to set."""
-    return describe_usable(service.tools.entries.values())
+    return describe_usable(service.tools.entries.values(), _starters(service))
+
+
+def _starters(service: ServiceState) -> Callable[[Entry], Sequence[str]]:
+    """Finds the questions with which a conversation may begin, without those that the offline model would refuse."""
+    if service.chat.model.provider != "offline":
+        return lambda entry: entry.module.questions
+    from toolchat.service.offline.starters import starters_of
+
+    return lambda entry: starters_of(
+        entry.module.questions, entry.in_conversation(), service.tools.for_conversation(None, entry.module.name)[0]
+    )
 
 
 @router.get("/health/live", response_model=Health, response_model_exclude_unset=True, summary="Liveness")

@@ -1,6 +1,6 @@
 """The route that runs a tool without a model, and the JSON descriptions of tools."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
@@ -46,22 +46,25 @@ from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import ToolCallEvent
 
 
-def describe_module(entry: Entry) -> dict[str, Any]:
+def describe_module(entry: Entry, questions: Sequence[str] = ()) -> dict[str, Any]:
     """Describe a tool module with its tools, or with the reason why it is not registered."""
     module = entry.module
     state = {"registered": False, "reason": entry.fault} if entry.fault else {"registered": True}
     tools = [_describe_tool(tool, "function") for tool in entry.functions]
     tools += [_describe_tool(tool, "method") for tool in entry.methods]
     about = {"name": module.name, "title": module.title, "path": module.path, **state}
-    return about | {"in_conversations": module.in_conversations, "tools": tools}
+    about |= {"in_conversations": module.in_conversations, "interchangeable": module.interchangeable}
+    return about | {"questions": questions, "tools": tools}
 
 
-def describe_usable(entries: Iterable[Entry]) -> list[dict[str, Any]]:
+def describe_usable(
+    entries: Iterable[Entry], starters: Callable[[Entry], Sequence[str]] = lambda _: ()
+) -> list[dict[str, Any]]:
     """Describe the modules with a tool that the caller may use, and only such tools; modules without tools as well."""
     may_use = current_caller.get().may_use
     described = []
     for entry in entries:
-        module = describe_module(entry)
+        module = describe_module(entry, [] if entry.fault else starters(entry))
         declared = {tool.name for tool in entry.module.declared()} | {tool["name"] for tool in module["tools"]}
         if not declared or any(map(may_use, declared)):
             described.append(module | {"tools": [each for each in module["tools"] if may_use(each["name"])]})
@@ -76,6 +79,7 @@ def _describe_tool(tool: ToolCallback, kind: str) -> dict[str, Any]:
         "input_schema": tool.definition.input_schema,
         "sandbox": tool.metadata.sandbox,
         "requires_approval": bool(tool.metadata.requires_approval),
+        "approver": tool.metadata.approver,
         "read_only": tool.metadata.is_read_only,
     }
 

@@ -34,7 +34,7 @@ quote | “{text}” | "{text}"
 done | {tool} 已完成。 | {tool} is done.
 returned | {tool} 的结果是 {value}。 | {tool} returned {value}.
 nothing | {tool} 没有返回任何内容。 | {tool} returned nothing.
-failed | 没有查到结果，{tool} 报告说：{reason}。 | The look-up failed: {tool} reported: {reason}.
+failed | {tool} 没有成功：{reason}。 | {tool} failed: {reason}.
 not-found | 没有找到：{reason}。 | Nothing was found: {reason}.
 no-such-place | 没有找到：{reason}。 | Nothing was found: {reason}.
 rejected | {tool} 被拒绝，没有执行：{reason}。 | {tool} was rejected and was not run: {reason}.

@@ -84,7 +84,7 @@ class Settings(EnvironmentSettings):
         "key the offline model, but only for this machine; auto_or_offline: the offline model for other clients too",
     )
     system_prompt: str = Field(
-        "Answer in the language of the question. When a tool reports an error, say that the look-up failed; "
+        "Answer in the language of the question. When a tool reports an error, say that it failed; "
         "never invent a value that a tool did not return.",
         description="System prompt of every chat request",
     )

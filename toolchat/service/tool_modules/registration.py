@@ -81,9 +81,10 @@ async def _entry(
 
 def _with_examples(module: ToolModule, tools: Iterable[ToolCallback]) -> ToolSet:
     """The tools with the module's questions as their examples, unless they declare their own."""
-    examples = tuple(dict.fromkeys(filter(None, (module.default_query, *module.examples.values()))))
     return ToolSet(
-        each.with_examples(examples) if isinstance(each, FunctionToolCallback) and not each.metadata.examples else each
+        each.with_examples(module.questions)
+        if isinstance(each, FunctionToolCallback) and not each.metadata.examples
+        else each
         for each in tools
     )
 

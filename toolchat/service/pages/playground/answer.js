@@ -1,11 +1,11 @@
 /** One answer on the page: its text as it comes, its tool calls, its figures, and what went wrong. */
 
 import { CallList, milliseconds } from "./calls.js";
-import { anotherElement, consentElement, isForAnother } from "./consent.js";
+import { approvalCard } from "./consent.js";
 import { address, announce, make } from "./elements.js";
 import { bearingToken } from "./key.js";
+import { Prose } from "./markdown.js";
 import { documentOf, problemElement, reasonOf } from "./problem.js";
-import { Prose } from "./prose.js";
 import { ask, questionIn, readJson } from "./sse.js";
 import { say } from "./texts.js";
 
@@ -44,9 +44,10 @@ export class AnswerView {
       this.settled = true;
     } catch (error) {
       const document = documentOf(error);
+      const isDecided = document.code === "already-decided"; // by whom, the card says
       if (running.signal.aborted) this.#stopped();
-      else this.#fail(document);
-      if (document.retryable && !begun) onRefused?.();
+      else if (!isDecided) this.#fail(document);
+      if (isDecided || (document.retryable && !begun)) onRefused?.();
       // The service has answered, so that the same key would give the same answer.
       this.settled = !running.signal.aborted && document.code !== "connection-lost";
     } finally {
@@ -80,15 +81,22 @@ export class AnswerView {
     this.running?.abort();
   }
 
-  /** Shows the calls that wait for consent, and goes on with the decisions; if the service is busy, they wait again. */
-  wait(approval) {
-    this.answer = { approval };
-    if (isForAnother(approval)) return this.after.append(anotherElement(approval));
-    const url = address(`/approvals/${encodeURIComponent(approval.id)}`);
-    this.after.append(consentElement(approval, (body) => {
-      this.options.place().focus({ preventScroll: true });
-      this.run(url, { method: "POST", headers: { "Content-Type": "application/json", ...bearingToken(approval.token) }, body }, () => this.wait(approval));
-    }));
+  /** Shows the calls that wait for a decision, and goes on with one; if the service is busy, they wait again. */
+  async wait({ id, token, ...known }) {
+    const approval = (this.answer = { approval: { id } }).approval;
+    const url = address(`/approvals/${encodeURIComponent(id)}`), headers = bearingToken(token);
+    try {
+      const shown = known.status ? { id, ...known } : await readJson(url, { headers });
+      if (this.answer?.approval !== approval) return; // it is asked again
+      this.card?.remove();
+      this.card = approvalCard(shown, (body) => {
+        this.options.place().focus({ preventScroll: true });
+        this.run(url, { method: "POST", headers: { "Content-Type": "application/json", ...headers }, body }, () => this.wait({ id, token }));
+      });
+      this.after.append(this.card);
+    } catch (error) {
+      this.#fail(documentOf(error));
+    }
   }
 
   #show(event, data) {
@@ -100,6 +108,7 @@ export class AnswerView {
     else if (event === "restarted") this.prose.finish(""), this.calls.clear();
     else if (event === "reconnecting") say(this.status, event);
     else if (event === "waiting") say(this.status, "queued", { reason: reasonOf(data) });
+    else if (event === "approval") this.wait(data);
     else if (event === "done") this.#finish(data);
     if (event === "delta") this.status.replaceChildren();
     else if (event === "tool_call_started") say(this.status, "calling");

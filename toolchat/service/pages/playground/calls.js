@@ -1,7 +1,7 @@
 /** Tool calls on the page, each shown as it stands. */
 
 import { copyButton, make } from "./elements.js";
-import { pretty, short } from "./json.js";
+import { pretty, short, visible } from "./json.js";
 import { say } from "./texts.js";
 
 export function milliseconds(ms) {
@@ -10,7 +10,7 @@ export function milliseconds(ms) {
 }
 
 export function block(name, content) {
-  const shown = make("pre", "", content);
+  const shown = make("pre", "", visible(content));
   shown.tabIndex = 0;
   const copy = copyButton("plain-button", "copy", () => content);
   return make("div", "block", make("div", "block-head", say(make("p", "block-name"), name), copy), shown);
@@ -28,6 +28,7 @@ function callElement(call, open) {
   const summary = make("summary", "", make("code", "call-name", call.name));
   if (state) summary.append(say(make("span", `badge ${state}`), `call.${state}`));
   for (const mark of ["cached", "repaired"]) if (call[mark]) summary.append(say(make("span", "badge"), mark));
+  if (call.approved_by) summary.append(say(make("span", "badge"), "approvedBy", { by: call.approved_by }));
   if (call.duration_ms !== undefined && state !== "rejected") summary.append(make("span", "ms", milliseconds(call.duration_ms)));
   const details = make("details", "call", summary, block("arguments", short(call.arguments)));
   if (call.result !== undefined) details.append(block("result", pretty(call.result)));
@@ -41,7 +42,7 @@ function progressElement({ done, of, text: told }) {
   if (of) Object.assign(bar, { max: of, value: done });
   const counted = say(make("span"), of ? "progressOf" : "progressDone", { done, of });
   bar.ariaLabel = counted.textContent;
-  return make("span", "progress", bar, make("span", "", counted, told ? ` · ${told}` : ""));
+  return make("span", "progress", bar, make("span", "", counted, told ? ` · ${visible(told)}` : ""));
 }
 
 /** The tool calls of one answer, each shown as it stands. */

@@ -1,54 +1,31 @@
 /** The same question to no tool, a function tool and a method tool, side by side. */
 
 import { AnswerView } from "./answer.js";
-import { address, button, find, limitLength, make, namedButton, onSubmit } from "./elements.js";
+import { address, find, limitLength, make, onSubmit } from "./elements.js";
+import { questionsOf } from "./offers.js";
 import { posted } from "./sse.js";
-import { language, say, text, titled } from "./texts.js";
+import { say, text, titled } from "./texts.js";
 
 const VARIANTS = { none: "/chat", function: "/chat-tool-function", method: "/chat-tool-method" };
-
-const titleOf = (folder) => titled(make("span"), `folder.${folder.name}`, folder.title);
-
-/** Whether a question is in the page's language. */
-export const isRead = (question) => /\p{Script=Han}/u.test(question) === (language() === "zh");
-
-/** The questions that a route's documentation shows: those in the page's language, if there are any. */
-export function questionsOf(operation) {
-  const { examples = {}, schema } = operation.parameters.find((each) => each.name === "query");
-  const questions = [...new Set([schema.default, ...Object.values(examples).map((example) => example.value)])];
-  const read = questions.filter(isRead);
-  return read.length ? read : questions;
-}
 
 /** One of the three columns. */
 class Pane {
   constructor(variant) {
     this.variant = variant;
-    this.path = make("code");
-    this.sandbox = say(make("span", "badge sandbox"), "sandbox");
-    this.stop = button("quiet stop", "stop", () => this.view?.stop());
-    this.body = make("div", "pane-body", say(make("p", "muted"), "idle"));
-    const title = say(make("h2"), variant);
-    const head = make("div", "pane-head", title, this.stop);
-    this.where = make("p", "pane-path", this.path, this.sandbox);
-    this.element = make("section", `pane ${variant}`, head, say(make("p", "muted"), `${variant}Lead`), this.where, this.body);
-    this.element.tabIndex = -1;
-    title.id = `pane-${variant}`;
-    this.element.setAttribute("aria-labelledby", title.id);
-    this.stop.hidden = this.sandbox.hidden = true;
+    this.element = find(`pane-${variant}`);
+    const [path, sandbox, stop, body] = ["code", ".sandbox", ".stop", ".pane-body"].map((part) => this.element.querySelector(part));
+    Object.assign(this, { path, sandbox, stop, body });
+    stop.addEventListener("click", () => this.view?.stop());
   }
 
-  show(folder, exists) {
+  show(folder) {
     this.view?.stop();
-    this.url = exists ? folder.path + VARIANTS[this.variant] : null;
-    this.path.textContent = this.url ?? "";
-    this.where.hidden = !exists;
+    this.url = this.path.textContent = folder.path + VARIANTS[this.variant];
     this.sandbox.hidden = true;
-    this.body.replaceChildren(say(make("p", "muted"), exists ? "idle" : "noVariant"));
+    this.body.replaceChildren(say(make("p", "muted"), "idle"));
   }
 
   ask(query) {
-    if (!this.url) return;
     this.view?.stop();
     const view = (this.view = new AnswerView({
       name: () => text(this.variant),
@@ -61,19 +38,17 @@ class Pane {
   }
 }
 
-/** The question field, the folders and the panes. */
+/** The question field, the folders whose tools there are in both kinds, and the panes. */
 export class Compare {
-  constructor(folders, openapi, longest) {
-    this.paths = openapi.paths;
-    this.folders = folders.filter((folder) => this.paths[`${folder.path}/chat-tool-function`] || this.paths[`${folder.path}/chat-tool-method`]);
+  constructor(folders, longest) {
     this.panes = Object.keys(VARIANTS).map((variant) => new Pane(variant));
     this.question = find("question");
     limitLength(this.question, find("question-limit"), longest);
-    find("panes").replaceChildren(...this.panes.map((pane) => pane.element));
     onSubmit(find("compare-form"), () => this.ask());
-    document.addEventListener("languagechange", () => this.#relabel());
-    this.#showFolders();
-    find("folders").querySelector("input:enabled")?.click();
+    document.addEventListener("languagechange", () => this.#prefill());
+    find("folders").replaceChildren(...folders.map((folder) => this.#choice(folder)));
+    find("folders").querySelector("input").click();
+    find("compare-tab").hidden = find("ask").disabled = false;
   }
 
   ask() {
@@ -81,40 +56,21 @@ export class Compare {
     if (query) for (const pane of this.panes) pane.ask(query);
   }
 
-  choose(folder) {
+  #choose(folder) {
     this.folder = folder;
-    for (const pane of this.panes) pane.show(folder, Boolean(this.paths[folder.path + VARIANTS[pane.variant]]));
-    this.question.value = this.prefilled = this.questions(folder)[0];
-    this.#showExamples();
+    for (const pane of this.panes) pane.show(folder);
+    this.prefilled = this.question.value;
+    this.#prefill();
   }
 
-  questions(folder) {
-    return questionsOf((this.paths[`${folder.path}/chat`] ?? this.paths[`${folder.path}/chat-tool-function`]).get);
-  }
-
-  #showFolders() {
-    const choices = this.folders.map((folder) => {
-      const radio = make("input");
-      Object.assign(radio, { type: "radio", name: "folder", value: folder.name, disabled: !folder.registered });
-      radio.addEventListener("change", () => this.choose(folder));
-      return make("label", "chip", radio, titleOf(folder));
-    });
-    find("folders").replaceChildren(...choices);
-    const missing = this.folders.filter((folder) => !folder.registered);
-    find("folder-reasons").replaceChildren(...missing.map((folder) => make("span", "", titleOf(folder), `: ${folder.reason}`)));
-  }
-
-  #showExamples() {
-    const choices = this.questions(this.folder).map((question) => {
-      return namedButton("example", question, () => { this.question.value = question; this.question.focus(); });
-    });
-    find("examples").replaceChildren(...choices);
+  #choice(folder) {
+    const radio = Object.assign(make("input"), { type: "radio", name: "folder", value: folder.name });
+    radio.addEventListener("change", () => this.#choose(folder));
+    return make("label", "chip", radio, titled(make("span"), `folder.${folder.name}`, folder.title));
   }
 
   /** A question that the user has not touched follows the language. */
-  #relabel() {
-    if (!this.folder) return;
-    if (this.question.value === this.prefilled) this.question.value = this.prefilled = this.questions(this.folder)[0];
-    this.#showExamples();
+  #prefill() {
+    if (this.question.value === this.prefilled) [this.question.value] = [this.prefilled] = questionsOf(this.folder);
   }
 }

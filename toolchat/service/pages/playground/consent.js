@@ -1,35 +1,38 @@
-/** The calls that wait for the user's consent, to be decided one by one. */
+/** The card of an approval: the calls, who asks, how much time is left, and who decides or has decided. */
 
 import { block } from "./calls.js";
 import { button, make } from "./elements.js";
-import { faultOf, parsed, pretty, short } from "./json.js";
-import { label, say, text, timeIn } from "./texts.js";
+import { faultOf, parsed, pretty, short, visible } from "./json.js";
+import { label, say, text, timeAt } from "./texts.js";
 
-/** One call that waits: its arguments, which may be changed, and a reason for the model if it is rejected. */
-class Waiting {
+/** One call: what it does, its arguments, and for who decides what can be done with it. */
+class Call {
   constructor(call, onDecided) {
     this.call = call;
     this.onDecided = onDecided;
     this.shown = block("arguments", short(call.arguments));
+    this.element = make("div", "waiting-call", make("code", "call-name", call.name));
+    if (call.description) this.element.append(make("p", "muted", visible(call.description)));
+    this.element.append(this.shown, ...(onDecided ? [this.#choices()] : []));
+  }
+
+  #choices() {
     this.reason = make("input", "field");
     Object.assign(label(this.reason, "reason"), { type: "text", maxLength: 1000, placeholder: text("reasonPlaceholder") });
     this.reason.dataset.placeholder = "reasonPlaceholder";
-    this.buttons = make("div", "decide",
-      button("primary", "approve", () => this.#approve()),
-      button("quiet", "edit", () => this.#edit()),
-      make("span", "rejecting", this.reason, button("quiet", "reject", () => this.#reject())));
-    this.element = make("div", "waiting-call", make("code", "call-name", call.name), this.shown, this.buttons);
+    const edit = button("quiet", "edit", () => this.#edit(edit));
+    return (this.choices = make("div", "decide", button("primary", "approve", () => this.#approve()),
+      ...(this.call.may_edit ? [edit] : []),
+      make("span", "rejecting", this.reason, button("quiet", "reject", () => this.#reject()))));
   }
 
-  #edit() {
+  #edit(edit) {
     const { name, arguments: given } = this.call;
-    this.editor = make("textarea", "field json");
-    this.editor.value = pretty(typeof given === "string" ? given : JSON.stringify(given));
-    this.editor.spellcheck = false;
-    this.editor.ariaLabel = text("editArguments", "", { name });
+    const value = pretty(typeof given === "string" ? given : JSON.stringify(given));
+    this.editor = Object.assign(make("textarea", "field json"), { value, spellcheck: false, ariaLabel: text("editArguments", "", { name }) });
     this.editor.addEventListener("input", () => this.editor.setCustomValidity(""));
     this.shown.replaceWith(this.editor);
-    this.buttons.children[1].remove();
+    edit.remove();
     this.editor.focus();
   }
 
@@ -45,41 +48,46 @@ class Waiting {
 
   #decide(key, decision) {
     if (this.editor) this.editor.readOnly = true;
-    this.buttons.replaceChildren(say(make("span", "muted"), key));
+    this.choices.replaceChildren(say(make("span", "muted"), key));
     this.onDecided(decision);
   }
 }
 
-/** Whether it is not for the reader to decide: it was decided, or a call names the role of somebody else. */
-export const isForAnother = ({ calls, status, may_decide: mayDecide }) =>
-  status === "decided" || (!mayDecide && calls.some(({ approver }) => approver));
-
-/** What was decided, or who will. */
-export function anotherElement({ calls, status, decision, by, at, reason, answer }) {
-  if (status !== "decided") {
-    const roles = [...new Set(calls.map(({ approver }) => approver).filter(Boolean))].join(", ");
-    return say(make("p", "muted"), "waitsForAnother", { names: calls.map(({ name }) => name).join(", "), roles });
-  }
-  const words = [say(make("strong"), "title.already-decided"), say(make("p"), `decided.${decision}`, { time: timeIn((Date.parse(at) - Date.now()) / 1000) })];
-  return make("div", "consent", ...words, ...[by, reason, answer].filter(Boolean).map((each) => make("p", "muted", each)));
+/** Whose decision it is, or was. */
+function titleOf({ calls, status, may_decide: isMine, decision, by, at }) {
+  const title = make("strong"), roles = [...new Set(calls.map(({ approver }) => approver).filter(Boolean))].join(", ");
+  if (status === "decided") return say(title, `decided.${decision}`, { by: by || text("nobody"), time: timeAt(Date.parse(at)) });
+  if (isMine) return say(title, roles ? "decideAs" : "approvalTitle", { roles });
+  return say(title, roles ? "waitsForAnother" : "waitsForAsker", { roles });
 }
 
-/** What the reader has to know to decide: what the tool does, and for whom. */
-function about(call, { asked_by: asker, tenant }) {
-  const lines = [call.description, asker && text("askedBy", "", { asker, tenant })];
-  return lines.filter(Boolean).map((line) => make("p", "muted", line));
+/** For whom the calls would run, and until when somebody can decide. */
+function about({ asked_by: asker, tenant, status, expires_in: seconds }) {
+  const lines = asker ? [say(make("span"), tenant ? "askedBy" : "askedWithout", { asker: visible(asker), tenant: visible(tenant) })] : [];
+  if (status === "waiting") lines.push(showLeft(make("span"), Date.now() + seconds * 1000));
+  return lines.length ? [make("p", "muted about", ...lines)] : [];
 }
 
-export function consentElement(approval, onDecided) {
-  const decisions = new Map();
-  const form = make("div", "consent", say(make("strong"), "approvalTitle"));
-  for (const call of approval.calls) {
-    const waiting = new Waiting(call, (decision) => {
-      decisions.set(call.id, decision);
-      form.querySelector("button.primary")?.focus();
-      if (decisions.size === approval.calls.length) onDecided(JSON.stringify({ decisions: Object.fromEntries(decisions) }));
-    });
-    form.append(waiting.element, ...about(call, approval));
-  }
-  return form;
+function showLeft(element, until) {
+  const minutes = Math.ceil((until - Date.now()) / 60_000);
+  element.dataset.until = until;
+  if (minutes > 120) return say(element, "left.hours", { left: Math.floor(minutes / 60) });
+  return say(element, minutes > 0 ? "left.minutes" : "left.none", { left: minutes });
+}
+
+setInterval(() => { for (const each of document.querySelectorAll("[data-until]")) showLeft(each, Number(each.dataset.until)); }, 15_000);
+
+/** The card; the decisions about all of its calls are given together. */
+export function approvalCard(approval, onDecided) {
+  const { calls, status, reason, answer, failure, may_decide: isMine } = approval;
+  const decisions = new Map(), isOpen = status === "waiting" && isMine;
+  const decide = (id) => (decision) => {
+    decisions.set(id, decision);
+    card.querySelector("button.primary")?.focus();
+    if (decisions.size === calls.length) onDecided(JSON.stringify({ decisions: Object.fromEntries(decisions) }));
+  };
+  const card = make("div", isOpen ? "consent" : "consent closed", titleOf(approval));
+  card.append(...calls.map((call) => new Call(call, isOpen ? decide(call.id) : null).element), ...about(approval));
+  card.append(...[reason, answer, failure].filter(Boolean).map((each) => make("p", "text", visible(each))));
+  return card;
 }

@@ -3,32 +3,30 @@
 import { AnswerView } from "./answer.js";
 import { Conversations } from "./conversations.js";
 import { PageEnd, address, announce, find, limitLength, make, onEnter, onSubmit, replaceButton, sessionAddress } from "./elements.js";
-import { storedTurns } from "./history.js";
+import { ToolChoice, showStarters } from "./offers.js";
 import { Problem, documentOf, problemElement } from "./problem.js";
 import { remembered } from "./remembered.js";
 import { lose, settle } from "./running.js";
 import { posted, readJson } from "./sse.js";
-import { showStarters } from "./starters.js";
 import { say, text } from "./texts.js";
 import { EMPTY, foldTodo, showTodo } from "./todo.js";
-import { ToolChoice } from "./toolchoice.js";
-import { Turn } from "./turn.js";
+import { Turn, storedTurns } from "./turn.js";
 
 export class Conversation {
-  /** `plans`: whether the service keeps todo lists; `starters`: gives the questions to begin with. */
-  constructor(plans, starters, folders, longest) {
-    this.plans = plans;
+  /** `folders`: the tool modules that are there; `longest`: the most characters of a question. */
+  constructor(folders, longest) {
+    this.plans = folders.some(({ name }) => name === "todo");
     this.message = find("message");
     this.plan = find("plan");
     this.tools = new ToolChoice(folders);
     limitLength(this.message, find("message-limit"), longest);
     this.turns = [];
     this.end = new PageEnd(find("conversation"));
-    find("planning").hidden = !plans;
+    find("planning").hidden = !this.plans;
     const open = (id) => { this.message.focus(); this.open(id); };
     this.list = new Conversations(open, (id) => this.forget(id), (error) => this.#showProblem(error));
     this.#listen();
-    showStarters(starters, ({ question, plan }) => this.#askAtOnce(question, plan || this.plan.checked));
+    showStarters(folders, ({ question, plan }) => this.#askAtOnce(question, plan || this.plan.checked));
     foldTodo();
     showTodo(EMPTY);
   }
@@ -91,10 +89,10 @@ export class Conversation {
     return this.view?.running || find("send").disabled;
   }
 
-  /** Shows what another tab or browser has asked in this conversation. */
+  /** Shows what another tab, browser or person has done in this conversation. */
   #join() {
     const { at, pending } = remembered.find(remembered.session) ?? {};
-    const isShown = !pending || pending.running || pending.approval;
+    const isShown = !pending || pending.running || pending.approval || pending.problem;
     if (at && at !== this.at && isShown && !this.#busy) this.open(remembered.session);
   }
 

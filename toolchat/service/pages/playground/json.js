@@ -2,18 +2,25 @@
 
 import { text } from "./texts.js";
 
-/** Marks that turn the direction of a text, and would let it show another one than it is: written out, as JSON allows. */
-const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+/** What nobody sees, or what turns the direction of a text, and so would let it show another one than it is. */
+const HIDDEN = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]|\udb40[\udc00-\udfff]/g;
+
+/** A text with every character that would be hidden written out, as JSON writes it. */
+export const visible = (given) => String(given).replace(HIDDEN, (found) =>
+  [...Array(found.length).keys()].map((at) => `\\u${found.charCodeAt(at).toString(16).padStart(4, "0")}`).join(""));
 
 /** Parses JSON into what `JSON.stringify` writes with the same numbers. */
 export const parsed = (json) => JSON.parse(json, (_, value, { source }) => (typeof value === "number" ? JSON.rawJSON(source) : value));
+
+/** Reads an integer that is too long for JavaScript as it was written, so that nobody approves a rounded one. */
+export const exact = (_, value, { source }) =>
+  (Number.isInteger(value) && !Number.isSafeInteger(value) && /^-?\d+$/.test(source) ? JSON.rawJSON(source) : value);
 
 /** Indents JSON; a text that is no object or array stays as it is. */
 export function pretty(json) {
   try {
     const value = parsed(json);
-    if (typeof value !== "object" || JSON.isRawJSON(value)) return json;
-    return JSON.stringify(value, null, 2).replace(TURNING, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
+    return typeof value !== "object" || JSON.isRawJSON(value) ? json : visible(JSON.stringify(value, null, 2));
   } catch {
     return json;
   }

@@ -1,6 +1,6 @@
 /** The key that the service asks for: asked of the user, kept for this tab alone, sent with every request. */
 
-import { find } from "./elements.js";
+import { address, find } from "./elements.js";
 import { remembered } from "./remembered.js";
 import { text } from "./texts.js";
 
@@ -46,25 +46,39 @@ export function beginWithKey() {
   hold(heldKey());
   takeKey();
   addEventListener("hashchange", () => { if (takeKey()) location.reload(); });
-  find("forget-key").addEventListener("click", () => { hold(""); location.reload(); });
+  find("forget-key").addEventListener("click", () => { remembered.clear(); hold(""); location.reload(); });
 }
 
 /** Asks the service with the key. Where it wants another one the user is asked, and then the service again. */
 export async function fetchWithKey(url, init) {
   for (;;) {
     const key = heldKey();
-    const response = await fetch(url, { ...init, headers: { ...init.headers, ...(key && { Authorization: `Bearer ${key}` }) }, cache: "no-store" });
+    const response = await send(url, init);
     if (response.status !== 401 || (init.headers && TOKEN_HEADER in init.headers)) return response;
-    if (key === heldKey() && !(await askedForKey())) return response;
+    if (key === heldKey() ? !(await askedForKey()) : !heldKey()) return response; // nobody gives one
     init.signal?.throwIfAborted();
   }
+}
+
+function send(url, init = {}) {
+  const bearer = heldKey() && { Authorization: `Bearer ${heldKey()}` };
+  return fetch(url, { ...init, headers: { ...init.headers, ...bearer }, cache: "no-store" });
 }
 
 let asking = null;
 
 /** Whether the user gives a key; whoever wants one meanwhile waits for the same. */
 function askedForKey() {
-  return (asking ??= ask().finally(() => { asking = null; }));
+  return (asking ??= ask().then(leave).finally(() => { asking = null; }));
+}
+
+/** Shows nothing of a client to the next one, who may have given the key. */
+async function leave(isGiven) {
+  if (!isGiven || remembered.owner === undefined) return isGiven;
+  const response = await send(address("/"));
+  if (!response.ok || (await response.json()).client === remembered.owner) return true;
+  location.reload();
+  return new Promise(() => {});
 }
 
 function ask() {

@@ -1,14 +1,15 @@
 /** The page: its tabs, its language, and what it asks the service first. */
 
-import { AnswerView } from "./answer.js";
-import { Compare, questionsOf } from "./compare.js";
+import { Compare } from "./compare.js";
 import { Conversation } from "./conversation.js";
 import { address, button, find } from "./elements.js";
+import { Entry, Inbox } from "./inbox.js";
 import { approvalToken, beginWithKey, bearingToken } from "./key.js";
 import { documentOf, wordsOf } from "./problem.js";
-import { discover } from "./running.js";
+import { remembered } from "./remembered.js";
+import { discover, watch } from "./running.js";
 import { readJson } from "./sse.js";
-import { isKnown, language, text, titled, translate } from "./texts.js";
+import { language, titled, translate } from "./texts.js";
 import { Tools } from "./tools.js";
 
 const tabs = [...document.querySelectorAll('[role="tab"]')];
@@ -25,11 +26,11 @@ function select(chosen) {
 }
 
 function onTabKey(event) {
-  const at = tabs.indexOf(event.target);
+  const shown = tabs.filter((tab) => !tab.hidden), at = shown.indexOf(event.target);
   const places = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: -1 };
   if (!(event.key in places)) return;
   event.preventDefault();
-  const next = tabs.at(places[event.key] % tabs.length);
+  const next = shown.at(places[event.key] % shown.length);
   select(next);
   next.focus();
 }
@@ -61,32 +62,33 @@ async function showApproval(token) {
   const identifier = new URLSearchParams(location.search).get("approval");
   if (!identifier) return;
   const approval = await readJson(address(`/approvals/${encodeURIComponent(identifier)}`), { headers: bearingToken(token) });
-  const section = find("approval");
-  const view = new AnswerView({ name: () => text("approvalElsewhere"), place: () => section });
-  section.append(view.element);
-  section.tabIndex = -1;
-  section.hidden = false;
-  view.wait({ ...approval, token });
-  section.scrollIntoView({ block: "center" });
+  find("approval").append(new Entry({ ...approval, token }).element);
+  find("approval").hidden = false;
+  find("approval").scrollIntoView({ block: "center" });
+}
+
+/** Shows what can be done with the tools; gives the conversation. */
+function showTools(folders, longest) {
+  const registered = folders.filter((folder) => folder.registered);
+  const comparable = registered.filter(({ interchangeable, questions }) => interchangeable && questions.length);
+  if (comparable.length) new Compare(comparable, longest);
+  new Tools(folders);
+  return new Conversation(registered, longest);
 }
 
 /** Shows what the service offers. */
 async function show() {
-  const [folders, openapi, index] = await Promise.all(["/tools", "/openapi.json", "/"].map((path) => readJson(address(path))));
+  const [folders, index] = await Promise.all(["/tools", "/"].map((path) => readJson(address(path))));
+  remembered.owner = index.client;
   showModel(decodeURIComponent(index.chat_model));
-  const longest = index.question_max_chars;
-  const compare = new Compare(folders, openapi, longest);
-  find("ask").disabled = false;
-  const isBuiltIn = ({ name }) => isKnown(`folder.${name}`);
-  const registered = compare.folders.filter((folder) => folder.registered).sort((one, other) => isBuiltIn(one) - isBuiltIn(other));
-  const hasTodo = folders.some(({ name, registered }) => name === "todo" && registered);
-  const planned = hasTodo ? [openapi.paths["/todo/chat"].get] : [];
-  new Tools(folders);
-  const conversation = new Conversation(planned.length > 0, () => [
-    ...registered.map((folder) => ({ question: compare.questions(folder)[0], plan: false })),
-    ...planned.map((operation) => ({ question: questionsOf(operation)[0], plan: true })),
-  ], folders, longest);
+  const conversation = index.may_ask ? showTools(folders, index.question_max_chars) : null;
+  if (index.client) new Inbox();
+  find("only-decides").hidden = index.may_ask;
+  for (const tab of tabs) tab.hidden ||= !index.may_ask && tab.id !== "inbox-tab"; // what is left to a key that only decides
+  if (tabs.find((tab) => tab.ariaSelected === "true").hidden) select(tabs.find((tab) => !tab.hidden));
+  if (!conversation) return;
   await discover();
+  watch();
   await conversation.restore();
 }
 
@@ -127,7 +129,6 @@ function start() {
   remember(find("theme"), "value", (theme) => { root.dataset.theme = theme; });
   remember(find("technical"), "checked", (shown) => root.classList.toggle("technical", shown));
   addEventListener("keydown", onEscape);
-  document.querySelector(".key").textContent = navigator.platform.startsWith("Mac") ? "⌘ Enter" : "Ctrl Enter";
   translate();
   load();
 }

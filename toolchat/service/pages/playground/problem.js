@@ -1,7 +1,7 @@
 /** Why the service did not answer, and how the page says it. */
 
 import { make } from "./elements.js";
-import { say, text, timeIn, titled } from "./texts.js";
+import { say, text, timeAt, titled } from "./texts.js";
 
 /** A problem document, the service's own or one made here, to be thrown. */
 export class Problem extends Error {
@@ -26,15 +26,14 @@ export async function problemOf(response) {
 export function wordsOf(document) {
   const { code, detail, retry_after: wait } = document;
   const quota = `quota.${document["violated-policies"]?.[0]}`, instead = `instead.${code}`, advice = `advice.${code}`;
-  const words = [], [, decision, moment] = code === "already-decided" ? detail.match(/: (.+) at (\S+)$/) ?? [] : [];
+  const words = [];
   // The limit is at the beginning of the service's own words, which are in English.
   if (text(quota, "")) words.push(say(make("p"), quota, { limit: parseInt(detail) }));
-  else if (decision) words.push(say(make("p"), `decided.${decision}`, { time: timeIn((Date.parse(moment) - Date.now()) / 1000) }));
   else if (text(instead, "")) words.push(say(make("p"), instead));
   else if (detail) words.push(make("p", "", detail));
   if (text(advice, "")) words.push(say(make("p"), advice));
   else if (wait && wait < 100) words.push(say(make("p"), "waitFor", { seconds: wait }));
-  else if (wait) words.push(say(make("p"), "waitUntil", { time: timeIn(wait) }));
+  else if (wait) words.push(say(make("p"), "waitUntil", { time: timeAt(Date.now() + wait * 1000) }));
   else if (document.retryable) words.push(say(make("p"), "advice.retry"));
   return words;
 }

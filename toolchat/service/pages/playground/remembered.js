@@ -1,9 +1,9 @@
-/** What this browser remembers: its conversations, and which of them this tab shows.
+/** What this browser remembers for a client of the service: its conversations, and which of them this tab shows.
  *
  * A conversation has the `id` of its session, a `name` (the user's, at first the question that it began with), the time
  * `at` when it was last asked something, `answered` once the service knows the session, and while a question has no
  * answer `pending`: `question`, `plan`, `replaced` (how many turns it replaces), `running` (its address in the
- * background), the `approval` that it waits for, and the `problem` because of which it has none. */
+ * background), the `approval` that it waits for, by its `id`, and the `problem` because of which it has none. */
 
 import { newKey } from "./elements.js";
 
@@ -12,9 +12,12 @@ const CONVERSATIONS = "toolchat.conversations";
 const MOST = 100;
 const LONGEST_NAME = 80;
 
+/** Each client has its own, and sees no other's. */
+const of = (name) => (remembered.owner ? `${name}.${remembered.owner}` : name);
+
 function read() {
   try {
-    const found = JSON.parse(localStorage.getItem(CONVERSATIONS) ?? "[]");
+    const found = JSON.parse(localStorage.getItem(of(CONVERSATIONS)) ?? "[]");
     return Array.isArray(found) ? found.filter((each) => typeof each?.id === "string") : [];
   } catch {
     return [];
@@ -22,23 +25,25 @@ function read() {
 }
 
 function write(conversations) {
-  localStorage.setItem(CONVERSATIONS, JSON.stringify(conversations.slice(0, MOST)));
+  localStorage.setItem(of(CONVERSATIONS), JSON.stringify(conversations.slice(0, MOST)));
   document.dispatchEvent(new Event("conversationschange"));
 }
 
 addEventListener("storage", ({ key }) => {
-  if (key === CONVERSATIONS) document.dispatchEvent(new Event("conversationschange"));
+  if (key === of(CONVERSATIONS)) document.dispatchEvent(new Event("conversationschange"));
 });
 
 export const remembered = {
+  /** The name of the client, as the service tells it: empty without a key, nothing before it is known. */
+  owner: undefined,
+
   /** The session that this tab shows, empty before the first question. */
   get session() {
-    return sessionStorage.getItem(SESSION) ?? "";
+    return sessionStorage.getItem(of(SESSION)) ?? "";
   },
 
   set session(id) {
-    if (id) sessionStorage.setItem(SESSION, id);
-    else sessionStorage.removeItem(SESSION);
+    sessionStorage.setItem(of(SESSION), id);
   },
 
   /** Every conversation, the one that was asked last first. */
@@ -62,11 +67,8 @@ export const remembered = {
     return remembered.find(id);
   },
 
-  /** A conversation, with its approval only for as long as the service keeps it. */
   find(id) {
-    const found = read().find((each) => each.id === id);
-    if (found?.pending?.approval && found.pending.approval.expires_at < Date.now()) delete found.pending.approval;
-    return found;
+    return read().find((each) => each.id === id);
   },
 
   update(id, changes) {
@@ -81,12 +83,16 @@ export const remembered = {
     if (!pending) return; // it was deleted in another tab
     const { approval } = answer ?? {};
     if (answer && !approval) return remembered.update(id, { pending: undefined, answered: true });
-    const waiting = approval && { ...approval, expires_at: Date.now() + approval.expires_in * 1000 };
-    remembered.update(id, { pending: { ...pending, approval: waiting, running, problem } });
+    remembered.update(id, { pending: { ...pending, approval: approval && { id: approval.id }, running, problem } });
   },
 
   rename(id, name) {
     if (nameOf(name)) remembered.update(id, { name: nameOf(name) });
+  },
+
+  /** Forgets all that it remembers for the client of a key. */
+  clear() {
+    if (remembered.owner) localStorage.removeItem(of(CONVERSATIONS));
   },
 
   forget(id) {

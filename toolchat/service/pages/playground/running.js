@@ -24,20 +24,24 @@ export async function discover() {
   remembered.merge(sessions);
   const isFree = ({ running, approval, session_id: id }) => (running || approval) && remembered.find(id) && !remembered.find(id).pending;
   for (const session of sessions.filter(isFree)) {
-    const pending = await (session.running ? runningIn(session) : waitingIn(session));
+    const pending = await pendingIn(session);
     if (pending && isFree(session)) remembered.update(session.session_id, { at: Date.now(), pending });
   }
 }
 
-async function runningIn(session) {
-  const { href } = address(`/questions/${session.running}`);
-  const { status, question } = await readJson(href);
-  return ["queued", "running"].includes(status) && { question, plan: false, running: href };
+async function pendingIn({ running, approval }) {
+  const { href } = address(running ? `/questions/${running}` : `/approvals/${approval}`);
+  const { status, question, id } = await readJson(href).catch(() => ({})); // it has ended meanwhile
+  if (["queued", "running"].includes(status)) return { question, plan: false, running: href };
+  return status === "waiting" && { question, plan: false, approval: { id } };
 }
 
-async function waitingIn(session) {
-  const { question, ...approval } = await readJson(address(`/approvals/${session.approval}`)).catch(() => ({})); // it was decided meanwhile
-  return approval.status === "waiting" && { question, plan: false, approval };
+/** Records a decision of somebody else, once its outcome is there: an answer, none, or the next call that waits. */
+export function recordDecided({ id: decided, answer, failure, approval }) {
+  const known = remembered.conversations.find(({ pending }) => pending?.approval?.id === decided);
+  if (!known || !(answer || failure || approval)) return;
+  const next = { ...known.pending, approval: approval && { id: approval }, problem: failure && { code: "internal", detail: failure } };
+  remembered.update(known.id, { at: Date.now(), answered: true, pending: answer ? undefined : next });
 }
 
 /** Says that the service stores a session no longer. A question without an answer can be asked again, in a new one. */
@@ -48,10 +52,12 @@ export function lose(session) {
   return say(make("p", "muted gone"), "gone", { name });
 }
 
-// Those of other conversations than the shown one, for the list; but nobody is asked for a key again and again.
-const watch = setInterval(async () => {
-  for (const { id } of remembered.conversations) {
-    if (id !== remembered.session && (await settle(id)) === "unauthorized") clearInterval(watch);
-  }
-}, 3000);
-setInterval(() => document.hidden || discover().catch(() => {}), 10_000); // the next time may succeed
+/** Looks after what is not shown, for the list; but asks nobody for a key again and again. */
+export function watch() {
+  const timer = setInterval(async () => {
+    if (!document.hidden) await discover().catch(() => {}); // the next time may succeed
+    for (const { id } of remembered.conversations) {
+      if (id !== remembered.session && (await settle(id)) === "unauthorized") clearInterval(timer);
+    }
+  }, 5000);
+}

@@ -1,6 +1,7 @@
 /** Questions to the service, answered as server-sent events. */
 
 import { address } from "./elements.js";
+import { exact } from "./json.js";
 import { fetchWithKey } from "./key.js";
 import { Problem, problemOf } from "./problem.js";
 
@@ -62,6 +63,9 @@ async function* read(url, init, onHeaders) {
   const headers = { Accept: "text/event-stream", ...init.headers };
   const response = await orLost(fetchWithKey(url, { ...init, headers }), init.signal);
   if (!response.ok) throw new Problem(await problemOf(response));
+  if (response.status === 202 && response.headers.get("location")?.startsWith("/approvals/")) {
+    return yield { event: "approval", data: await bodyOf(response) };
+  }
   if (!response.headers.get("content-type")?.startsWith("text/event-stream")) {
     throw new Problem({ code: "unexpected-answer", detail: `HTTP ${response.status}` });
   }
@@ -76,7 +80,7 @@ async function* read(url, init, onHeaders) {
     if (done) throw new Problem({ code: "connection-lost", request_id: requestId });
     for (const { id, event, data } of eventsIn(value)) {
       ended ||= LAST.includes(event);
-      yield { id, event, data: JSON.parse(data) };
+      yield { id, event, data: JSON.parse(data, exact) };
     }
   }
 }
@@ -85,8 +89,10 @@ async function* read(url, init, onHeaders) {
 export async function readJson(url, init = {}) {
   const response = await orLost(fetchWithKey(url, init), init.signal);
   if (!response.ok) throw new Problem(await problemOf(response));
-  return response.status === 204 ? undefined : response.json();
+  return response.status === 204 ? undefined : bodyOf(response);
 }
+
+const bodyOf = async (response) => JSON.parse(await response.text(), exact);
 
 async function orLost(promise, signal, request_id) {
   try {

@@ -28,13 +28,11 @@ export function text(key, otherwise = key, values = {}) {
   return found.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 }
 
-/** The time of day in so many seconds, in the language of the page. */
-export function timeIn(seconds) {
-  return new Date(Date.now() + seconds * 1000).toLocaleTimeString(language() === "zh" ? "zh-CN" : "en-GB", { timeStyle: "short" });
+/** A moment in the language of the page: the time of day, and the date unless it is today. */
+export function timeAt(milliseconds) {
+  const moment = new Date(milliseconds), isToday = moment.toDateString() === new Date().toDateString();
+  return moment.toLocaleString(language() === "zh" ? "zh-CN" : "en-GB", { timeStyle: "short", dateStyle: isToday ? undefined : "medium" });
 }
-
-/** Whether the page has a word of its own for something. */
-export const isKnown = (key) => key in ENGLISH;
 
 /** Writes a text into an element, and again when the language changes. */
 export function say(element, key, values) {
@@ -47,7 +45,7 @@ export function say(element, key, values) {
 
 /** Writes the page's own name of something into an element, else the given one. */
 export function titled(element, key, title) {
-  if (isKnown(key)) return say(element, key);
+  if (key in ENGLISH) return say(element, key);
   delete element.dataset.text;
   element.textContent = title;
   return element;

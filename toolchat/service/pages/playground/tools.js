@@ -1,18 +1,48 @@
 /** Every tool of the service, with a form that runs it. */
 
-import { button, copyButton, find, make, namedButton, newKey, onSubmit, replaceButton } from "./elements.js";
+import { AnswerView } from "./answer.js";
+import { address, announce, button, copyButton, find, make, namedButton, newKey, onSubmit, replaceButton } from "./elements.js";
 import { ArgumentsForm } from "./form.js";
 import { heldKey } from "./key.js";
 import { remembered } from "./remembered.js";
-import { asCurl, requestOf, runView } from "./run.js";
-import { say, titled } from "./texts.js";
+import { say, text, timeAt, titled } from "./texts.js";
 
 const MOST_RUNS = 20;
 
+/** A request for a shell; where it needs a key, that is taken from the shell, for what is copied is kept elsewhere. */
+function asCurl({ url, init }) {
+  const quoted = (each) => `'${each.replaceAll("'", "'\\''")}'`;
+  const headers = Object.entries(init.headers).map(([name, value]) => ` -H ${quoted(`${name}: ${value}`)}`);
+  if (heldKey()) headers.push(' -H "Authorization: Bearer $TOOLCHAT_KEY"');
+  return `curl -X POST ${quoted(url.href)}${headers.join("")} -d ${quoted(init.body)}`;
+}
+
+/** Shows a run of a tool in an element of its own; it goes on as an answer does. */
+function runView(name) {
+  const view = new AnswerView({
+    name: () => name,
+    waiting: "running",
+    failed: "toolFailed",
+    place: () => find("tool"),
+    onHeaders: (headers) => { if (headers.has("idempotency-replayed")) view.after.append(say(make("p", "muted"), "answeredOnce")); },
+    onDone: (answer) => {
+      // An answer that is given again has no events before it.
+      if (!view.calls.shown.size) view.calls.show(answer);
+      if (answer.sandbox) view.after.append(say(make("p", "badge sandbox"), "sandbox"));
+      view.after.append(say(make("p", "muted"), "requestId", { id: answer.request_id }));
+      announce("answered", { name, answer: text(`call.${answer.outcome}`) });
+    },
+  });
+  view.element.classList.add("run");
+  view.element.prepend(say(make("p", "muted"), "at", { time: timeAt(Date.now()) }));
+  return view;
+}
+
 /** One tool: what it is, its form, and what its runs gave. */
 class ToolPanel {
-  constructor(tool) {
+  constructor(tool, isComparable) {
     this.tool = tool;
+    this.isComparable = isComparable;
     this.form = new ArgumentsForm(tool.input_schema);
     this.key = newKey();
     this.runs = make("div", "runs");
@@ -25,14 +55,14 @@ class ToolPanel {
   }
 
   #head() {
-    const { name, kind, description, sandbox, requires_approval: consent } = this.tool;
+    const { name, kind, description, sandbox, requires_approval: consent, approver } = this.tool;
     const title = make("h2", "", make("code", "", name));
     title.id = "tool-title";
-    const badges = make("p", "badges", say(make("span", "badge"), `kind.${kind}`));
+    const badges = make("p", "badges", ...(this.isComparable ? [say(make("span", "badge"), `kind.${kind}`)] : []));
     if (consent) badges.append(say(make("span", "badge sandbox"), "consentBadge"));
     if (sandbox) badges.append(say(make("span", "badge sandbox"), "sandbox"));
     const head = make("header", "tool-head", make("div", "tool-title", title, badges), make("p", "tool-text", description));
-    if (consent) head.append(say(make("p", "consent-note"), "consentNote"));
+    if (consent) head.append(say(make("p", "consent-note"), approver ? "approverNote" : "consentNote", { approver }));
     return head;
   }
 
@@ -49,7 +79,10 @@ class ToolPanel {
   }
 
   #request(key) {
-    return requestOf(this.tool.name, this.form.read(), remembered.session, this.tool.requires_approval ? key : "");
+    const url = address(`/tools/${encodeURIComponent(this.tool.name)}`, { sessionId: remembered.session });
+    const tenant = heldKey() ? "" : find("tenant").value.trim();
+    const headers = { "Content-Type": "application/json", ...(this.tool.requires_approval && { "Idempotency-Key": key }), ...(tenant && { "X-Tenant-ID": tenant }) };
+    return { url, init: { method: "POST", headers, body: this.form.read() } };
   }
 
   async run() {
@@ -72,10 +105,11 @@ class ToolPanel {
 export class Tools {
   constructor(folders) {
     find("tenant-row").hidden = Boolean(heldKey()); // a key has a tenant of its own
-    this.folders = folders.filter((folder) => folder.tools.length || !folder.registered);
-    this.panels = new Map();
     this.choices = new Map();
-    find("tool-list").replaceChildren(...this.folders.map((folder) => this.#group(folder)));
+    const usable = folders.filter((folder) => folder.registered && folder.tools.length);
+    const missing = folders.filter((folder) => !folder.registered);
+    find("tool-list").replaceChildren(...usable.map((folder) => this.#group(folder)));
+    if (missing.length) find("tool-list").append(missingElement(missing));
     const asked = new URLSearchParams(location.search).get("tool") ?? "";
     const first = this.choices.has(asked) ? asked : this.choices.keys().next().value;
     if (first) this.choose(first);
@@ -83,28 +117,33 @@ export class Tools {
   }
 
   choose(name) {
-    const { tool } = this.choices.get(name);
-    const panel = this.panels.get(name) ?? new ToolPanel(tool);
-    this.panels.set(name, panel);
+    const chosen = this.choices.get(name);
+    chosen.panel ??= new ToolPanel(chosen.tool, chosen.isComparable);
     for (const [each, { choice }] of this.choices) choice.ariaCurrent = String(each === name);
-    find("tool").replaceChildren(panel.element);
+    find("tool").replaceChildren(chosen.panel.element);
   }
 
   #group(folder) {
-    const title = titled(make("h2", "group-title"), `folder.${folder.name}`, folder.title);
-    if (!folder.registered) return make("div", "group", title, reasonElement(folder.reason ?? ""));
-    const list = make("ul", "group-tools", ...folder.tools.map((tool) => make("li", "", this.#choice(tool))));
-    return make("div", "group", title, list);
+    const list = make("ul", "group-tools", ...folder.tools.map((tool) => make("li", "", this.#choice(tool, folder))));
+    return make("div", "group", titleOf(folder), list);
   }
 
-  #choice(tool) {
+  #choice(tool, { interchangeable: isComparable }) {
     const choice = namedButton("choice", tool.name, () => {
       this.choose(tool.name);
       history.replaceState(null, "", `?${new URLSearchParams({ view: "tools", tool: tool.name })}`);
     });
-    this.choices.set(tool.name, { tool, choice });
+    this.choices.set(tool.name, { tool, choice, isComparable });
     return choice;
   }
+}
+
+const titleOf = ({ name, title }) => titled(make("h2", "group-title"), `folder.${name}`, title);
+
+/** What is switched off or not configured, folded away. */
+function missingElement(folders) {
+  const groups = folders.map((folder) => make("div", "group", titleOf(folder), reasonElement(folder.reason ?? "")));
+  return make("details", "missing", say(make("summary", "muted"), "toolsMissing", { count: folders.length }), ...groups);
 }
 
 const VARIABLE = /\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:=\w+)?/g;

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -30,79 +30,72 @@ _TEMPORARY = {"overloaded", "quota-exceeded", "session-busy", "draining", "store
 _COMPLETED = {"done", "response.completed", "response.incomplete"}
 _LAST = {*_COMPLETED, "error", "response.failed"}
 """Names of events that end an answer: nothing follows except for one of the same kind."""
+_CANCELLED: Event = ("cancelled", "{}")
+_OWN_HEADERS = (b"content-type", b"application/json"), (b"accept", b"text/event-stream")
 
 
 class Attempt:
     """One try of a question, under its lock."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        records: BackgroundRecords,
-        rights: Callable[[Principal], Principal | None],
-        question: BackgroundQuestion,
-        lock: Lock,
-    ) -> None:
-        self._app, self._records, self._rights, self._lock = app, records, rights, lock
-        self._question = question
+    def __init__(self, app: ASGIApp, records: BackgroundRecords, question: BackgroundQuestion, lock: Lock) -> None:
+        self._app, self._records, self._question, self._lock = app, records, question, lock
         self._answer = _Answer()
         self._writing = asyncio.Lock()
 
-    async def run(self) -> BackgroundQuestion:
-        """Run the question, and return it as it was stored: not finished if it is to be tried again."""
-        question = self._question
-        body, turn = await self._records.asked(question)
+    async def take_over(self, rights: Callable[[Principal], Principal | None]) -> BackgroundQuestion:
+        """Run a stored question, and return it as it was stored then: queued if it is to be tried again."""
+        body, turn = await self._records.asked(self._question)
         with decoding("the checkpoint of this question cannot be read"):
             earlier = turn_of(from_json(turn)) if turn else None
-        if question.state == "running":  # it was not stored how the last try ended, so its process has died
-            question = question.after_crash(len(earlier.executions) if earlier else 0)
-        principal, refusal = self._rights(question.principal), _refusal(question)
-        self._question = question
-        if await self._records.is_cancelled(question):
-            return await self._end("cancelled", ("cancelled", "{}"))
+        if self._question.state == "running":  # it was not stored how the last try ended, so its process has died
+            self._question = self._question.after_crash(len(earlier.executions) if earlier else 0)
+        if await self._records.is_cancelled(self._question):
+            return await self._end("cancelled", _CANCELLED)
+        principal, refusal = rights(self._question.principal), _refusal(self._question)
         if principal is None or refusal is not None:
-            document = problem(refusal or Unauthorized("the key that asked has been withdrawn"), question.identifier)
-            return await self._end("failed", _failed(document))
-        self._question = replace(question, state="queued", tries=question.tries + 1)
-        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in question.headers]
-        current_caller.set(RequestCaller.from_request(principal, question.address, headers))
-        scope = _scope(question, headers, CheckpointAdvisor(question.identifier, earlier, self._save))
+            refusal = refusal or Unauthorized("the key that asked has been withdrawn")
+            return await self._end("failed", _failed(problem(refusal, self._question.identifier)))
+        self._question = replace(self._question.begun, principal=principal)
+        await self._store("running")
+        return await self.run(body, earlier)
+
+    async def run(self, body: bytes, earlier: ChatResponse | None = None) -> BackgroundQuestion:
+        """Run a question that was stored as begun, from its checkpoint on if it has one."""
+        scope = _scope(self._question, CheckpointAdvisor(self._question.identifier, earlier, self._save))
+        question = self._question
+        current_caller.set(RequestCaller.from_request(question.principal, question.address, scope["headers"]))
         try:
-            return await self._answered(scope, body)
+            if await self._is_cancelled_before(self._app(scope, _receiver(body), self._answer.send)):
+                return await self._end("cancelled", _CANCELLED)
         except asyncio.CancelledError:  # this process shuts down, which is no crash
             with suppress(LockLost, StoreUnavailable):
                 await self._end("queued")
             raise
-
-    async def _answered(self, scope: Scope, body: bytes) -> BackgroundQuestion:
-        """Answer the request, and store how it ended."""
-        running = asyncio.ensure_future(self._app(scope, _receiver(body), self._answer.send))
-        try:
-            is_cancelled = await self._is_cancelled_before(running)
-        finally:
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
-        if is_cancelled:
-            return await self._end("cancelled", ("cancelled", "{}"))
         last = self._answer.last or [_failed({})]
         if last[-1][0] in _COMPLETED:
             return await self._end("completed", *last)
-        if not _passes(scope["state"].get(FAILURE), self._question):
-            return await self._end("failed", *last)
-        return await self._end("queued", ("waiting", last[-1][1]))
+        if _passes(scope["state"].get(FAILURE), self._question):
+            return await self._end("queued", ("waiting", last[-1][1]))
+        return await self._end("failed", *last)
 
-    async def _is_cancelled_before(self, running: asyncio.Future[None]) -> bool:
-        """Store the events until a request has ended, or its cancellation was requested."""
-        while not (await asyncio.wait([running], timeout=_FLUSH_SECONDS))[0]:
-            await self._store(self._question.state)
-            if await self._records.is_cancelled(self._question):
-                return True
-        await running
-        return False
+    async def _is_cancelled_before(self, answering: Awaitable[None]) -> bool:
+        """Answer, and store the events, until it has ended or its cancellation was requested."""
+        running = asyncio.ensure_future(answering)
+        try:
+            while not (await asyncio.wait([running], timeout=_FLUSH_SECONDS))[0]:
+                if self._answer.events:
+                    await self._store("running")
+                if await self._records.is_cancelled(self._question):
+                    return True
+            await running
+            return False
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
 
-    async def _save(self, turn: ChatResponse | None) -> None:
+    async def _save(self, turn: ChatResponse) -> None:
         # What is in the context, the request brings again.
-        record = to_json(turn_record(replace(turn, context=ToolContext()))) if turn else b""
+        record = to_json(turn_record(replace(turn, context=ToolContext())))
         try:
             await self._store("running", record)
         except LockLost:
@@ -115,12 +108,11 @@ class Attempt:
         return self._question
 
     async def _store(self, state: State, turn: bytes = b"", *, releases: bool = False) -> None:
-        """Store what has come since the last time: the state, the turn at a checkpoint, and events."""
+        """Store the state, the turn at a checkpoint, and the events that have come since the last time."""
         async with self._writing:
             events, question = list(self._answer.events), replace(self._question, state=state)
-            if events or turn or releases or question != self._question:
-                self._question = await self._records.store(question, self._lock, events, turn, releases=releases)
-                del self._answer.events[: len(events)]
+            self._question = await self._records.store(question, self._lock, events, turn, releases=releases)
+            del self._answer.events[: len(events)]
 
 
 class _Answer:
@@ -175,10 +167,8 @@ def _passes(failure: ToolchatError | None, question: BackgroundQuestion) -> bool
     return time.time() + (failure.retry_after or 0) < question.created_at + MAX_AGE
 
 
-def _scope(
-    question: BackgroundQuestion, headers: Sequence[tuple[bytes, bytes]], checkpoints: CheckpointAdvisor
-) -> Scope:
-    own = (b"content-type", b"application/json"), (b"accept", b"text/event-stream")
+def _scope(question: BackgroundQuestion, checkpoints: CheckpointAdvisor) -> Scope:
+    given = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in question.headers]
     return {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -189,7 +179,7 @@ def _scope(
         "raw_path": question.path.encode(),
         "query_string": b"",
         "root_path": "",
-        "headers": [*headers, *own, (b"x-request-id", question.identifier.encode())],
+        "headers": [*given, *_OWN_HEADERS, (b"x-request-id", question.identifier.encode())],
         "server": ("toolchat", None),
         "client": (question.address, 0),
         "state": {BACKGROUND: checkpoints, OWN_ADDRESS: question.service},

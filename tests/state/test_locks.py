@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import anyio
 import pytest
@@ -23,9 +24,9 @@ class CountingStore(SqliteStateStore):
         super().__init__()
         self.attempts = 0
 
-    async def try_lock(self, key: str, *, ttl: float) -> Lock | None:
+    async def try_lock(self, key: str, **options: Any) -> Lock | None:
         self.attempts += 1
-        return await super().try_lock(key, ttl=ttl)
+        return await super().try_lock(key, **options)
 
 
 class Room:

@@ -133,6 +133,8 @@ class StateStore(ABC):
     """Whether the last operation, or the last probe after a failed one, succeeded."""
     cause: str = ""
     """Why the store is unavailable, for operators."""
+    namespace: str = ""
+    """What tells its keys from those of another deployment on the same server: a prefix, or a schema."""
     failures: int
     """The number of operations that raised ``StoreUnavailable`` since the start."""
 

@@ -193,7 +193,8 @@ def _store_probe(store: StateStore) -> _Probe | _Result:
         if stored != b"stored":
             raise ToolchatError("the value read differs from the value written")
         warning = await store.durability_warning()
-        return f"{store.kind} writes, reads and deletes" + (f"; {warning}" if warning else "")
+        place = f" under {store.namespace}" if store.namespace else ""
+        return f"{store.kind} writes, reads and deletes{place}" + (f"; {warning}" if warning else "")
 
     return write_and_read
 

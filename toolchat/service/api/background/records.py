@@ -74,23 +74,23 @@ class BackgroundQuestion:
 
     @property
     def key(self) -> str:
-        """Its key in the state store, which is also its lock's."""
         return f"background:{self.identifier}"
 
     @property
     def unfinished(self) -> Unfinished:
-        """What all processes know of it."""
         return Unfinished(self.identifier, self.principal.owner or self.address, self.session, self.tries)
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing will change any more."""
         return self.state in ("completed", "failed", "cancelled")
 
     @property
     def begun(self) -> "BackgroundQuestion":
-        """It in its next try."""
         return replace(self, state="running", tries=self.tries + 1)
+
+    def is_late(self, seconds: float = 0) -> bool:
+        """Whether its time is over, or will be after some seconds."""
+        return time.time() + seconds >= self.created_at + MAX_AGE
 
     def after_crash(self, progress: int) -> "BackgroundQuestion":
         """Copy that counts one more crash; what has got further since the last one is not the cause of this one."""
@@ -141,32 +141,28 @@ class BackgroundRecords:
         return {each: key in free for each, key in zip(listed, keys, strict=True)}
 
     async def store(
-        self,
-        question: BackgroundQuestion,
-        lock: Lock,
-        events: Sequence[Event] = (),
-        turn: bytes = b"",
-        *,
-        releases: bool = False,
+        self, question: BackgroundQuestion, lock: Lock, events: Sequence[Event], turn: bytes | None
     ) -> BackgroundQuestion:
-        """Store a question under its lock, with its next events and its turn at a checkpoint; returns it as stored."""
-        is_over, key, line = question.is_finished, question.key, None
-        stored = replace(question, lines=question.lines + 1) if events else question
+        """Store a question under its lock, with its next events and its turn; returns it as stored.
+
+        The lock is released unless it is running. An empty turn is deleted.
+        """
+        is_over, runs, line = question.is_finished, question.state == "running", None
+        place = question.lines
         if events:
             line = to_json((question.tries, events, is_over))
+            question = replace(question, lines=place + 1)
         conversation = question.session and question.principal.owner + question.session
-        parts = parts_of(conversation) if is_over else ()
-        ttl, value = _RESULT_TTL if is_over else _STORED_SECONDS, _QUESTION.dump_json(stored)
-        writes = [Write(key, value, ttl, not is_over, parts, line, question.lines)]
-        writes += [_listing(question), lock.release] if releases else []
-        if turn or is_over:
-            writes.append(Write(_turn_key(question), turn or None, _STORED_SECONDS, is_kept=True))
+        lists, ttl = (parts_of(conversation), _RESULT_TTL) if is_over else ((), _STORED_SECONDS)
+        writes = [Write(question.key, _QUESTION.dump_json(question), ttl, not is_over, lists, line, place)]
+        writes += [] if runs else [_listing(question), lock.release]
+        writes += [] if turn is None else [Write(_turn_key(question), turn or None, _STORED_SECONDS, is_kept=True)]
         await self._store.commit_under(lock, writes, "store question")
-        if releases:
+        if not runs:
             self._locks.released(lock)
         if (changed := self._changes.pop(question.identifier, None)) is not None:
             changed.set()
-        return stored
+        return question
 
     async def delete(self, question: BackgroundQuestion) -> None:
         """Delete a finished question and its events."""

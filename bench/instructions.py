@@ -1,7 +1,7 @@
 """Instructions that a service executes per question, as callgrind counts them: no other program disturbs the count.
 
-``python -m bench.instructions`` compares a plain question with traces and streams, also those of the limit. Its
-arguments are how the names of the wanted rows begin. ``python -m bench.state`` does the same with sessions and keys.
+``python -m bench.instructions`` compares a plain question with sessions, keys, traces and streams, also those of the
+limit, in about ten minutes. Its arguments are how the names of the wanted rows begin.
 """
 
 import asyncio
@@ -18,7 +18,18 @@ import uvloop
 
 from bench.catalogue import CALLS
 from bench.stage import BenchError, Measurement, Stage, Target
-from bench.variants import MEMORY, Variant, plain, session, streamed, traced
+from bench.variants import (
+    MEMORY,
+    Variant,
+    file_store,
+    guarded,
+    plain,
+    postgresql_store,
+    redis_store,
+    session,
+    streamed,
+    traced,
+)
 
 __all__ = ["can_count", "count_instructions"]
 
@@ -116,17 +127,24 @@ class _Counter:
         return int(found[1]) / self.seconds - idle
 
 
-def _variants(stage: Stage) -> list[Variant]:
+def _variants(stage: Stage, redis: Mapping[str, str], postgresql: Mapping[str, str]) -> list[Variant]:
+    stores = {"memory": MEMORY, "file": file_store(stage), "Redis": redis, "PostgreSQL": postgresql}
+    sessions = [
+        session(f"session of {turns} turns, {name}", store, turns)
+        for name, store in stores.items()
+        for turns in (0, 20)
+    ]
+    sessions.append(session("session of 100 turns, memory", MEMORY, 100))
+    keys = [guarded(f"key and quotas, {name}", stage, stores[name]) for name in ("memory", "file")]
     unsent = {"OTEL_BSP_SCHEDULE_DELAY": "3600000", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "2048"}
     # Which questions are sampled is random, so that some twenty at 10 % would differ too much from one another.
     traces = [traced(f"traces, {share} % sampled", stage, share / 100, **unsent) for share in (0, 100)]
-    long = session("session of 100 turns, memory", MEMORY, 100)
-    return [plain(), long, *traces, streamed("toolchat"), streamed("limit")]
+    return [plain(), *sessions, *keys, *traces, streamed("toolchat"), streamed("limit")]
 
 
 async def _table(folder: Path, starts: Sequence[str]) -> str:
-    with Stage(folder) as stage:
-        base, *others = _variants(stage)
+    with Stage(folder) as stage, redis_store(stage) as redis, postgresql_store() as postgresql:
+        base, *others = _variants(stage, redis, postgresql)
         wanted = [each for each in others if each.name.startswith(tuple(starts) or "")]
         counts = {each.name: await count_instructions(stage, each) for each in (base, *wanted)}
     rows = [f"| {name} | {count:,.0f} | {count / counts[base.name]:.3f} |" for name, count in counts.items()]

@@ -1,30 +1,37 @@
-"""What state costs, as ratios of one run: sessions and quotas in each store, stores that have grown, and eviction.
+"""Does a question cost more when much is stored? Ratios of CPU time of one run, also of a memory that evicts.
 
-``python -m bench.state`` counts instructions with callgrind, in about twenty minutes; its arguments are how the names
-of the wanted rows begin. Only the row of eviction measures time, by turns with a store that evicts nothing.
+``python -m bench.state`` asks two applications in this process by turns, with a model that answers at once, in two
+minutes. Its arguments are how the names of the wanted rows begin.
 """
 
+import asyncio
+import gc
+import hashlib
+import itertools
+import os
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
 import uvloop
 
-from bench.catalogue import CALLS
-from bench.instructions import count_instructions
-from bench.load import ask, fetch
-from bench.stage import Measurement, Stage
-from bench.variants import MEMORY, Variant, file_store, guarded, plain, postgresql_store, redis_store, session
-from toolchat.state.base import StateStore, StoredRecord, Write
+from bench.stage import percentile
+from toolchat.messages import AssistantMessage, ToolCall, Usage
+from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, Prompt
+from toolchat.service import create_app
+from toolchat.state.base import StoredRecord, Write
 from toolchat.state.sqlite import SqliteStateStore
 
-_FEW, _MANY, _APPROVALS, _KEYS = 1_000, 100_000, 10_000, 10_000
-_BATCH = 100
-_PAIRS, _CONNECTIONS, _SECONDS = 9, 8, 2.0
+_TURNS, _QUESTIONS, _WARM_UP, _EVICTING = 15, 40, 200, 4_000
+_FEW, _MANY, _APPROVALS, _KEYS, _BATCH = 1_000, 100_000, 10_000, 10_000, 100
+_KEY = "bench-key"
+_ENTRY = '[[keys]]\nname = "%s"\nsha256 = "%s"\nrequests_per_minute = 10_000_000\ntokens_per_day = 1_000_000_000_000\n'
+_QUOTAS = {"REQUESTS_PER_MINUTE": "10000000", "TOKENS_PER_DAY": "1000000000000"}
 _TOOL = '''from toolchat import ToolModule, tool
 
 
@@ -36,130 +43,187 @@ async def buy() -> str:
 
 module = ToolModule(functions=(buy,))
 '''
+Ask = Callable[[], Awaitable[None]]
+"""Asks one question."""
+
+
+class _Model(ChatModel):
+    """Answers at once; what it is to buy, it buys."""
+
+    provider = name = "stub"
+
+    async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
+        del emit
+        calls = (ToolCall("c", "buy", "{}"),) if "buy" in str(prompt.messages[-1]) else ()
+        message = AssistantMessage("" if calls else "Hello", calls)
+        return ChatResponse(message, "tool_calls" if calls else "stop", Usage(10, 2), "stub")
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
-    """Two variants whose instructions are compared."""
+class Request:
+    """The path and the query of a question."""
 
-    variant: Variant
-    base: Variant
-    at_most: float
-    """The ratio that it is to have."""
+    path: str
+    query: str
 
 
-def _rows(stage: Stage, stores: Mapping[str, Mapping[str, str]]) -> list[_Row]:
-    goals = {"memory": (1.4, 1.6), "file": (1.5, 1.7), "Redis": (1.5, 1.7), "PostgreSQL": (1.6, 1.8)}
-    rows = [
-        _Row(session(f"session of {turns} turns, {name}", stores[name], turns), plain(), goal)
-        for name, pair in goals.items()
-        for turns, goal in zip((0, 20), pair, strict=True)
-    ]
-    rows += [
-        _Row(guarded(f"key and quotas, {name}", stage, stores[name]), plain(), goal)
-        for name, goal in (("memory", 1.1), ("file", 1.25))
-    ]
-    many = guarded(f"{_KEYS:,} keys", stage, MEMORY, _KEYS)
-    rows.append(_Row(many, guarded("10 keys", stage, MEMORY, 10), 1.1))
-    for turns, asked in ((0, "new session"), (1, "session asked again")):
-        few, grown = (
-            session(f"{asked}, {count:,} stored", _file(stage, f"{count}-sessions"), turns) for count in (_FEW, _MANY)
-        )
-        rows.append(_Row(grown, few, 1.1))
-    waiting = session(f"new session, {_APPROVALS:,} approvals wait", _file(stage, "approvals"))
-    return [*rows, _Row(waiting, session("new session, no approval waits", _file(stage, "none")), 1.1)]
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """An application with some settings, and what it is asked."""
+
+    name: str
+    settings: Mapping[str, str]
+    request: Callable[[], Request]
+    turns: int = 0
+    """What its session must have before anything is measured."""
 
 
-def _file(stage: Stage, name: str) -> Mapping[str, str]:
-    return {"STATE_URL": f"sqlite:///{stage.folder.resolve() / name}.db?max_mb=4096"}
+def _session(name: str, url: str, turns: int = 0) -> _Side:
+    """Each question opens a session, or is asked in one that has so many turns and keeps them."""
+    numbers = itertools.count()
+
+    def request() -> Request:
+        number = next(numbers)
+        where = f"kept&replaceTurns={int(number > turns)}" if turns else f"new{number}"
+        return Request("/chat", f"userInput=Hi&sessionId={where}")
+
+    return _Side(name, {"STATE_URL": url}, request, turns)
 
 
-async def _grow(stage: Stage) -> None:
-    """Fill the files: what the service stores for one session and for one approval, many times."""
-    tools = stage.folder / "tools" / "shop"
+def _keys(folder: Path, name: str, count: int) -> _Side:
+    """One of so many keys, each with quotas."""
+    file = folder / f"keys-{count}.toml"
+    others = [(f"other{number}", f"{number:064x}") for number in range(1, count)]
+    entries = [*others, ("bench", hashlib.sha256(_KEY.encode()).hexdigest())]
+    file.write_text("".join([_ENTRY % each for each in entries]))
+    settings = {"STATE_URL": "memory://", "API_KEYS_FILE": str(file), **_QUOTAS}
+    return _Side(name, settings, lambda: Request("/time/chat-tool-function", "query=Hi"))
+
+
+@asynccontextmanager
+async def _running(side: _Side) -> AsyncGenerator[Ask, None]:
+    """The application of a side; gives a function that asks it once."""
+    before = dict(os.environ)
+    os.environ.update({"LOG_LEVEL": "ERROR", "CHAT_PROVIDER": "offline", **side.settings})
+    try:
+        app = create_app(tools=["app.tools"], model=_Model())
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    headers = [(b"host", b"localhost"), (b"accept", b"application/json"), (b"x-api-key", _KEY.encode())]
+
+    async def ask() -> None:
+        asked, status, parts = side.request(), list[int](), [{"type": "http.request", "body": b"", "more_body": False}]
+
+        async def receive() -> dict[str, object]:
+            if not parts:
+                await asyncio.Event().wait()  # the client stays
+            return parts.pop()
+
+        async def send(message: Mapping[str, object]) -> None:
+            if message["type"] == "http.response.start":
+                status.append(int(str(message["status"])))
+
+        scope: dict[str, object]
+        scope = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http"}
+        scope |= {"path": asked.path, "raw_path": asked.path.encode(), "query_string": asked.query.encode()}
+        scope |= {"root_path": "", "headers": headers, "server": ("127.0.0.1", 80), "client": ("127.0.0.1", 1)}
+        await app({**scope, "state": {}}, receive, send)
+        if status != [200]:
+            raise RuntimeError(f"{side.name}: {asked} was answered {status}")
+
+    async with app.lifespan():
+        for _ in range(_WARM_UP + side.turns):
+            await ask()
+        yield ask
+
+
+async def _ratio(side: _Side, base: _Side) -> tuple[float, float]:
+    """The median of the ratios of both sides' CPU time, by turns; and that of the first one in milliseconds."""
+    async with _running(side) as mine, _running(base) as other:
+        pairs = [[await _cpu(ask) for ask in (mine, other)] for _ in range(_TURNS)]
+    return median(one / two for one, two in pairs), median(one for one, _ in pairs) * 1000 / _QUESTIONS
+
+
+async def _cpu(ask: Ask) -> float:
+    gc.collect()
+    began = time.process_time()
+    for _ in range(_QUESTIONS):
+        await ask()
+    return time.process_time() - began
+
+
+async def _eviction() -> float:
+    """The 99th percentile of the CPU time of a question in a memory that evicts for each, and in one that does not."""
+    sides = [_session("evicting", f"memory://?max_mb={size}") for size in (1, 4096)]
+    async with AsyncExitStack() as stack:
+        asks = [await stack.enter_async_context(_running(each)) for each in sides]
+        times: tuple[list[float], list[float]] = [], []
+        for number in range(_EVICTING):
+            for ask, found in zip(asks, times, strict=True):
+                began = time.thread_time()
+                await ask()
+                if number > _EVICTING // 2:  # it is full by then
+                    found.append(time.thread_time() - began)
+    evicting, other = (percentile(each, 99) for each in times)
+    return evicting / other
+
+
+async def _grown(folder: Path) -> Mapping[str, str]:
+    """Files with what the service stores for one session or one approval, many times."""
+    tools = folder / "tools" / "shop"
     tools.mkdir(parents=True)
     (tools / "__init__.py").write_text(_TOOL)
-    model = replace(session("model", {**_file(stage, "model"), "TOOLS_PATH": str(tools.parent)}))
-    async with stage.started("model", model.service.command, model.environment, model.first) as (target, _):
-        for path in ("/chat?sessionId=one&tools=getCityTimeFunction", "/chat?sessionId=two&tools=buy"):
-            await fetch(target.ports[0], f"{path}&userInput=ask-00000000")
-    records = [each async for each in _records(stage, "model")]
-    sessions = [each for each in records if each.key == "memory:one"]
-    approvals = [each for each in records if each.key.startswith("approval")]
-    if not (sessions and approvals):
-        raise ValueError(f"the service stored {[each.key for each in records]}")
-    for name, copied, count in (
-        (f"{_FEW}-sessions", sessions, _FEW),
-        (f"{_MANY}-sessions", sessions, _MANY),
-        ("approvals", approvals, _APPROVALS),
-        ("none", approvals, 0),
-    ):
-        await _fill(_store(stage, name), copied, count)
+    asked = iter(["userInput=Hi&sessionId=one", "userInput=buy&sessionId=two&tools=buy"])
+    settings = {"STATE_URL": f"sqlite:///{folder}/model.db", "TOOLS_PATH": str(tools.parent)}
+    model = _Side("model", settings, lambda: Request("/chat", next(asked, "userInput=Hi&sessionId=one")))
+    async with _running(model):
+        pass
+    records = [each async for each in SqliteStateStore(folder / "model.db").records()]
+    [session] = [each for each in records if each.key == "memory:one"]
+    approval = [each for each in records if each.key.startswith("approval")]
+    few, many, waiting = [replace(session, log=session.log[:1])], f"{_MANY:,} stored", f"{_APPROVALS:,} approvals"
+    contents = {"few": (few, _FEW), many: (few, _MANY), "none": (few, 0), waiting: (approval, _APPROVALS)}
+    return {name: await _filled(folder / f"{len(name)}.db", *each) for name, each in contents.items()}
 
 
-def _store(stage: Stage, name: str) -> StateStore:
-    return SqliteStateStore(stage.folder / f"{name}.db", max_bytes=2**32, deadline=60)
-
-
-async def _records(stage: Stage, name: str) -> AsyncIterator[StoredRecord]:
-    async for each in _store(stage, name).records():
-        yield each
-
-
-async def _fill(store: StateStore, records: Sequence[StoredRecord], count: int) -> None:
+async def _filled(path: Path, records: Sequence[StoredRecord], count: int) -> str:
+    store = SqliteStateStore(path, max_bytes=2**32, deadline=60)
     await store.start()
     for first in range(0, count, _BATCH):
-        numbers = range(first, min(first + _BATCH, count))
+        numbers = range(first, first + _BATCH)
         await store.commit([write for number in numbers for each in records for write in _copied(each, number)])
     await store.aclose()
+    return f"sqlite:///{path}?max_mb=4096"
 
 
 def _copied(record: StoredRecord, number: int) -> list[Write]:
-    writes = [Write(f"{record.key}{number}", record.value, 86_400, record.is_kept, record.lists)]
-    return [replace(writes[0], line=line, place=place) for place, line in enumerate(record.log)] or writes
+    write = Write(f"{record.key}{number}", record.value, 86_400, record.is_kept, record.lists)
+    return [replace(write, line=line, place=place) for place, line in enumerate(record.log)] or [write]
 
 
-async def _eviction(stage: Stage) -> float:
-    """The p99 of new sessions in a memory that evicts for each of them, divided by that of one that does not."""
-    variants = [session(name, {"STATE_URL": f"memory://?max_mb={size}"}) for name, size in (("full", 1), ("not", 4096))]
-    async with AsyncExitStack() as exits:
-        sides = []
-        for each in variants:
-            started = stage.started(each.name, each.service.command, each.environment, each.first)
-            target, _ = await exits.enter_async_context(started)
-            await ask(target.ports, each.make, connections=_CONNECTIONS, questions=5_000)
-            sides.append((target, Measurement("eviction", each.make, CALLS["time"], _CONNECTIONS, seconds=_SECONDS)))
-        ratios = []
-        for _ in range(_PAIRS):
-            full, other = [await stage.measured(target, what, attempts=1) for target, what in sides]
-            ratios.append(full.values["p99_ms"] / other.values["p99_ms"])
-    return median(ratios)
+def _rows(folder: Path, grown: Mapping[str, str]) -> list[tuple[_Side, _Side]]:
+    few, many, none, waiting = grown
+    rows = [(_keys(folder, "10,000 keys", _KEYS), _keys(folder, "10", 10))]
+    for turns, asked in ((0, "new session"), (1, "session asked again")):
+        rows.append((_session(f"{asked}, {many}", grown[many], turns), _session("1,000", grown[few], turns)))
+    return [*rows, (_session(f"new session, {waiting} wait", grown[waiting]), _session("none", grown[none]))]
 
 
-async def _table(folder: Path, starts: Sequence[str]) -> str:
-    lines, counts = ["| what | ratio | goal | instructions |", "| --- | --- | --- | --- |"], dict[str, float]()
-    with Stage(folder) as stage, redis_store(stage) as redis, postgresql_store() as postgresql:
-        stores = {"memory": MEMORY, "file": file_store(stage), "Redis": redis, "PostgreSQL": postgresql}
-        rows = [row for row in _rows(stage, stores) if row.variant.name.startswith(tuple(starts) or "")]
-        await _grow(stage)
-        for row in rows:
-            for each in (row.base, row.variant):
-                if each.name not in counts:
-                    counts[each.name] = await count_instructions(stage, each)
-            name, ratio = f"{row.variant.name} ÷ {row.base.name}", counts[row.variant.name] / counts[row.base.name]
-            lines.append(f"| {name} | {ratio:.3f} | ≤ {row.at_most} | {counts[row.variant.name]:,.0f} |")
-            print(lines[-1], flush=True)
-        if "p99 beside eviction".startswith(tuple(starts) or ""):
-            lines.append(
-                f"| p99 of a memory that evicts ÷ one that does not | {await _eviction(stage):.2f} | ≤ 1.5 | |"
-            )
-    return "\n".join(lines)
+async def _table(folder: Path, starts: Sequence[str]) -> None:
+    print("| what | ratio | goal | CPU ms |\n| --- | --- | --- | --- |")
+    for side, base in _rows(folder, await _grown(folder)):
+        if side.name.startswith(tuple(starts) or ""):
+            ratio, milliseconds = await _ratio(side, base)
+            print(f"| {side.name} ÷ {base.name} | {ratio:.2f} | ≤ 1.1 | {milliseconds:.2f} |", flush=True)
+    if "eviction".startswith(tuple(starts) or ""):
+        print(f"| p99 of a memory that evicts ÷ of one that does not | {await _eviction():.2f} | ≤ 1.5 | |")
 
 
 def main(arguments: Sequence[str] = sys.argv) -> int:
     """Print the table."""
     with tempfile.TemporaryDirectory(prefix="toolchat-bench-") as folder:
-        print(uvloop.run(_table(Path(folder), arguments[1:])))
+        uvloop.run(_table(Path(folder).resolve(), arguments[1:]))
     return 0
 
 

@@ -31,8 +31,8 @@ _OPENING_SECONDS: Final = 10.0
 _log = logging.getLogger(__name__)
 
 # What is stored is counted by triggers, so that it is known at any time what has to be evicted, at a constant cost: by
-# client and kind, by client (kind '*') and in total ('**'). What is kept has no kind, and is not counted. An insert into
-# the view adds to all three.
+# client and kind, by client (kind '*') and in total ('**'). What is kept has no kind, and is not counted. What is
+# inserted into the view is added to all three.
 _SCHEMA: Final = """
 BEGIN IMMEDIATE;
 CREATE TABLE entries (

@@ -13,7 +13,7 @@ BUDGET = {
     "toolchat/http": 1044,
     "toolchat/models": 3294,
     "toolchat/service": 226,
-    "toolchat/service/access": 1528,
+    "toolchat/service/access": 1520,
     "toolchat/service/api": 6630,
     "toolchat/service/cli": 2105,
     "toolchat/service/composition": 838,

@@ -18,7 +18,18 @@ import uvloop
 
 from bench.catalogue import CALLS
 from bench.stage import BenchError, Measurement, Stage, Target
-from bench.variants import MEMORY, Variant, file_store, guarded, plain, redis_store, session, streamed, traced
+from bench.variants import (
+    MEMORY,
+    Variant,
+    file_store,
+    guarded,
+    plain,
+    postgresql_store,
+    redis_store,
+    session,
+    streamed,
+    traced,
+)
 
 __all__ = ["can_count", "count_instructions"]
 
@@ -116,8 +127,8 @@ class _Counter:
         return int(found[1]) / self.seconds - idle
 
 
-def _variants(stage: Stage, redis: Mapping[str, str]) -> list[Variant]:
-    stores = {"memory": MEMORY, "file": file_store(stage), "Redis": redis}
+def _variants(stage: Stage, redis: Mapping[str, str], postgresql: Mapping[str, str]) -> list[Variant]:
+    stores = {"memory": MEMORY, "file": file_store(stage), "Redis": redis, "PostgreSQL": postgresql}
     sessions = [
         session(f"session of {turns} turns, {name}", store, turns)
         for name, store in stores.items()
@@ -132,8 +143,8 @@ def _variants(stage: Stage, redis: Mapping[str, str]) -> list[Variant]:
 
 
 async def _table(folder: Path, starts: Sequence[str]) -> str:
-    with Stage(folder) as stage, redis_store(stage) as redis:
-        base, *others = _variants(stage, redis)
+    with Stage(folder) as stage, redis_store(stage) as redis, postgresql_store() as postgresql:
+        base, *others = _variants(stage, redis, postgresql)
         wanted = [each for each in others if each.name.startswith(tuple(starts) or "")]
         counts = {each.name: await count_instructions(stage, each) for each in (base, *wanted)}
     rows = [f"| {name} | {count:,.0f} | {count / counts[base.name]:.3f} |" for name, count in counts.items()]

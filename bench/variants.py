@@ -11,6 +11,7 @@ from bench.catalogue import SERVICES, Service
 from bench.load import Question, question
 from bench.processes import free_port
 from bench.stage import BenchError, Stage
+from tests.players.postgresql_server import PostgresqlServer
 
 __all__ = [
     "MEMORY",
@@ -20,6 +21,7 @@ __all__ = [
     "guarded",
     "in_session",
     "plain",
+    "postgresql_store",
     "redis_store",
     "session",
     "streamed",
@@ -105,6 +107,13 @@ def streamed(service: str) -> Variant:
 def file_store(stage: Stage) -> Mapping[str, str]:
     """The state in a file of the stage's folder."""
     return {"STATE_URL": f"sqlite:///{stage.folder.resolve() / 'state.db'}"}
+
+
+@contextmanager
+def postgresql_store() -> Generator[Mapping[str, str], None, None]:
+    """The state in a PostgreSQL that runs until the block ends."""
+    with PostgresqlServer() as server:
+        yield {"STATE_URL": server.url}
 
 
 @contextmanager

@@ -6,8 +6,10 @@ import signal
 import statistics
 import time
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
+from inspect import isawaitable
 from pathlib import Path
 from random import Random
 from typing import Literal
@@ -17,12 +19,14 @@ import psutil
 from lab.fault import fault, held
 from lab.proxy import Proxy
 from lab.service import Service
-from lab.stage import Stage
+from lab.stage import Stage, installed
 from lab.upstream import Call, frozen, playing
 from lab.waiting import until
 from lab.workload import Ledger, Workload, answer, write_tool
 from tests.players.openai_player import Answer
+from tests.players.postgresql_server import PostgresqlServer
 from tests.players.redis_server import RedisServer
+from tests.programs import POSTGRES
 
 _REPLICAS = 3
 _SETTINGS = {
@@ -33,9 +37,20 @@ _DOCUMENTED = {"session-busy", "overloaded", "draining", "store-unavailable", "u
                "upstream-invalid", "upstream-timeout", "deadline", "provider-rate-limited"}  # fmt: skip
 _OF_KILLS = re.compile("was sent SIGKILL|workers fail repeatedly")
 """What the parent of the workers rightly reports when they are killed."""
-_Fsync = Literal["always", "everysec"]
-_SHARE: dict[_Fsync, float] = {"always": 0.7, "everysec": 0.3}
-"""Of the time, for each setting of ``appendfsync``."""
+_Kind = Literal["always", "everysec", "file", "postgresql"]
+"""The store: Redis with a setting of ``appendfsync``, a SQLite file, or PostgreSQL."""
+_SHARE: dict[_Kind, float] = {"always": 0.4, "everysec": 0.2, "file": 0.2, "postgresql": 0.2}
+"""Of the time."""
+
+
+@dataclass
+class _Store:
+    """Where the replicas keep their state."""
+
+    urls: list[str]
+    server: RedisServer | PostgresqlServer | None = None
+    """``None`` if it is a file, which neither stalls nor ends."""
+    proxies: list[Proxy] = field(default_factory=list)
 
 
 @dataclass
@@ -57,15 +72,13 @@ class _Chaos:
     def __init__(
         self,
         stage: Stage,
-        redis: RedisServer,
-        proxies: list[Proxy],
+        store: _Store,
         replicas: list[Service],
         runs: Path,
         minutes: float,
     ) -> None:
         self._stage = stage
-        self._redis = redis
-        self._proxies = proxies
+        self._server, self._proxies = store.server, store.proxies
         self._replicas = replicas
         self._runs = runs
         self._end = time.monotonic() + minutes * 60
@@ -102,10 +115,12 @@ class _Chaos:
             await asyncio.sleep(0.5)
 
     async def _schedule(self, draw: Random) -> None:
-        events = (
-            self._kill, self._kill_worker, self._term, self._stop, self._stall, self._partition, self._cut,
-            self._restart_redis, self._cut_upstream, self._freeze_upstream, self._break_upstream,
+        events: tuple[Callable[[Random], Awaitable[None]], ...] = (
+            self._kill, self._kill_worker, self._term, self._stop,
+            self._cut_upstream, self._freeze_upstream, self._break_upstream,
         )  # fmt: skip
+        if self._server is not None:
+            events += self._stall, self._partition, self._cut, self._restart_store
         while time.monotonic() < self._end:
             await asyncio.sleep(draw.uniform(0.3, 1.5))
             event = draw.choice(events)
@@ -141,9 +156,10 @@ class _Chaos:
         victim.signal(signal.SIGCONT)
 
     async def _stall(self, draw: Random) -> None:
-        self._redis.freeze()
+        assert self._server is not None
+        self._server.freeze()
         await asyncio.sleep(draw.uniform(0.2, 3))
-        self._redis.thaw()
+        self._server.thaw()
 
     async def _partition(self, draw: Random) -> None:
         proxy = draw.choice(self._proxies)
@@ -154,10 +170,11 @@ class _Chaos:
     async def _cut(self, draw: Random) -> None:
         draw.choice(self._proxies).cut()
 
-    async def _restart_redis(self, draw: Random) -> None:
-        await self._redis.kill()
+    async def _restart_store(self, draw: Random) -> None:
+        assert self._server is not None
+        await _done(self._server.kill)
         await asyncio.sleep(draw.uniform(0, 1))
-        await self._redis.start()
+        await _done(self._server.start)
 
     async def _cut_upstream(self, draw: Random) -> None:
         await self._upstream_is(
@@ -181,35 +198,51 @@ class _Chaos:
         self._stage.upstream.behave = usual
 
 
-async def _ran(stage: Stage, fsync: _Fsync) -> _Run:
+async def _done(step: Callable[[], Awaitable[None] | None]) -> None:
+    """What one server does as a coroutine, and another one in a function that blocks."""
+    if isawaitable(rest := await asyncio.to_thread(step)):
+        await rest
+
+
+async def _ran(stage: Stage, kind: _Kind) -> _Run:
     """The run that several rows look at; the first of them makes it."""
-    if fsync not in stage.kept:
-        stage.kept[fsync] = await _run(stage, fsync)
-    run = stage.kept[fsync]
+    if kind not in stage.kept:
+        stage.kept[kind] = await _run(stage, kind)
+    run = stage.kept[kind]
     if not isinstance(run, _Run):
         raise TypeError(type(run))
     return run
 
 
-async def _run(stage: Stage, fsync: _Fsync) -> _Run:
-    folder, tools, runs = (stage.folder / name for name in (f"redis-{fsync}", f"tools-{fsync}", "runs"))
-    folder.mkdir()
+async def _run(stage: Stage, kind: _Kind) -> _Run:
+    tools, runs = stage.folder / f"tools-{kind}", stage.folder / f"runs-{kind}"
     runs.write_text("")
     write_tool(tools, runs)
-    redis = await stage.redis("--appendonly", "yes", "--appendfsync", fsync, "--dir", str(folder))
-    proxies = [await stage.row.enter_async_context(Proxy(redis.port)) for _ in range(_REPLICAS)]
+    store = await _store(stage, kind)
     workers = ["1"] * (_REPLICAS - 1) + ["2"]
     replicas = await asyncio.gather(
         *(
-            stage.own(
-                REDIS_URL=f"redis://127.0.0.1:{proxy.port}/0", TOOLS_PATH=str(tools), SERVER_WORKERS=count, **_SETTINGS
-            )
-            for proxy, count in zip(proxies, workers, strict=True)
+            stage.own(STATE_URL=url, TOOLS_PATH=str(tools), SERVER_WORKERS=count, **_SETTINGS)
+            for url, count in zip(store.urls, workers, strict=True)
         )
     )
     stage.upstream.behave = answer
-    minutes = stage.minutes * _SHARE[fsync]
-    return await _Chaos(stage, redis, proxies, list(replicas), runs, minutes).whole()
+    return await _Chaos(stage, store, list(replicas), runs, stage.minutes * _SHARE[kind]).whole()
+
+
+async def _store(stage: Stage, kind: _Kind) -> _Store:
+    if kind == "file":
+        return _Store([f"sqlite:///{stage.folder.resolve()}/chaos.db"] * _REPLICAS)
+    server: RedisServer | PostgresqlServer
+    if kind == "postgresql":
+        installed(POSTGRES)
+        server = stage.row.enter_context(PostgresqlServer())
+    else:
+        folder = stage.folder / f"redis-{kind}"
+        folder.mkdir()
+        server = await stage.redis("--appendonly", "yes", "--appendfsync", kind, "--dir", str(folder))
+    proxies = [await stage.row.enter_async_context(Proxy(server.port)) for _ in range(_REPLICAS)]
+    return _Store([server.url.replace(f":{server.port}/", f":{each.port}/") for each in proxies], server, proxies)
 
 
 _row = partial(fault, fast=True, loud=True, limit=300, lasts=True)
@@ -289,3 +322,26 @@ async def chaos_with_everysec_loses_little(stage: Stage) -> float:
     held(not wrong, "; ".join(wrong[:3]))
     stage.note = f"{gone} lost or run again of {run.said}"
     return 100 * gone / max(1, run.ledger.acknowledged)
+
+
+async def _faults(stage: Stage, kind: _Kind) -> float:
+    run = await _ran(stage, kind)
+    held(run.ledger.acknowledged > 10 * stage.minutes * _SHARE[kind], f"only {run.ledger.acknowledged} turns")
+    stage.note = "; ".join([run.said, *run.ledger.faults[:3], *run.complaints[:1]])
+    return len(run.ledger.faults)
+
+
+_whole = partial(_row, users="what was acknowledged is kept, once", at_most=0, fast=False,
+                 figure="turns, approvals, runs and alarms lost, doubled or out of order")  # fmt: skip
+
+
+@_whole()
+async def chaos_with_a_file_loses_and_doubles_nothing(stage: Stage) -> float:
+    """The same with replicas and workers that share a SQLite file."""
+    return await _faults(stage, "file")
+
+
+@_whole()
+async def chaos_with_postgresql_loses_and_doubles_nothing(stage: Stage) -> float:
+    """The same with PostgreSQL, which is killed, stopped, stalled and cut off as Redis is."""
+    return await _faults(stage, "postgresql")

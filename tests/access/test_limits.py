@@ -2,13 +2,16 @@
 
 import asyncio
 import itertools
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 
 import pytest
 from hypothesis import given, strategies as st
 
+from tests.players.postgresql_server import PostgresqlServer
 from tests.players.redis_server import RedisServer
+from tests.state.conftest import postgresql_store
 from tests.waiting import until
 from toolchat.errors import QuotaExceeded
 from toolchat.service.access.principals import Principal
@@ -83,20 +86,24 @@ def test_a_clock_that_was_set_back_refuses_nobody_without_a_limit_per_minute() -
 pytestmark = pytest.mark.usefixtures("tmp_path")  # for the file of the state
 
 NOBODY = Limits("all")
-KINDS = ["memory", "sqlite", "redis"]
+KINDS = ["memory", "sqlite", "redis", pytest.param("postgresql", marks=pytest.mark.slow)]
 
 
 @asynccontextmanager
 async def quotas(kind: str, together: Limits = NOBODY, processes: int = 1) -> AsyncGenerator[list[Quotas], None]:
     """The quotas of some processes that share a store."""
     async with AsyncExitStack() as stack:
+        opened: Callable[[], StateStore]
         if kind == "redis":
-            server = await stack.enter_async_context(RedisServer())
-        path = {"memory": IN_MEMORY, "sqlite": "state.db"}.get(kind)
-        stores: list[StateStore] = [
-            SqliteStateStore(path, deadline=10) if path else RedisStateStore(server.url, deadline=10)
-            for _ in range(processes)
-        ]
+            redis = await stack.enter_async_context(RedisServer())
+            opened = partial(RedisStateStore, redis.url, deadline=10)
+        elif kind == "postgresql":
+            postgresql = stack.enter_context(PostgresqlServer())
+            opened = partial(postgresql_store, postgresql, "toolchat", deadline=10)
+        else:
+            opened = partial(SqliteStateStore, IN_MEMORY if kind == "memory" else "state.db", deadline=10)
+        stores = [opened() for _ in range(processes)]
+        await stores[0].start()  # creates tables
         try:
             yield [Quotas(store, together, longest=60) for store in stores]
         finally:

@@ -59,10 +59,8 @@ class Process(ChatModel):
         await emit(TextDelta(message.text))
         return ChatResponse(message, "tool_calls" if message.tool_calls else "stop", USAGE, "scripted")
 
-    async def save(self, turn: ChatResponse | None) -> None:
+    async def save(self, turn: ChatResponse) -> None:
         await self.step()
-        if turn is None:
-            return
         for _ in range(9 - len(turn.executions)):  # an earlier one takes longer
             await asyncio.sleep(0)
         self.stored[:] = [to_json(turn_record(replace(turn, context=ToolContext())))]

@@ -23,17 +23,16 @@ from toolchat.state.sqlite import SqliteStateStore
 
 def admit(backlog: Backlog, client: str, number: int) -> None:
     for each in range(number):
-        question = Unfinished(client, "", 0)
-        backlog.admit(f"{client}{each}", question)
-        backlog.put(f"{client}{each}", question)
+        question = Unfinished(f"{client}{each}", client, "", 0)
+        backlog.admit(question)
+        backlog.put(question)
 
 
 def begun(backlog: Backlog) -> list[str]:
     """The clients of the questions that begin now, in order."""
     clients = []
     while (found := backlog.next()) is not None:
-        backlog.running[found[0]] = found[1].client
-        clients.append(found[1].client)
+        clients.append(found.client)
     return clients
 
 
@@ -49,8 +48,7 @@ def test_a_client_that_has_had_its_turn_comes_behind_those_that_wait() -> None:
     for client in range(65):
         admit(backlog, f"{client}-", 2)
     assert begun(backlog) == [f"{client}-" for client in range(64)]
-    del backlog.running["0-0"]
-    backlog.remove("0-0", "0-")
+    backlog.remove(Unfinished("0-0", "0-", "", 0))
     assert begun(backlog) == ["64-"]
 
 
@@ -64,6 +62,13 @@ def test_one_client_has_half_of_the_slots_and_two_leave_some_for_others() -> Non
     assert begun(backlog) == ["c"]
 
 
+def test_a_question_begins_when_it_is_accepted_if_its_client_has_a_slot() -> None:
+    backlog = Backlog()
+    found = [backlog.admit(Unfinished(f"{each}", "a", "", 0)) for each in range(33)]
+    assert found == [True] * 32 + [False]
+    assert backlog.admit(Unfinished("b", "b", "", 0))
+
+
 def test_ten_clients_leave_room_for_a_stranger() -> None:
     backlog = Backlog()
     for client in "abcdefghi":
@@ -74,25 +79,25 @@ def test_ten_clients_leave_room_for_a_stranger() -> None:
 
 
 def test_a_question_that_runs_elsewhere_begins_when_its_process_has_died() -> None:
-    backlog, question = Backlog(), Unfinished("a", "", 0)
-    backlog.refresh({}, {"q": question}, free=())
+    backlog, question = Backlog(), Unfinished("q", "a", "", 0)
+    backlog.refresh({}, {question: False})
     assert begun(backlog) == []
-    backlog.refresh(backlog.known(), {"q": question}, free=("q",))
+    backlog.refresh(backlog.known(), {question: True})
     assert begun(backlog) == ["a"]
 
 
 def test_a_question_that_ended_while_the_list_was_read_does_not_begin_again() -> None:
-    backlog, question = Backlog(), Unfinished("a", "s", 0)
-    backlog.put("q", question)
+    backlog, question = Backlog(), Unfinished("q", "a", "s", 0)
+    backlog.put(question)
     before = backlog.known()
-    backlog.remove("q", "a")
-    backlog.refresh(before, {"q": question}, free=("q",))
-    assert (begun(backlog), backlog.sessions("a")) == ([], {})
+    backlog.remove(question)
+    backlog.refresh(before, {question: True})
+    assert (begun(backlog), backlog.known()) == ([], {})
 
 
 def test_a_question_that_has_failed_for_a_while_pauses_in_all_processes() -> None:
     backlog = Backlog()
-    backlog.refresh({}, {"q": Unfinished("a", "", 9)}, free=("q",))
+    backlog.refresh({}, {Unfinished("q", "a", "", 9): True})
     assert begun(backlog) == []
 
 

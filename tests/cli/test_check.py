@@ -74,7 +74,7 @@ async def test_every_configured_upstream_is_probed_and_reported(tmp_path: Path) 
     assert (done.returncode, done.stderr) == (0, "")
     assert lines_of(done) == {
         "Chat model": ("works", True, f"openai_compatible/gpt-4o-mini {CALLS}"),
-        "State": ("works", True, f"redis writes, reads and deletes; {NOT_DURABLE}"),
+        "State": ("works", True, f"redis writes, reads and deletes under toolchat:; {NOT_DURABLE}"),
         "Traces": ("works", True, f"http://127.0.0.1:{collector.port}/v1/traces accepts traces; traceidratio 0.01"),
         "Time": ("ready", False, "no upstream to check"),
         "Lamp": ("works", True, "one lamp"),

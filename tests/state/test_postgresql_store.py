@@ -265,3 +265,19 @@ def test_an_unusable_schema_is_refused(schema: str) -> None:
 
     with pytest.raises(ValueError, match=r"^the name of a schema has up to 63 letters, digits, - and _$"):
         PostgresqlStateStore("postgresql://h/db", schema=schema)
+
+
+@pytest.mark.parametrize(
+    ("options", "warning"),
+    [
+        ({"fsync": "off"}, "a crash of its machine may destroy the database"),
+        ({"fsync": "on", "synchronous_commit": "off"}, "a crash loses the last changes"),
+        ({"fsync": "on"}, ""),
+    ],
+)
+async def test_a_server_that_loses_data_in_a_crash_is_warned_about(options: dict[str, str], warning: str) -> None:
+    with PostgresqlServer(*[f"{name}={value}" for name, value in options.items()]) as server:
+        store = postgresql_store(server, "toolchat")
+        warned = await store.durability_warning()
+        await store.aclose()
+    assert warned.partition("so ")[2].partition(":")[0] == warning

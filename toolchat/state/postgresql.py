@@ -167,7 +167,7 @@ class PostgresqlStateStore(WatchedStateStore):
             raise ValueError("the name of a schema has up to 63 letters, digits, - and _")
         super().__init__(_server(url), deadline=deadline, connections=_CONNECTIONS)
         self._url = url
-        self._schema = schema
+        self._schema = self.namespace = schema
         self._idle = deque[_Connection]()
         self._format = 0  # of the tables in the database; 0: not known to be there
 
@@ -231,6 +231,15 @@ class PostgresqlStateStore(WatchedStateStore):
         await super().probe()
         while len(await self._query("sweep", _SWEEP, _BATCH)) == _BATCH:
             pass
+
+    async def durability_warning(self) -> str:
+        statement = "SELECT current_setting('fsync'), current_setting('synchronous_commit')"
+        [[fsync, synchronous_commit]] = await self._query("config", statement)
+        if fsync == "off":
+            return "it leaves writing to the system, so a crash of its machine may destroy the database: set fsync on"
+        if synchronous_commit == "off":
+            return "it confirms before it writes, so a crash loses the last changes: set synchronous_commit on"
+        return ""
 
     async def disconnect(self) -> None:
         while self._idle:

@@ -37,7 +37,7 @@ class RedisConnection(WatchedStateStore):
     def __init__(self, url: str, *, prefix: str, deadline: float) -> None:
         self._pool = _pool(url)
         super().__init__(_server(self._pool), deadline=deadline, connections=_CONNECTIONS)
-        self.prefix = prefix
+        self.prefix = self.namespace = prefix
         self.client: Redis = Redis(connection_pool=self._pool)
 
     def register(self, script: str) -> AsyncScript:

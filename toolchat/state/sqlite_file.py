@@ -31,7 +31,8 @@ _OPENING_SECONDS: Final = 10.0
 _log = logging.getLogger(__name__)
 
 # What is stored is counted by triggers, so that it is known at any time what has to be evicted, at a constant cost: by
-# client and kind, by client (kind '*') and in total ('**'). What is kept has no kind, and is not counted.
+# client and kind, by client (kind '*') and in total ('**'). What is kept has no kind, and is not counted. What is
+# inserted into the view is added to all three.
 _SCHEMA: Final = """
 BEGIN IMMEDIATE;
 CREATE TABLE entries (
@@ -53,40 +54,25 @@ CREATE INDEX newest ON listed (list, written);
 CREATE INDEX lists ON listed (id);
 CREATE TABLE usage (client TEXT, kind TEXT, bytes INTEGER NOT NULL, PRIMARY KEY (client, kind)) WITHOUT ROWID;
 CREATE INDEX largest ON usage (kind, bytes);
-CREATE TRIGGER added AFTER INSERT ON entries WHEN new.kind IS NOT NULL BEGIN
+CREATE VIEW counted AS SELECT client, kind, bytes FROM usage;
+CREATE TRIGGER count INSTEAD OF INSERT ON counted WHEN new.kind IS NOT NULL AND new.bytes <> 0 BEGIN
     INSERT INTO usage VALUES
-    (new.client, new.kind, new.size), (new.client, '*', new.size), ('', '**', new.size)
+    (new.client, new.kind, new.bytes), (new.client, '*', new.bytes), ('', '**', new.bytes)
     ON CONFLICT (client, kind) DO UPDATE SET bytes = bytes + excluded.bytes;
 END;
-CREATE TRIGGER changed AFTER UPDATE OF size, log_size ON entries
-WHEN old.size + old.log_size <> new.size + new.log_size AND old.kind = new.kind BEGIN
-    INSERT INTO usage VALUES
-    (new.client, new.kind, new.size + new.log_size - old.size - old.log_size),
-    (new.client, '*', new.size + new.log_size - old.size - old.log_size),
-    ('', '**', new.size + new.log_size - old.size - old.log_size)
-    ON CONFLICT (client, kind) DO UPDATE SET bytes = bytes + excluded.bytes;
+CREATE TRIGGER added AFTER INSERT ON entries BEGIN
+    INSERT INTO counted VALUES (new.client, new.kind, new.size);
 END;
-CREATE TRIGGER removed AFTER DELETE ON entries WHEN old.kind IS NOT NULL BEGIN
-    INSERT INTO usage VALUES
-    (old.client, old.kind, -old.size - old.log_size),
-    (old.client, '*', -old.size - old.log_size),
-    ('', '**', -old.size - old.log_size)
-    ON CONFLICT (client, kind) DO UPDATE SET bytes = bytes + excluded.bytes;
+CREATE TRIGGER changed AFTER UPDATE OF size, log_size ON entries WHEN old.kind = new.kind BEGIN
+    INSERT INTO counted VALUES (new.client, new.kind, new.size + new.log_size - old.size - old.log_size);
+END;
+CREATE TRIGGER moved AFTER UPDATE OF kind ON entries WHEN old.kind IS NOT new.kind BEGIN
+    INSERT INTO counted VALUES
+    (old.client, old.kind, -old.size - old.log_size), (new.client, new.kind, new.size + new.log_size);
+END;
+CREATE TRIGGER removed AFTER DELETE ON entries BEGIN
+    INSERT INTO counted VALUES (old.client, old.kind, -old.size - old.log_size);
     DELETE FROM usage WHERE client = old.client AND bytes = 0;
-END;
-CREATE TRIGGER released AFTER UPDATE OF kind ON entries WHEN old.kind IS NULL AND new.kind IS NOT NULL BEGIN
-    INSERT INTO usage VALUES
-    (new.client, new.kind, new.size + new.log_size),
-    (new.client, '*', new.size + new.log_size),
-    ('', '**', new.size + new.log_size)
-    ON CONFLICT (client, kind) DO UPDATE SET bytes = bytes + excluded.bytes;
-END;
-CREATE TRIGGER kept AFTER UPDATE OF kind ON entries WHEN old.kind IS NOT NULL AND new.kind IS NULL BEGIN
-    INSERT INTO usage VALUES
-    (old.client, old.kind, -old.size - old.log_size),
-    (old.client, '*', -old.size - old.log_size),
-    ('', '**', -old.size - old.log_size)
-    ON CONFLICT (client, kind) DO UPDATE SET bytes = bytes + excluded.bytes;
 END;
 CREATE TRIGGER cleared AFTER DELETE ON entries BEGIN
     DELETE FROM log WHERE id = old.id;

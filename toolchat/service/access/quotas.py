@@ -3,6 +3,7 @@
 import itertools
 import math
 import secrets
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,9 +11,10 @@ from typing import Any, Final, TypeVar
 
 from pydantic import TypeAdapter
 
+import toolchat.instruments as instruments
 from toolchat.errors import QuotaExceeded, StoreUnavailable
 from toolchat.service.access.principals import Principal
-from toolchat.service.access.usage import DAY, Decision, Kind, Limits, NameUsage, QuotaUsage, observed_wait, reserve
+from toolchat.service.access.usage import DAY, Decision, Kind, Limits, NameUsage, QuotaUsage, reserve
 from toolchat.state.base import StateStore, decoding
 from toolchat.state.sqlite import SqliteStateStore
 
@@ -93,10 +95,13 @@ class Quotas:
 
     async def _reserve(self, reservation: QuotaReservation, store: StateStore) -> Decision:
         limits, question, longest = reservation.limits, reservation.question, self._longest
-        with observed_wait():
+        began = time.perf_counter()
+        try:
             return await self._update(
                 store, limits, lambda used, now: reserve(used, limits, question, now=now, longest=longest)
             )
+        finally:
+            instruments.observer.record_wait("place", time.perf_counter() - began)
 
     async def _update(
         self, store: StateStore, limits: Sequence[Limits], change: Callable[[Sequence[NameUsage], float], T]

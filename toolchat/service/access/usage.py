@@ -1,12 +1,9 @@
 """What is used of quotas: the limits, the usage under one name, and the decision about one more question."""
 
-import time
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-import toolchat.instruments as instruments
 from toolchat.messages import immutable
 
 DAY = 86_400
@@ -142,13 +139,3 @@ def reserve(
     for usage, each in zip(used, limits, strict=True):
         usage.count(each, question, now, longest)
     return limits[0], left, None
-
-
-@contextmanager
-def observed_wait() -> Generator[None, None, None]:
-    """Record the duration of the block, which waits for a shared store."""
-    began = time.perf_counter()
-    try:
-        yield
-    finally:
-        instruments.observer.record_wait("place", time.perf_counter() - began)

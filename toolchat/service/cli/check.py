@@ -176,7 +176,8 @@ async def _write_and_read(store: StateStore) -> str:
     if stored != b"stored":
         raise ToolchatError("the value read differs from the value written")
     warning = await store.durability_warning()
-    return f"{store.kind} writes, reads and deletes" + (f"; {warning}" if warning else "")
+    place = f" under {store.namespace}" if store.namespace else ""
+    return f"{store.kind} writes, reads and deletes{place}" + (f"; {warning}" if warning else "")
 
 
 async def _export_nothing(tracing: TracingConfiguration) -> str:

@@ -1,11 +1,9 @@
 """One try of a background question: its request is answered as if a client were connected, and its events stored."""
 
 import asyncio
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 from pydantic_core import from_json, to_json
 from starlette.types import ASGIApp, Message, Scope
@@ -30,122 +28,141 @@ _TEMPORARY = {"overloaded", "quota-exceeded", "session-busy", "draining", "store
 _COMPLETED = {"done", "response.completed", "response.incomplete"}
 _LAST = {*_COMPLETED, "error", "response.failed"}
 """Names of events that end an answer: nothing follows except for one of the same kind."""
+_CANCELLED: Event = ("cancelled", "{}")
+_OWN_HEADERS = (b"content-type", b"application/json"), (b"accept", b"text/event-stream")
 
 
 class Attempt:
-    """One try of a question, under its lock."""
+    """One try of a question, under its lock; also the client to which the application sends the answer."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        records: BackgroundRecords,
-        rights: Callable[[Principal], Principal | None],
-        question: BackgroundQuestion,
-        lock: Lock,
-    ) -> None:
-        self._app, self._records, self._rights, self._lock = app, records, rights, lock
-        self._question = question
-        self._answer = _Answer()
+    def __init__(self, app: ASGIApp, records: BackgroundRecords, question: BackgroundQuestion, lock: Lock) -> None:
+        self._app, self._records, self._question, self._lock = app, records, question, lock
+        self._body = b""
+        self._earlier: ChatResponse | None = None
+        """The turn at the last checkpoint of an earlier try."""
+        self._is_stream, self._rest = False, b""
+        self._events: list[Event] = []
+        """Those that are not stored yet."""
+        self._last: list[Event] = []
+        """Those that end the answer."""
         self._writing = asyncio.Lock()
 
-    async def run(self) -> BackgroundQuestion:
-        """Run the question, and return it as it was stored: not finished if it is to be tried again."""
-        question = self._question
-        body, turn = await self._records.asked(question)
+    async def take_over(self, rights: Callable[[Principal], Principal | None]) -> BackgroundQuestion:
+        """Run a stored question, and return it as it was stored then: queued if it is to be tried again."""
+        body, turn = await self._records.asked(self._question)
         with decoding("the checkpoint of this question cannot be read"):
-            earlier = turn_of(from_json(turn)) if turn else None
-        if question.state == "running":  # it was not stored how the last try ended, so its process has died
-            question = question.after_crash(len(earlier.executions) if earlier else 0)
-        principal, refusal = self._rights(question.principal), _refusal(question)
-        self._question = question
-        if await self._records.is_cancelled(question):
-            return await self._end("cancelled", ("cancelled", "{}"))
-        if principal is None or refusal is not None:
-            document = problem(refusal or Unauthorized("the key that asked has been withdrawn"), question.identifier)
-            return await self._end("failed", _failed(document))
-        self._question = replace(question, state="queued", tries=question.tries + 1)
-        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in question.headers]
-        current_caller.set(RequestCaller.from_request(principal, question.address, headers))
-        scope = _scope(question, headers, CheckpointAdvisor(question.identifier, earlier, self._save))
+            self._earlier = turn_of(from_json(turn)) if turn else None
+        if self._question.state == "running":  # it was not stored how the last try ended, so its process has died
+            self._question = self._question.after_crash(len(self._earlier.executions) if self._earlier else 0)
+        if await self._records.is_cancelled(self._question):
+            return await self._end("cancelled", _CANCELLED)
+        principal = rights(self._question.principal)
+        if principal is None or self._question.crashes >= _MAX_CRASHES or self._question.is_late():
+            document = problem(_refusal(self._question, principal), self._question.identifier)
+            return await self._end("failed", ("failed", to_json(document).decode()))
+        self._question = replace(self._question.begun, principal=principal)
+        await self._store()
+        return await self.run(body)
+
+    async def run(self, body: bytes) -> BackgroundQuestion:
+        """Run a question that was stored as begun."""
+        self._body = body
+        scope = self._scope()
         try:
-            return await self._answered(scope, body)
+            if await self._is_cancelled_before(self._app(scope, self._receive, self._send)):
+                return await self._end("cancelled", _CANCELLED)
         except asyncio.CancelledError:  # this process shuts down, which is no crash
             with suppress(LockLost, StoreUnavailable):
                 await self._end("queued")
             raise
+        last = self._last or [("failed", "{}")]
+        if last[-1][0] in _COMPLETED:
+            return await self._end("completed", *last)
+        if self._passes(scope["state"].get(FAILURE)):
+            return await self._end("queued", ("waiting", last[-1][1]))
+        return await self._end("failed", *last)
 
-    async def _answered(self, scope: Scope, body: bytes) -> BackgroundQuestion:
-        """Answer the request, and store how it ended."""
-        running = asyncio.ensure_future(self._app(scope, _receiver(body), self._answer.send))
+    async def _is_cancelled_before(self, answering: Awaitable[None]) -> bool:
+        """Answer, and store the events, until it has ended or its cancellation was requested."""
+        running = asyncio.ensure_future(answering)
         try:
-            is_cancelled = await self._is_cancelled_before(running)
+            while not (await asyncio.wait([running], timeout=_FLUSH_SECONDS))[0]:
+                if self._events:
+                    await self._store()
+                if await self._records.is_cancelled(self._question):
+                    return True
+            await running
+            return False
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
-        if is_cancelled:
-            return await self._end("cancelled", ("cancelled", "{}"))
-        last = self._answer.last or [_failed({})]
-        if last[-1][0] in _COMPLETED:
-            return await self._end("completed", *last)
-        if not _passes(scope["state"].get(FAILURE), self._question):
-            return await self._end("failed", *last)
-        return await self._end("queued", ("waiting", last[-1][1]))
 
-    async def _is_cancelled_before(self, running: asyncio.Future[None]) -> bool:
-        """Store the events until a request has ended, or its cancellation was requested."""
-        while not (await asyncio.wait([running], timeout=_FLUSH_SECONDS))[0]:
-            await self._store(self._question.state)
-            if await self._records.is_cancelled(self._question):
-                return True
-        await running
-        return False
-
-    async def _save(self, turn: ChatResponse | None) -> None:
+    async def _save(self, turn: ChatResponse) -> None:
         # What is in the context, the request brings again.
-        record = to_json(turn_record(replace(turn, context=ToolContext()))) if turn else b""
+        self._earlier = replace(turn, context=ToolContext())
         try:
-            await self._store("running", record)
+            await self._store(to_json(turn_record(self._earlier)))
         except LockLost:
             raise SessionBusy("another process has taken the question over") from None
 
     async def _end(self, state: State, *last: Event) -> BackgroundQuestion:
         """End this try; the question has ended, too, unless it is queued again."""
-        self._answer.events.extend(last)
-        await self._store(state, releases=True)
+        self._events.extend(last)
+        await self._store(b"" if self._earlier and state != "queued" else None, state)
         return self._question
 
-    async def _store(self, state: State, turn: bytes = b"", *, releases: bool = False) -> None:
-        """Store what has come since the last time: the state, the turn at a checkpoint, and events."""
+    async def _store(self, turn: bytes | None = None, state: State = "running") -> None:
+        """Store the question, its turn at a checkpoint, and the events that have come since the last time."""
         async with self._writing:
-            events, question = list(self._answer.events), replace(self._question, state=state)
-            if events or turn or releases or question != self._question:
-                self._question = await self._records.store(question, self._lock, events, turn, releases=releases)
-                del self._answer.events[: len(events)]
+            events, question = list(self._events), replace(self._question, state=state)
+            self._question = await self._records.store(question, self._lock, events, turn)
+            del self._events[: len(events)]
 
+    def _passes(self, failure: ToolchatError | None) -> bool:
+        """Whether a failure ends by itself before the question's time is over."""
+        if failure is None or failure.code not in _TEMPORARY:
+            return False
+        return not self._question.is_late(failure.retry_after or 0)
 
-class _Answer:
-    """Receives a response: a stream of events, or a problem document."""
+    def _scope(self) -> Scope:
+        question = self._question
+        given = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in question.headers]
+        current_caller.set(RequestCaller.from_request(question.principal, question.address, given))
+        checkpoints = CheckpointAdvisor(question.identifier, self._earlier, self._save)
+        return {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": "POST",
+            "scheme": "http",
+            "path": question.path,
+            "raw_path": question.path.encode(),
+            "query_string": b"",
+            "root_path": "",
+            "headers": [*given, *_OWN_HEADERS, (b"x-request-id", question.identifier.encode())],
+            "server": ("toolchat", None),
+            "client": (question.address, 0),
+            "state": {BACKGROUND: checkpoints, OWN_ADDRESS: question.service},
+        }
 
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-        """Those that are not stored yet."""
-        self.last: list[Event] = []
-        """Those that end the answer."""
-        self._is_stream = False
-        self._rest = b""
+    async def _receive(self) -> Message:
+        if not self._body:
+            await asyncio.Event().wait()  # the client never leaves
+        body, self._body = self._body, b""
+        return {"type": "http.request", "body": body, "more_body": False}
 
-    async def send(self, message: Message) -> None:
-        """Receive a message of the application."""
+    async def _send(self, message: Message) -> None:
+        """Receive a part of the answer: a stream of events, or a problem document."""
         if message["type"] == "http.response.start":
             self._is_stream = dict(message["headers"]).get(b"content-type", b"").startswith(b"text/event-stream")
             return
         self._rest += message.get("body", b"")
         if not self._is_stream:
-            self.last = [("failed", self._rest.decode() or "{}")]
+            self._last = [("failed", self._rest.decode() or "{}")]
             return
         *blocks, self._rest = self._rest.split(b"\n\n")
         for event in filter(None, map(_event, blocks)):
-            (self.last if event[0] in _LAST else self.events).append(event)
+            (self._last if event[0] in _LAST else self._events).append(event)
 
 
 def _event(block: bytes) -> Event | None:
@@ -154,54 +171,10 @@ def _event(block: bytes) -> Event | None:
     return (fields.get("event", ""), fields["data"]) if "data" in fields else None
 
 
-def _failed(document: Any) -> Event:
-    """The end of an answer without events of its own."""
-    return "failed", to_json(document).decode()
-
-
-def _refusal(question: BackgroundQuestion) -> ToolchatError | None:
-    """Why a question may not be tried again; ``None`` if it may."""
+def _refusal(question: BackgroundQuestion, principal: Principal | None) -> ToolchatError:
+    """Why a question may not be tried again."""
+    if principal is None:
+        return Unauthorized("the key that asked has been withdrawn")
     if question.crashes >= _MAX_CRASHES:
         return ToolchatError(f"{_MAX_CRASHES} processes died at the same point of this question", retryable=False)
-    if time.time() > question.created_at + MAX_AGE:
-        return DeadlineExceeded(f"the question was not answered within {MAX_AGE // 60} minutes")
-    return None
-
-
-def _passes(failure: ToolchatError | None, question: BackgroundQuestion) -> bool:
-    """Whether a failure ends by itself before the question's time is over."""
-    if failure is None or failure.code not in _TEMPORARY:
-        return False
-    return time.time() + (failure.retry_after or 0) < question.created_at + MAX_AGE
-
-
-def _scope(
-    question: BackgroundQuestion, headers: Sequence[tuple[bytes, bytes]], checkpoints: CheckpointAdvisor
-) -> Scope:
-    own = (b"content-type", b"application/json"), (b"accept", b"text/event-stream")
-    return {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": "POST",
-        "scheme": "http",
-        "path": question.path,
-        "raw_path": question.path.encode(),
-        "query_string": b"",
-        "root_path": "",
-        "headers": [*headers, *own, (b"x-request-id", question.identifier.encode())],
-        "server": ("toolchat", None),
-        "client": (question.address, 0),
-        "state": {BACKGROUND: checkpoints, OWN_ADDRESS: question.service},
-    }
-
-
-def _receiver(body: bytes) -> Callable[[], Any]:
-    messages = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def receive() -> Message:
-        if not messages:
-            await asyncio.Event().wait()  # the client never leaves
-        return messages.pop()
-
-    return receive
+    return DeadlineExceeded(f"the question was not answered within {MAX_AGE // 60} minutes")

@@ -2,8 +2,9 @@
 
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import count
 from math import inf
 
 from toolchat.errors import Overloaded
@@ -21,73 +22,82 @@ class _Entry:
     question: Unfinished
     ready_at: float
     """When it may be tried (again), by the clock of this process; infinite while another one runs it."""
+    runs: bool = False
+    """Whether it has a slot here."""
 
 
 class Backlog:
-    """The unfinished questions of all processes, as far as this one knows them.
-
-    Clients take turns: the next question is one of the client that has fewest running here.
-    """
+    """The unfinished questions of all processes, as far as this one knows them; clients take turns."""
 
     def __init__(self) -> None:
-        self._clients: dict[str, dict[str, _Entry]] = {}
-        """The client whose turn is next comes first."""
-        self.running: dict[str, str] = {}
-        """The clients of the questions that run here, by identifier."""
+        self._entries: dict[str, _Entry] = {}
+        self._turns: dict[str, int] = {}
+        """When each client had its last turn, or came."""
+        self._numbers = count()
 
-    def admit(self, identifier: str, question: Unfinished) -> None:
-        """Count a question that is about to be stored; raises ``Overloaded`` if its client has its share."""
-        of_client = len(self._clients.get(question.client, ()))
-        if of_client >= _MAX_OF_A_CLIENT or len(self.known()) >= _MAX_UNFINISHED - (_KEPT if of_client else 0):
+    def admit(self, question: Unfinished) -> bool:
+        """Count a question that is about to be stored; returns whether it has a slot.
+
+        Raises ``Overloaded`` if its client has its share.
+        """
+        of_client = sum([each.question.client == question.client for each in self._entries.values()])
+        if of_client >= _MAX_OF_A_CLIENT or len(self._entries) >= _MAX_UNFINISHED - (_KEPT if of_client else 0):
             whose = " of this client" if of_client else ""
             raise Overloaded(f"too many background questions{whose} are unfinished", retry_after=5)
-        self.put(identifier, question, inf)
+        self.put(question, inf)
+        return self._takes_slot(self._entries[question.identifier])
 
-    def put(self, identifier: str, question: Unfinished, pause: float | None = None) -> float:
-        """Add a question, or replace it; returns the seconds until it may be tried."""
+    def put(self, question: Unfinished, pause: float | None = None) -> float:
+        """Add a question, or replace it, without a slot; returns the seconds until it may be tried."""
         if pause is None:
             pause = min(_FIRST_PAUSE * 2 ** min(question.tries - 1, 10), _MAX_PAUSE) if question.tries else 0
-        entry = _Entry(question, time.monotonic() + pause)
-        self._clients.setdefault(question.client, {})[identifier] = entry
+        self._entries[question.identifier] = _Entry(question, time.monotonic() + pause)
+        self._turns.setdefault(question.client, next(self._numbers))
         return pause
 
-    def remove(self, identifier: str, client: str) -> None:
+    def remove(self, question: Unfinished) -> None:
         """Remove a question that has ended."""
-        own = self._clients.get(client, {})
-        own.pop(identifier, None)
-        if not own:
-            self._clients.pop(client, None)
+        self._entries.pop(question.identifier, None)
+        if all(each.question.client != question.client for each in self._entries.values()):
+            self._turns.pop(question.client, None)
 
-    def known(self) -> dict[str, str]:
-        """The clients of all questions, by identifier."""
-        return {identifier: client for client, own in self._clients.items() for identifier in own}
+    def known(self) -> Mapping[str, Unfinished]:
+        """All questions by their identifiers."""
+        return {identifier: each.question for identifier, each in self._entries.items()}
 
-    def sessions(self, client: str) -> dict[str, str]:
-        """The questions of a client by their sessions."""
-        return {each.question.session: identifier for identifier, each in self._clients.get(client, {}).items()}
+    def runs(self, identifier: str) -> bool:
+        """Whether a question has a slot here."""
+        return identifier in self._entries and self._entries[identifier].runs
 
-    def refresh(self, before: Mapping[str, str], listed: Mapping[str, Unfinished], free: Collection[str]) -> None:
-        """Take over what is stored: what was known before it was read, what was listed, and what no process runs."""
-        for identifier in before.keys() - listed.keys() - self.running.keys():
-            self.remove(identifier, before[identifier])
-        for identifier, question in listed.items():
-            known = self._clients.get(question.client, {}).get(identifier)
-            if identifier in self.running or (known is None and identifier in before):  # it has ended meanwhile
+    def refresh(self, before: Mapping[str, Unfinished], listed: Mapping[Unfinished, bool]) -> None:
+        """Take over what is stored: what was known before it was read, and what was listed and whether it is free."""
+        for ended in before.keys() - {each.identifier for each in listed}:
+            if not self.runs(ended):
+                self.remove(before[ended])
+        for question, is_free in listed.items():
+            known = self._entries.get(question.identifier)
+            if known.runs if known else question.identifier in before:  # the latter has ended meanwhile
                 continue
-            if identifier not in free:
-                self.put(identifier, question, inf)
+            if not is_free:
+                self.put(question, inf)
             elif known is None or known.ready_at == inf or known.question != question:
-                self.put(identifier, question)
+                self.put(question)
 
-    def next(self) -> tuple[str, Unfinished] | None:
-        """The question whose turn it is, if one is ready and a slot is free for its client."""
-        running, now = Counter(self.running.values()), time.monotonic()
-        free = _SLOTS - len(self.running)
-        for client in sorted(self._clients, key=running.__getitem__):
-            if running[client] >= _SLOTS_OF_A_CLIENT or free <= (_SLOTS_KEPT if running[client] else 0):
-                return None  # those that follow have more
-            for identifier, entry in self._clients[client].items():
-                if entry.ready_at <= now and identifier not in self.running:
-                    self._clients[client] = self._clients.pop(client)  # behind all others
-                    return identifier, entry.question
-        return None
+    def next(self) -> Unfinished | None:
+        """Give a slot to the question whose turn it is, if there is one: of the client that has fewest running here."""
+        running, now = self._running(), time.monotonic()
+        ready = [each for each in self._entries.values() if each.ready_at <= now and not each.runs]
+        turns = [(running[each.question.client], self._turns[each.question.client]) for each in ready]
+        entry = ready[turns.index(min(turns))] if ready else None
+        return entry.question if entry and self._takes_slot(entry) else None
+
+    def _takes_slot(self, entry: _Entry) -> bool:
+        """Give a question a slot, if one is free for its client."""
+        client, running = entry.question.client, self._running()
+        free = _SLOTS - running.total()
+        if running[client] < _SLOTS_OF_A_CLIENT and free > (_SLOTS_KEPT if running[client] else 0):
+            entry.runs, self._turns[client] = True, next(self._numbers)
+        return entry.runs
+
+    def _running(self) -> Counter[str]:
+        return Counter([each.question.client for each in self._entries.values() if each.runs])

@@ -36,7 +36,7 @@ class CheckpointAdvisor(Advisor):
         self,
         identifier: str,
         earlier: ChatResponse | None,
-        save: Callable[[ChatResponse | None], Awaitable[None]],
+        save: Callable[[ChatResponse], Awaitable[None]],
     ) -> None:
         self.identifier = identifier
         self._earlier, self._save = earlier, save
@@ -54,7 +54,6 @@ class CheckpointAdvisor(Advisor):
         return prompt.tool_context({TURN_ID: self.identifier}).advisors(self)
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
-        await self._save(None)
         self._finished, self._begun = [], {}
         if self._earlier is not None:
             await _tell_again(self._earlier, emit)

@@ -3,10 +3,11 @@
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
+from weakref import WeakValueDictionary
 
 from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
@@ -37,6 +38,7 @@ Event = tuple[str, str]
 class Unfinished(NamedTuple):
     """What all processes know of a question until it has ended."""
 
+    identifier: str
     client: str
     """Whose unfinished questions are counted together."""
     session: str
@@ -75,7 +77,6 @@ class BackgroundQuestion:
 
     @property
     def key(self) -> str:
-        """Its key in the state store, which is also its lock's."""
         return f"background:{self.identifier}"
 
     @property
@@ -86,13 +87,19 @@ class BackgroundQuestion:
 
     @property
     def unfinished(self) -> Unfinished:
-        """What all processes know of it."""
-        return Unfinished(self.principal.owner or self.address, self.session, self.tries)
+        return Unfinished(self.identifier, self.principal.owner or self.address, self.session, self.tries)
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing will change any more."""
         return self.state in ("completed", "failed", "cancelled")
+
+    @property
+    def begun(self) -> "BackgroundQuestion":
+        return replace(self, state="running", tries=self.tries + 1)
+
+    def is_late(self, seconds: float = 0) -> bool:
+        """Whether its time is over, or will be after some seconds."""
+        return time.time() + seconds >= self.created_at + MAX_AGE
 
     def after_crash(self, progress: int) -> "BackgroundQuestion":
         """Copy that counts one more crash; what has got further since the last one is not the cause of this one."""
@@ -102,24 +109,26 @@ class BackgroundQuestion:
 _QUESTION = TypeAdapter(BackgroundQuestion)
 
 
-Piece = tuple[int, Sequence[Event], bool]
-"""A line of the log behind the body: a try, some of its events, and whether the question has ended with them."""
-
-
 class BackgroundRecords:
     """Background questions in the state store. Every operation raises ``StoreUnavailable``."""
 
     def __init__(self, store: StateStore) -> None:
         self._store = store
         self._locks = Locks(store, wait=0)
-        self._changes: dict[str, asyncio.Future[None]] = {}
-        """Those who wait for a question's next event, by its identifier."""
+        self._changes = WeakValueDictionary[str, asyncio.Event]()
+        """What those wait for who read a question's events, by its identifier."""
 
     async def add(self, question: BackgroundQuestion, body: bytes) -> None:
         """Store a question and its request's body; once this returns, it is answered whatever crashes."""
-        value, lists = _QUESTION.dump_json(question), question.lists
-        entry = Write(question.key, value, _STORED_SECONDS, is_kept=True, lists=lists, line=body)
-        await self._store.commit((entry, _listing(question)), name="accept question")
+        await self._store.commit(_added(question, body), name="accept question")
+
+    def begin(self, question: BackgroundQuestion, body: bytes) -> Hold:
+        """Likewise, and hold its lock from the same step on."""
+        return self._locks.hold(question.key, *_added(question, body))
+
+    def hold(self, identifier: str) -> Hold:
+        """Hold the lock of a question, whose value is its record; raises ``SessionBusy`` if another process does."""
+        return self._locks.hold(f"background:{identifier}")
 
     async def find(self, identifier: str, principal: Principal) -> BackgroundQuestion | None:
         """A question of a principal; ``None`` if there is none, or it belongs to another one."""
@@ -131,41 +140,39 @@ class BackgroundRecords:
         with decoding("the record of this question cannot be read"):
             return _QUESTION.validate_json(value) if value else None
 
-    async def unfinished(self) -> dict[str, Unfinished]:
-        """The unfinished questions of all processes by their identifiers, the oldest first."""
+    async def unfinished(self) -> Mapping[Unfinished, bool]:
+        """The unfinished questions of all processes, the oldest first, and whether each is free: no process runs it."""
         found = await self._store.listed(_LIST, limit=_MANY)
         with decoding("the list of background questions cannot be read"):
-            return {key.partition(":")[2]: Unfinished(*from_json(value)) for key, value, _ in reversed(found)}
-
-    async def free(self, identifiers: Collection[str]) -> set[str]:
-        """Those that no process runs."""
-        keys = {f"background:{each}": each for each in identifiers}
-        return {keys[each] for each in await self._store.unlocked(keys)} if keys else set()
-
-    def hold(self, identifier: str) -> Hold:
-        """Hold the lock of a question, whose value is its record; raises ``SessionBusy`` if another process does."""
-        return self._locks.hold(f"background:{identifier}")
+            listed = [Unfinished(key.partition(":")[2], *from_json(value)) for key, value, _ in reversed(found)]
+        keys = [f"background:{each.identifier}" for each in listed]
+        free = set(await self._store.unlocked(keys)) if keys else ()
+        return {each: key in free for each, key in zip(listed, keys, strict=True)}
 
     async def store(
-        self, question: BackgroundQuestion, lock: Lock, events: Sequence[Event], turn: bytes, *, releases: bool
+        self, question: BackgroundQuestion, lock: Lock, events: Sequence[Event], turn: bytes | None
     ) -> BackgroundQuestion:
-        """Store a question under its lock, with its next events and its turn at a checkpoint; returns it as stored."""
-        stored, line = question, None
+        """Store a question under its lock, with its next events and its turn; returns it as stored.
+
+        The lock is released unless it is running. An empty turn is deleted.
+        """
+        is_over, runs, line = question.is_finished, question.state == "running", None
+        place = question.lines
         if events:
-            stored = replace(question, lines=question.lines + 1)
-            line = to_json((question.tries, events, question.is_finished))
-        ttl = _RESULT_TTL if question.is_finished else _STORED_SECONDS
-        is_kept, value = not question.is_finished, _QUESTION.dump_json(stored)
-        writes = [Write(question.key, value, ttl, is_kept, line=line, place=question.lines)]
-        writes += [_listing(question), lock.release] if releases else []
-        if turn or question.is_finished:
-            writes.append(Write(_turn_key(question), turn or None, _STORED_SECONDS, is_kept=True, lists=question.lists))
+            line = to_json((question.tries, events, is_over))
+            question = replace(question, lines=place + 1)
+        ttl = _RESULT_TTL if is_over else _STORED_SECONDS
+        writes = [Write(question.key, _QUESTION.dump_json(question), ttl, not is_over, line=line, place=place)]
+        writes += [] if runs else [_listing(question), lock.release]
+        if turn is not None:
+            lists = question.lists if turn else ()
+            writes.append(Write(_turn_key(question), turn or None, _STORED_SECONDS, is_kept=True, lists=lists))
         await self._store.commit_under(lock, writes, "store question")
-        if releases:
+        if not runs:
             self._locks.released(lock)
-        if (change := self._changes.pop(question.identifier, None)) is not None:
-            change.set_result(None)
-        return stored
+        if (changed := self._changes.pop(question.identifier, None)) is not None:
+            changed.set()
+        return question
 
     async def delete(self, question: BackgroundQuestion) -> None:
         """Delete a question and its events, after its running try, which is cancelled.
@@ -207,8 +214,8 @@ class BackgroundRecords:
         if not question.is_finished:
             return None
         with decoding("the answer cannot be read"):
-            lines = await self._store.read_log(question.key, question.lines - 1)
-            return from_json(_piece(lines[-1])[1][-1][1])
+            [[_, events, _]] = map(from_json, await self._store.read_log(question.key, question.lines - 1))
+            return from_json(events[-1][1])
 
     async def events(
         self, question: BackgroundQuestion, after: tuple[int, int] = (0, -1)
@@ -216,31 +223,35 @@ class BackgroundRecords:
         """The events behind one, as they come, to the end: each with its try and its number, from 0 in each try."""
         place, tries, number, is_over = 1, 0, 0, False
         while not is_over:
+            # Before it is read: what this process stores in the meantime is not missed.
+            changed = self._changes.setdefault(question.identifier, asyncio.Event())
             lines = await self._store.read_log(question.key, place)
             place += len(lines)
             for line in lines:
-                before, (tries, events, is_over) = tries, _piece(line)
-                number = number if tries == before else 0
+                before = tries
+                with decoding("the events of this question cannot be read"):
+                    tries, events, is_over = from_json(line)
+                number *= tries == before
                 for event in events:
                     if (tries, number) > after:
-                        yield tries, number, event
+                        yield tries, number, tuple(event)
                     number += 1
-            if not lines:
-                if await self._store.get(question.key) is None:
-                    return
-                await self._change(question)
-
-    async def _change(self, question: BackgroundQuestion) -> None:
-        """Wait until this process has stored something for a question, or another one may have."""
-        loop = asyncio.get_running_loop()
-        await asyncio.wait([self._changes.setdefault(question.identifier, loop.create_future())], timeout=_POLL_SECONDS)
-        self._changes.pop(question.identifier, None)
+            if not lines and not await _comes(changed) and await self._store.get(question.key) is None:
+                return
 
 
-def _piece(line: bytes) -> Piece:
-    with decoding("the events of this question cannot be read"):
-        tries, events, is_over = from_json(line)
-        return tries, events, is_over
+async def _comes(changed: asyncio.Event) -> bool:
+    """Wait until this process has stored something; false if another one may have."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_POLL_SECONDS):
+            return await changed.wait()
+    return False
+
+
+def _added(question: BackgroundQuestion, body: bytes) -> Sequence[Write]:
+    value, lists = _QUESTION.dump_json(question), question.lists
+    entry = Write(question.key, value, _STORED_SECONDS, is_kept=True, lists=lists, line=body)
+    return entry, _listing(question)
 
 
 def _listing(question: BackgroundQuestion) -> Write:
@@ -249,7 +260,7 @@ def _listing(question: BackgroundQuestion) -> Write:
     if question.is_finished:
         return Write(key)
     lists = (_LIST, *question.lists)
-    return Write(key, to_json(question.unfinished), _STORED_SECONDS, is_kept=True, lists=lists)
+    return Write(key, to_json(question.unfinished[1:]), _STORED_SECONDS, is_kept=True, lists=lists)
 
 
 def _turn_key(question: BackgroundQuestion) -> str:

@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from contextvars import Context
 from math import inf
+from typing import Any
 
 from starlette.types import ASGIApp
 
@@ -19,6 +20,8 @@ from toolchat.state.base import LockLost, StateStore
 _log = logging.getLogger(__name__)
 _SWEEP_SECONDS = 1.5
 _PAUSE_AFTER_BUG = 15.0
+_Trying = Coroutine[Any, Any, BackgroundQuestion | None]
+"""Gives a question as it is stored after a try; ``None`` if there is none any more."""
 
 
 class BackgroundRunner:
@@ -49,25 +52,28 @@ class BackgroundRunner:
 
     async def accept(self, question: BackgroundQuestion, body: bytes) -> None:
         """Store a question, and begin to answer it; once this returns, the question survives a crash."""
-        identifier, unfinished = question.identifier, question.unfinished
-        self._backlog.admit(identifier, unfinished)
+        unfinished = question.unfinished
+        has_slot = self._backlog.admit(unfinished)
         try:
-            await self.records.add(question, body)
+            if has_slot:
+                await self._begin(question.begun, body)
+            else:
+                await self.records.add(question, body)
+                self._backlog.put(unfinished)
         except BaseException:
-            self._backlog.remove(identifier, unfinished.client)
+            self._backlog.remove(unfinished)
             raise
-        self._backlog.put(identifier, unfinished)
-        self._start_next()
 
     def of_sessions(self, client: str) -> dict[str, str]:
         """The ids of a client's unfinished questions by their sessions; those of other processes come with a delay."""
-        return self._backlog.sessions(client)
+        known = self._backlog.known().items()
+        return {question.session: identifier for identifier, question in known if question.client == client}
 
     async def cancel(self, question: BackgroundQuestion) -> BackgroundQuestion:
         """Stop a question, wherever it runs; returns its record once it has stopped, which takes up to a second."""
         await self.records.request_cancellation(question)
-        if question.identifier not in self._backlog.running:  # it may wait for a slot, which it does not need for that
-            self._start(question.identifier, question.unfinished)
+        if not self._backlog.runs(question.identifier):  # it may wait for a slot, which it does not need for that
+            self._start(question.unfinished, self._taken_over(question.identifier))
         async for _ in self.records.events(question):
             pass
         return await self.records.find(question.identifier, question.principal) or question
@@ -75,34 +81,49 @@ class BackgroundRunner:
     async def _watch(self) -> None:
         while True:
             with suppress(StoreUnavailable):
-                await self._sweep()
+                known = self._backlog.known()
+                self._backlog.refresh(known, await self.records.unfinished())
+                self._start_next()
             await asyncio.sleep(_SWEEP_SECONDS)
-
-    async def _sweep(self) -> None:
-        """Find the questions of other processes, and run those that none runs any more."""
-        before = self._backlog.known()
-        listed = await self.records.unfinished()
-        free = await self.records.free(listed.keys() - self._backlog.running.keys())
-        self._backlog.refresh(before, listed, free)
-        self._start_next()
 
     def _start_next(self) -> None:
         while (found := self._backlog.next()) is not None:
-            self._start(*found)
+            self._start(found, self._taken_over(found.identifier))
 
-    def _start(self, identifier: str, question: Unfinished) -> None:
-        self._backlog.running[identifier] = question.client
+    async def _begin(self, question: BackgroundQuestion, body: bytes) -> None:
+        """Store a question with its lock, and start its first try."""
+        async with AsyncExitStack() as stack:
+            lock = await stack.enter_async_context(self.records.begin(question, body))
+            held = stack.pop_all()
+
+        async def tried() -> BackgroundQuestion:
+            async with held:
+                return await Attempt(self._app, self.records, question, lock).run(body)
+
+        self._start(question.unfinished, tried())
+
+    async def _taken_over(self, identifier: str) -> BackgroundQuestion | None:
+        """Try a stored question."""
+        async with self.records.hold(identifier) as lock:
+            question = self.records.load(lock.value)
+            if question is None or question.is_finished:
+                return question
+            return await Attempt(self._app, self.records, question, lock).take_over(self._rights)
+
+    def _start(self, question: Unfinished, trying: _Trying) -> None:
         # In an empty context: nothing of the request that has accepted the question belongs to its answer.
-        task = asyncio.get_running_loop().create_task(self._run(identifier, question), context=Context())
+        task = asyncio.get_running_loop().create_task(self._run(question, trying), context=Context())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _run(self, identifier: str, question: Unfinished) -> None:
+    async def _run(self, question: Unfinished, trying: _Trying) -> None:
         """Try a question, and note when it may be tried again if it has not ended."""
         pause: float | None = None
-        left: Unfinished | None = question
+        has_ended = False
         try:
-            left = await self._tried(identifier)
+            stored = await trying
+            has_ended = stored is None or stored.is_finished
+            question = stored.unfinished if stored else question
         except (SessionBusy, LockLost):
             pause = inf  # another process runs it, and a sweep will find out if that dies
         except StoreUnavailable:
@@ -110,18 +131,8 @@ class BackgroundRunner:
         except Exception:  # noqa: BLE001 - an accepted question is never dropped
             _log.exception("a background question failed unexpectedly; it is tried again")
             pause = _PAUSE_AFTER_BUG
-        finally:
-            del self._backlog.running[identifier]
-        if left is None:
-            self._backlog.remove(identifier, question.client)
-        elif (pause := self._backlog.put(identifier, left, pause)) < inf:
+        if has_ended:
+            self._backlog.remove(question)
+        elif (pause := self._backlog.put(question, pause)) < inf:
             asyncio.get_running_loop().call_later(pause, self._start_next)
         self._start_next()
-
-    async def _tried(self, identifier: str) -> Unfinished | None:
-        """Try a question once; ``None`` if it has ended."""
-        async with self.records.hold(identifier) as lock:
-            question = self.records.load(lock.value)
-            if question is not None and not question.is_finished:
-                question = await Attempt(self._app, self.records, self._rights, question, lock).run()
-            return None if question is None or question.is_finished else question.unfinished

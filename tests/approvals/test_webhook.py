@@ -42,6 +42,7 @@ async def test_who_decides_is_told_what_waits_and_what_was_decided(desk: Desk, r
         "arguments": {"amount": 50},
         "approver": "manager",
         "description": "Refund an order.",
+        "may_edit": False,
     }
     assert (
         data.items()

@@ -44,7 +44,7 @@ sha256 = "{digest_of("other")}"
 _KIND = re.compile(r'f"([a-z-]+):\{|ConversationState\(\w+, "([a-z-]+)"')
 _NO_KEYS = {"of", "list", "log", "sessions", "tenant", "key", "data", "examples", "approvals-waiting"}
 """What looks like the kind of a key, and is the name of a list, or is not stored."""
-_OF_NOBODY = {"lock", "quota", "check", "jwt", "mcp-asked", "background-cancel", "audit"}
+_OF_NOBODY = {"lock", "quota", "check", "jwt", "mcp-asked", "background-cancel", "webhook", "audit"}
 """What holds no question and no conversation, except for the record of decisions, which is kept on purpose."""
 _CLIENT_TOOL = {"type": "function", "name": "openDoor", "parameters": {"type": "object", "properties": {}}}
 

@@ -64,7 +64,7 @@ async def test_a_session_whose_first_question_waits_for_approval_is_listed_with_
         waiting = (await client.get(path, headers=as_("alice"))).json()
         assert (waiting["question"], waiting["calls"]) == (
             "Switch the light on",
-            [call | {"description": "Switch the light."}],
+            [call | {"description": "Switch the light.", "may_edit": True}],
         )
         shown = await client.get("/chat/dark", headers=as_("alice"))
         assert (shown.status_code, shown.json()["turns"], shown.json()["messages"]) == (200, 0, [])

@@ -37,7 +37,7 @@ def test_the_modules_are_few_and_on_few_levels_without_a_circle() -> None:
 FRAMEWORKS = {"fastapi", "starlette", "uvicorn", "dishka", "pydantic_settings"}
 PUBLIC = {"toolchat", "toolchat.service", "toolchat.service.cli"}
 """What a user's application and tools import."""
-SHARED_WITH_THE_OFFLINE_MODEL = {"toolchat.service.gazetteer", "toolchat.tool_calling.text_normalization"}
+SHARED_WITH_THE_OFFLINE_MODEL = {"app.places", "toolchat.tool_calling.text_normalization"}
 """The places, which the application's tools and the offline model know by name."""
 
 

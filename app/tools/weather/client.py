@@ -7,12 +7,12 @@ from typing import ClassVar, Literal
 import anyio.to_thread
 from pydantic import Field
 
+from app.places import pinyin
+from app.places.gazetteer import find_place
 from app.tools.weather.forecast import Weather
 from app.tools.weather.places import MAX_NAME, PlaceQuery, is_chinese, place_query
 from app.upstreams import ErrorRule, JsonReply
 from toolchat import BaseUrl, OutboundHttp, Secret, ToolSettings, UpstreamTimeout
-from toolchat.service.gazetteer import pinyin
-from toolchat.service.gazetteer.gazetteer import find_place
 
 CACHE_SECONDS = 600
 """Ten minutes: the present weather may be that old, and a busy place is asked for six times an hour at most."""

@@ -1,5 +1,6 @@
 """The resources of a running service: opened in order, and closed in reverse."""
 
+import logging
 import platform
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -37,6 +38,8 @@ from toolchat.state.base import StateStore
 from toolchat.state.locks import Locks
 from toolchat.tool_calling.caller import current_client_key
 
+_log = logging.getLogger(__name__)
+
 
 @asynccontextmanager
 async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[ServiceState, ToolRegistry], None]:
@@ -56,6 +59,7 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
         model = configuration.chat_model.create(http)
         await wiring.create_parts(model)
         async with open_registry(wiring.containers, configuration.modules) as tools:
+            _warn_of_unanswered_questions(model, tools)
             chat = _chat_client(settings, model, wiring.parts[ToolCallingAdvisor], tools, store)
             admission = _admission(settings, configuration.access.settings, store)
             memory = _memory(settings, store)
@@ -92,6 +96,18 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
         await store.aclose()
         await http.aclose()
         set_observer(previous)
+
+
+def _warn_of_unanswered_questions(model: ChatModel, tools: ToolRegistry) -> None:
+    """Name the questions of tool folders that the offline model would refuse, although the page proposes them."""
+    if model.provider != "offline":
+        return
+    from toolchat.service.offline.model import unanswered  # imported late: most services never need it
+
+    for name, entry in tools.entries.items():
+        declared = dict.fromkeys((entry.module.default_query, *entry.module.examples.values()))
+        for question in unanswered(filter(None, declared), entry.in_conversation()) if not entry.fault else ():
+            _log.warning("tool folder %s: the offline model cannot answer its question %r", name, question)
 
 
 def _admission(settings: Settings, access: AccessSettings, store: StateStore) -> Admission:

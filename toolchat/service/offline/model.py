@@ -2,7 +2,7 @@
 
 import re
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
@@ -14,10 +14,12 @@ from toolchat.service.offline.planning import Plan, PlannedCall, Planner
 from toolchat.service.offline.replies import proposal, reply, report
 from toolchat.service.offline.text import LONGEST, Text
 from toolchat.service.offline.tools import OfferedTool
+from toolchat.tool_calling.callback import ToolCallback
 
 _YES = re.compile(r"\s*(?:y|yes(?:,? please)?|yeah|sure|ok|okay|do it|go ahead|是的?|好的?|确认|可以|执行)[\s.!。]*")
+_CONFIRMED = re.compile(r"[,，.。;；]\s*(?:yes|confirmed|确认)[\s.!。！]*$")
 _NO = re.compile(r"\s*(?:(?:no|nope|n|don['’]?t|cancel|stop|never ?mind|forget)\b|[不别]|取消|算了)")
-_MOST_TOOLS, _MOST_BEFORE, _MOST_PLANNERS = 128, 8, 16
+_MOST_TOOLS, _MOST_BEFORE, _MOST_PLANNERS, _LONGEST_YES = 128, 8, 16, 20
 
 
 class Conversation:
@@ -35,8 +37,12 @@ class Conversation:
 
     def _planned(self, index: int) -> Plan:
         answer, written = self._asked[index]
-        text = Text.of(written)
+        # Where nothing can be answered, the question itself may end in a yes.
+        asked = _CONFIRMED.sub("", written[-_LONGEST_YES:])
+        text = Text.of(written[:-_LONGEST_YES] + asked)
         found, is_yes = self._planner.plan(text), _YES.fullmatch(text.flat) is not None
+        if found.calls and asked != written[-_LONGEST_YES:]:
+            return replace(found, is_confirmed=True)
         if found.calls or not index:
             return found
         if is_yes or _NO.match(text.flat):
@@ -111,6 +117,12 @@ class OfflineChatModel(ChatModel):
         if len(self._planners) > _MOST_PLANNERS:
             self._planners.popitem(last=False)
         return self._planners[key][1]
+
+
+def unanswered(questions: Iterable[str], tools: Iterable[ToolCallback]) -> list[str]:
+    """The questions that call none of some tools."""
+    planner = Planner([OfferedTool(each.definition, each.metadata) for each in tools])
+    return [each for each in questions if not planner.plan(Text.of(each)).calls]
 
 
 def _asked(messages: Sequence[Message]) -> list[tuple[str, str]]:

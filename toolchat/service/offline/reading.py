@@ -90,7 +90,7 @@ class Reading:
                 self._take(each, self._on_side(each, candidates[each.name]))
         self._find_topic()
         lacking = [each for each in self.missing if each.fixed is None]
-        if len(lacking) == 1 and lacking[0].role == "text" and self.topic:
+        if len(lacking) == 1 and lacking[0].role == "text" and self.score:
             self._take_rest(lacking[0])
         for each in self.missing if with_defaults else ():
             self.arguments |= {} if each.fixed is None else {each.name: each.fixed}
@@ -156,6 +156,11 @@ class Reading:
         return sided or [each for each, lead in before if not re.search(_BEFORE[other], lead)]
 
     @property
+    def _is_example(self) -> bool:
+        """Whether the question is one that the tool declares to answer."""
+        return self.text.raw.strip() in self.tool.metadata.examples
+
+    @property
     def _hints(self) -> int:
         """How many values tell what is meant as words do: ids, choices, two units to convert between."""
         filled = [each for each in self.tool.parameters if each.name in self.arguments and each.required]
@@ -169,7 +174,7 @@ class Reading:
                 weights[term] = self.tool.vocabulary.get(term, len(piece))
                 self.topic.append((start, start + len(piece)))
                 is_action &= not ACTIONS.isdisjoint(terms_of(piece))
-        self.score = 0 if is_action else sum(weights.values())
+        self.score = 100 if self._is_example else 0 if is_action else sum(weights.values())
 
     def _take_rest(self, parameter: Parameter) -> None:
         """Take the one part of the question that nothing else explains."""
@@ -198,7 +203,10 @@ class Reading:
         if re.search(r"\b(?:was|were|did|had)\b", self.text.flat[start:end]):
             return False
         # "Your goods are terrible", "which goods sell best": it says something of the tool's words.
-        is_said = re.search(r"\b(?:is|are|was|were)\W*(?:an?\W*|the\W*)?$", before) and self.topic[0][0] < start
+        is_said = (
+            re.search(r"\b(?:is|are|was|were)\W*(?:an?\W*|the\W*)?$", before)
+            and min(self.topic, default=(0, 0))[0] < start
+        )
         is_said = is_said and not re.search(rf"\b{re.escape(parameter.words)} \w+\W*$", before)
         is_led = re.search(r"\b(?:for|with|about|of|use|called) $", before)
         is_asked = re.match(r"\W*(?:which|who|how|why|when)\b", before) and not is_led
@@ -207,7 +215,9 @@ class Reading:
     def _trimmed(self, start: int, end: int, is_text: bool) -> Span | None:
         """A part without what stands around it."""
         around = _AROUND_TEXT if is_text else _AROUND
-        lead = _LEAD.match(self.text.flat, start, end) if is_text and start <= min(self.topic)[0] else None
+        lead = (
+            _LEAD.match(self.text.flat, start, end) if is_text and start <= min(self.topic, default=(0, 0))[0] else None
+        )
         part = re.compile(rf"{around}(.*?){around}", re.DOTALL).fullmatch(
             self.text.flat, lead.end() if lead else start, end
         )
@@ -217,7 +227,8 @@ class Reading:
         """All of a question, for a tool that searches by a text."""
         is_search = self.tool.metadata.is_read_only and "#search" in self.tool.vocabulary
         is_question = re.search(r"[?？]\s*$|吗|什么|怎么|如何|多少|哪", self.text.flat)
-        if not (is_search and is_question and parts) or _NEGATED.search(self.text.command):
+        is_meant = is_search and is_question and parts and not _NEGATED.search(self.text.command)
+        if not is_meant and not self._is_example:
             return 0, 0
         return len(self.text.raw) - len(self.text.raw.lstrip()), len(self.text.raw.rstrip())
 

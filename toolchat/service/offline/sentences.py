@@ -16,8 +16,8 @@ no_tools | 我是离线模型，这次没有可用的工具，所以无法回答
  I am the offline model and was given no tools, so I cannot answer this; use an address that ends in\
  /chat-tool-function, or set DASHSCOPE_API_KEY or OPENAI_API_KEY and restart, so that a real model answers.
 missing | 要用 {tool} 回答，还缺少{names}{examples}。 | To answer with {tool} I still need {names}{examples}.
-proposal | 这会改动数据，请先确认：{calls}。要执行请回答“是”。 |\
- This may change something, so please confirm: {calls}. Answer "yes" to run it.
+proposal | 这会改动数据，请先确认：{calls}。要执行请回答“是”，或者在问题后面加上“，确认”。 |\
+ This may change something, so please confirm: {calls}. Answer "yes" to run it, or end the question in ", yes".
 not_run | 好的，什么都没有执行。 | All right, nothing was run.
 judged | 比较和判断要由你自己或真正的大模型来做。 | Comparing and judging this is left to you or to a real model.
 quote | “{text}” | "{text}"

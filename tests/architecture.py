@@ -27,10 +27,10 @@ PACKAGES = {
         *("messages", "errors", "instruments", "http", "state", "tool_calling", "models", "testing", "chat", "exports"),
     ],
     "toolchat.service": [
-        *("settings", "observability", "access", "gazetteer", "offline", "mcp_client", "api", "pages", "protocols"),
+        *("settings", "observability", "access", "offline", "mcp_client", "api", "pages", "protocols"),
         *("tool_modules", "composition", "main", "exports", "server", "cli"),
     ],
-    "app": ["sandbox", "user_clock", "upstreams", "tools", "main", "__main__"],
+    "app": ["places", "sandbox", "user_clock", "upstreams", "tools", "main", "__main__"],
 }
 """The layers, from below, with their modules: the files and folders at the root of each package."""
 FILES = sorted(file for package in ("app", "toolchat") for file in (ROOT / package).rglob("*.py"))

@@ -6,7 +6,7 @@ from tests.architecture import ROOT
 
 BUDGET = {
     "app": 141,
-    "app/sandbox": 640,
+    "app/places": 776,
     "app/tools": 3149,
     "toolchat": 930,
     "toolchat/chat": 2288,
@@ -17,7 +17,6 @@ BUDGET = {
     "toolchat/service/api": 6628,
     "toolchat/service/cli": 2104,
     "toolchat/service/composition": 838,
-    "toolchat/service/gazetteer": 878,
     "toolchat/service/mcp_client": 1384,
     "toolchat/service/observability": 1998,
     "toolchat/service/offline": 1456,

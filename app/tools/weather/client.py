@@ -33,6 +33,7 @@ class WeatherSettings(ToolSettings):
     """Settings of the weather service."""
 
     has_sandbox: ClassVar[bool] = True
+    alternative: ClassVar[str] = "or WEATHER_PROVIDER=open_meteo, which needs no key (free for non-commercial use)"
 
     provider: Literal["", "weatherapi", "open_meteo"] = Field(
         "",

@@ -6,17 +6,18 @@ from functools import lru_cache
 
 # A concept and the words for it: a question is led to a tool that uses any other word for the same concept.
 _CONCEPTS = """
-status: state 状态; set: 设 设置 设定; weather: forecast temperature rain rainy raining snow snowing sunny cloudy windy humidity umbrella
-coat jacket cold colder hot hotter warm warmer degrees 天气 气温 气象 预报 下雨 下雪 刮风 台风 多云 多少度 几度 冷 热
-暖和 温度 湿度 雨 雪 带伞 雨伞 外套 穿什么; time: clock hour timezone late night day 时间 几点 几点钟 时刻 时区; date:
-day weekday calendar 日期 几号 星期几 周几; translate: translation say mean 翻译 译成 译为 译文 怎么说 怎么讲 怎么写
-翻成 意思; exchange: convert conversion change currency rate 兑换 换汇 汇率 货币 换算 换成 能换; order: 订单; parcel:
-package shipment delivery delivered arrived tracking 快递 包裹 物流; book: reserve reservation booking 预订 预定;
-send: 发送 发 寄; message: 消息 短信; price: cost 价格 多少钱 报价; stock: share 股票; customer: client 客户;
-employee: staff 员工; file: 文件; delete: remove 删除 删掉; create: make add new 创建 新建 添加; update: change modify
-edit 修改 更新 更改 改名为 改名成 改为; search: find lookup 搜索 查找 检索 查询; list: 列出 列表 清单; compute:
-calculate 计算; switch: turn 开关 打开 关闭; light: 灯; alarm: wake 闹钟 叫醒; weight: 体重; height: 身高; hours: 几点
-营业; roll: throw 掷; die: dice 骰子; track: trace 追踪 跟踪 到哪; room: 会议室 房间; faq: 常见问题; refund: 退款
+status: state 状态; set: 设 设置 设定; weather: forecast temperature rain rainy raining snow snowing sunny cloudy
+windy humidity umbrella coat jacket cold colder hot hotter warm warmer degrees 天气 气温 气象 预报 下雨 下雪 刮风 台风
+多云 多少度 几度 冷 热 暖和 温度 湿度 雨 雪 带伞 雨伞 外套 穿什么; time: clock hour timezone late night day 时间 几点
+几点钟 时刻 时区; date: day weekday calendar 日期 几号 星期几 周几; translate: translation say mean 翻译 译成 译为
+译文 怎么说 怎么讲 怎么写 翻成 意思; exchange: convert conversion change currency rate 兑换 换汇 汇率 货币 换算 换成
+能换; order: 订单; parcel: package shipment delivery delivered arrived tracking 快递 包裹 物流; book: reserve
+reservation booking 预订 预定; send: 发送 发 寄; message: 消息 短信; price: cost 价格 多少钱 报价; stock: share 股票;
+customer: client 客户; employee: staff 员工; file: 文件; delete: remove 删除 删掉; create: make add new 创建 新建
+添加; update: change modify edit 修改 更新 更改 改名为 改名成 改为; search: find lookup 搜索 查找 检索 查询; list:
+列出 列表 清单; compute: calculate 计算; switch: turn 开关 打开 关闭; light: 灯; alarm: wake 闹钟 叫醒; weight: 体重;
+height: 身高; hours: 几点 营业; roll: throw 掷; die: dice 骰子; track: trace 追踪 跟踪 到哪; room: 会议室 房间; faq:
+常见问题; refund: 退款
 """
 _ACTIONS = "#search #list #create #update #delete #send #book #compute #switch #track #set #read"
 ACTIONS = frozenset(_ACTIONS.split())

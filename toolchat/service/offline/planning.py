@@ -49,8 +49,9 @@ class Plan:
 
     @property
     def needs_yes(self) -> bool:
-        """Whether a call may change something, and nobody has confirmed it."""
-        return self.is_confirmed is None and any(each.tool.changes_something for each in self.readings)
+        """Whether a call may change something, and nobody has confirmed it; a declared example is meant."""
+        unsure = [each for each in self.readings if not each.is_example]
+        return self.is_confirmed is None and any(each.tool.changes_something for each in unsure)
 
 
 def _calls(reading: Reading) -> Iterator[PlannedCall]:

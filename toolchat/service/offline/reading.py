@@ -156,7 +156,7 @@ class Reading:
         return sided or [each for each, lead in before if not re.search(_BEFORE[other], lead)]
 
     @property
-    def _is_example(self) -> bool:
+    def is_example(self) -> bool:
         """Whether the question is one that the tool declares to answer."""
         return self.text.raw.strip() in self.tool.metadata.examples
 
@@ -174,7 +174,7 @@ class Reading:
                 weights[term] = self.tool.vocabulary.get(term, len(piece))
                 self.topic.append((start, start + len(piece)))
                 is_action &= not ACTIONS.isdisjoint(terms_of(piece))
-        self.score = 100 if self._is_example else 0 if is_action else sum(weights.values())
+        self.score = 100 if self.is_example else 0 if is_action else sum(weights.values())
 
     def _take_rest(self, parameter: Parameter) -> None:
         """Take the one part of the question that nothing else explains."""
@@ -228,7 +228,7 @@ class Reading:
         is_search = self.tool.metadata.is_read_only and "#search" in self.tool.vocabulary
         is_question = re.search(r"[?？]\s*$|吗|什么|怎么|如何|多少|哪", self.text.flat)
         is_meant = is_search and is_question and parts and not _NEGATED.search(self.text.command)
-        if not is_meant and not self._is_example:
+        if not is_meant and not self.is_example:
             return 0, 0
         return len(self.text.raw) - len(self.text.raw.lstrip()), len(self.text.raw.rstrip())
 

@@ -19,7 +19,7 @@ customer: client 客户; employee: staff 员工; file: 文件; delete: remove �
 height: 身高; hours: 几点 营业; roll: throw 掷; die: dice 骰子; track: trace 追踪 跟踪 到哪; room: 会议室 房间; faq:
 常见问题; refund: 退款
 """
-_ACTIONS = "#search #list #create #update #delete #send #book #compute #switch #track #set #read"
+_ACTIONS = "#search #list #create #update #delete #send #book #compute #switch #track #set read"
 ACTIONS = frozenset(_ACTIONS.split())
 """What many tools do: such a word alone does not say which one is meant."""
 _FUNCTION_WORDS = """

@@ -58,11 +58,11 @@ def _calls(reading: Reading) -> Iterator[PlannedCall]:
     """The calls of a reading: one, and one for each further value of an argument."""
     found = [(reading.text.raw[each.start : each.end], each) for each in reading.found]
     days = tuple((written, each.value - 1) for written, each in found if each.kind == "day")
-    own = next((each.recognizer for each in reading.tool.parameters if each.recognizer), None)
-    places = [reading.text.raw[each.start : each.end] for each in own.find(reading.text.readable)] if own else []
     variants = [reading.arguments, *({**reading.arguments, name: value} for name, value in reading.others)]
     for n, arguments in enumerate(variants):
-        yield PlannedCall(reading.tool, arguments, places[n] if len(places) == len(variants) else "", days)
+        yield PlannedCall(
+            reading.tool, arguments, reading.places[n] if len(reading.places) == len(variants) else "", days
+        )
 
 
 class Planner:
@@ -73,9 +73,16 @@ class Planner:
         self._index = ToolIndex([each.definition for each in tools])
         self._by_name = {each.name: each for each in tools}
         self._called: dict[str, list[OfferedTool]] = {}
+        self._last = Plan(Text.of(""))
 
     def plan(self, text: Text) -> Plan:
-        """Plan the calls for a question that stands alone: for the whole, or for both halves."""
+        """Plan the calls for a question that stands alone; a turn asks for it again with the results."""
+        if self._last.text.raw != text.raw:
+            self._last = self._planned(text)
+        return self._last
+
+    def _planned(self, text: Text) -> Plan:
+        """Plan the calls for the whole question, or for both halves."""
         if len(text.command.replace("\0", "")) > _LONGEST:
             return Plan(text)
         whole = self._best(text)

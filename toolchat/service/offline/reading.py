@@ -51,6 +51,7 @@ class Reading:
         used, topic: The positions that arguments explain, and those of words that name the tool.
         score: How strongly its words name the tool.
         leftover: Words that neither the tool nor its arguments explain.
+        places: What its recognizer has found, as it is written.
     """
 
     tool: OfferedTool
@@ -62,6 +63,7 @@ class Reading:
     topic: list[Span] = field(default_factory=list)
     score: int = 0
     leftover: list[str] = field(default_factory=list)
+    places: Sequence[str] = ()
 
     @property
     def missing(self) -> list[Parameter]:
@@ -83,6 +85,8 @@ class Reading:
         """Find the arguments: beside their names first, then by their kind, the rest of the question last."""
         parameters = sorted(self.tool.parameters, key=lambda each: not each.required)
         candidates = {each.name: each.values_in(self.text, self.found) for each in parameters}
+        recognized = next((candidates[each.name] for each in parameters if each.recognizer), [])
+        self.places = [self.text.raw[each.start : each.end] for each in recognized]
         for each in parameters:
             self._take(each, [one for one in candidates[each.name] if self._is_beside(each, one)])
         for each in parameters:
@@ -200,7 +204,8 @@ class Reading:
         words, before = self.text.flat[start:end].split(), self.text.flat[:start]
         if len(words) > 4 or not FUNCTION_WORDS.isdisjoint(words) or _NEGATED.search(self.text.flat[start:end]):
             return False
-        if re.search(r"\b(?:was|were|did|had)\b", self.text.flat[start:end]):
+        is_day = any(each.kind in ("day", "days", "date", "time") and start <= each.start < end for each in self.found)
+        if is_day or re.search(r"\b(?:was|were|did|had)\b", self.text.flat[start:end]):
             return False
         # "Your goods are terrible", "which goods sell best": it says something of the tool's words.
         is_said = (

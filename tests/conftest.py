@@ -113,6 +113,7 @@ def _no_settings_of_the_developer(tmp_path_factory: pytest.TempPathFactory) -> I
             patch.delenv(name, raising=False)
         patch.setenv("STATE_URL", "memory://")
         patch.setenv("EXAMPLES_ENABLED", "true")  # many tests ask them, or set an alarm
+        patch.setenv("WEATHER_PROVIDER", "weatherapi")  # without a key it needs a network, which no test has
         patch.setenv("REDIS_TIMEOUT", "3")  # a busy machine may delay a process for so long
         patch.chdir(tmp_path_factory.mktemp(_SHARED, numbered=False))
         yield

@@ -10,10 +10,10 @@ import httpx
 import pytest
 import uvicorn
 
-from app.sandbox import create_sandbox
 from tests.players.dashscope_player import DashScopePlayer, sensible_model as sensible_dashscope
 from tests.players.openai_player import OpenAIPlayer, sensible_model as sensible_openai
 from tests.serving import events_of, running, service
+from tests.upstreams import create_sandbox
 from toolchat.service.api.schemas import ChatAnswer
 
 ARGUMENTS: dict[str, dict[str, Any]] = {

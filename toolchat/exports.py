@@ -118,6 +118,7 @@ from toolchat.tool_calling.manager import (
     ToolCallingManager as ToolCallingManager,
     ToolExecutionResult as ToolExecutionResult,
 )
+from toolchat.tool_calling.recognizers import Recognized as Recognized, Recognizer as Recognizer
 from toolchat.tool_calling.results import (
     ToolAnswer as ToolAnswer,
     ToolCallResultConverter as ToolCallResultConverter,

@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Route
 
-from app.sandbox import create_sandbox
 from tests.access.issuer import Issuer
 from tests.command_line import run, with_tools
 from tests.players.openai_player import OpenAIPlayer, message, sensible_model, whole
@@ -20,6 +19,7 @@ from tests.players.otlp_receiver import OtlpReceiver
 from tests.players.redis_server import RedisServer
 from tests.ports import silent_port
 from tests.serving import serving
+from tests.upstreams import create_sandbox
 from toolchat.service.access.keys import digest_of
 
 NO_MODEL = "there is no chat model at the configured address; check OPENAI_BASE_URL, which usually ends in /v1"

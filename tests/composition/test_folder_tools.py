@@ -36,7 +36,7 @@ class Dice(ToolCallback):
     "A callback of one's own, made by the container."
 
     definition = ToolDefinition("roll", "Roll a die", NO_INPUT)
-    metadata = ToolMetadata()
+    metadata = ToolMetadata(read_only=True)
 
     async def call(self, tool_input: str, context: ToolContext) -> str:
         return "rolled 4"

@@ -159,8 +159,8 @@ async def test_the_whole_folder_answers_by_both_forms_of_the_tool_and_by_its_own
     assert given == [
         (404, "not-found"),
         {"city": "Rome", "index": 42},
-        ("airQualityFunction", '{"city":"Paris, France","index":42}'),
-        ("airQualityMethod", '{"city":"Paris, France","index":42}'),
+        ("airQualityFunction", '{"city":"Paris","index":42}'),
+        ("airQualityMethod", '{"city":"Paris","index":42}'),
     ]
 
 

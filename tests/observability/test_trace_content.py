@@ -7,10 +7,10 @@ import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from app.sandbox import create_sandbox
 from tests.observability.tracing import the, tree
 from tests.players.otlp_receiver import OtlpReceiver
 from tests.serving import service, serving
+from tests.upstreams import create_sandbox
 
 CAPTURED = {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true"}
 

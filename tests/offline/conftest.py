@@ -6,8 +6,8 @@ import httpx
 import pytest
 import uvicorn
 
-from app.sandbox import create_sandbox
 from tests.serving import running, service
+from tests.upstreams import create_sandbox
 
 
 @pytest.fixture(scope="package")

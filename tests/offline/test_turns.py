@@ -7,6 +7,7 @@ from typing import Annotated
 import pytest
 from pydantic import Field
 
+from app.places.recognizers import find_city
 from app.tools.weather.forecast import Weather
 from tests.models.responding import events_of, streamed_text
 from tests.offline.asking import CLOCK_RESULT, response
@@ -29,6 +30,7 @@ from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 from toolchat.tool_calling.manager import ToolCallingManager
+from toolchat.tool_calling.recognizers import Recognizer
 
 ALL = SETS["all"]
 
@@ -77,7 +79,9 @@ async def said(messages: Sequence[Message]) -> ChatResponse:
 
 
 @tool(name="getWeatherMethod", description="Weather of a city", read_only=True)
-async def weather_of(city: Annotated[str, "city name"], days: Annotated[int, Field(ge=1, le=14)] = 1) -> Weather:
+async def weather_of(
+    city: Annotated[str, "city name", Recognizer(find_city)], days: Annotated[int, Field(ge=1, le=14)] = 1
+) -> Weather:
     if city == "Atlantis":
         raise ToolExecutionError("there is no place 'Atlantis'", kind="no-such-place")
     return {"place": {"name": city}, "days": [{"date": "2026-11-20", "maxtemp_c": days}]}

@@ -5,6 +5,7 @@ from typing import Any
 
 import yaml
 
+from app.tools import baidu_translate, time, weather
 from app.tools.baidu_translate.tools import BaiduTranslateTools
 from app.tools.examples.tools import CurrentWeather, OrderQuery
 from app.tools.time.tools import GetCurrentTimeByTimeZoneIdService
@@ -12,6 +13,7 @@ from app.tools.todo.tools import TodoRead, TodoUpdate
 from app.tools.weather.tools import WeatherService
 from app.user_clock import DateTimeTools
 from tests.offline.asking import Declared, schema
+from toolchat.chat.tool_module import ToolModule
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 from toolchat.tool_calling.function_callback import FunctionToolCallback, to_callbacks
@@ -32,8 +34,17 @@ _OF_SETS = {
 }
 _CLIENT: Any = None
 _callback = FunctionToolCallback.from_function
-TRANSLATE: ToolCallback = next(iter(to_callbacks([BaiduTranslateTools(_CLIENT)])))
-CLOCK, WEATHER = _callback(GetCurrentTimeByTimeZoneIdService()), _callback(WeatherService(_CLIENT))
+
+
+def _shown(tool: Any, module: ToolModule) -> ToolCallback:
+    """A tool with the examples of its module, as the service offers it."""
+    callback: FunctionToolCallback = _callback(tool)
+    return callback.with_examples((module.default_query, *module.examples.values()))
+
+
+TRANSLATE = _shown(BaiduTranslateTools(_CLIENT).baidu_translate, baidu_translate.module)
+CLOCK = _shown(GetCurrentTimeByTimeZoneIdService(), time.module)
+WEATHER = _shown(WeatherService(_CLIENT), weather.module)
 _BUILT_IN = (TRANSLATE, CLOCK, WEATHER)
 SETS: dict[str, tuple[ToolCallback, ...]] = {
     "all": (*_BUILT_IN, *_OF_SETS[None]),

@@ -11,11 +11,11 @@ import httpx
 import pytest
 from playwright.async_api import Page, Route, expect
 
-from app.sandbox import create_sandbox
 from tests.api.guarded import guarded_service
 from tests.pages.page import CONVERSATION, Visit, hanging, played, say, streamed
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, event, finish, sse
 from tests.serving import service, serving
+from tests.upstreams import create_sandbox
 from tests.waiting import until
 
 NAMES = "#conversation-list button"

@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager
 
 import httpx
 
-from app.sandbox import create_sandbox
 from tests.chat.played import EVENTS, JSON, asks, clock, says, turns
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
 from tests.serving import events_of, service, serving
 from tests.sessions.conversing import ask, conversation
 from tests.sessions.deciding import LIGHTS, approve, waiting
+from tests.upstreams import create_sandbox
 from toolchat.service.api.advisors import SandboxNoticeAdvisor
 
 NOTICE = SandboxNoticeAdvisor.notice

@@ -12,12 +12,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from app.sandbox import create_sandbox
 from app.tools.baidu_translate.tools import BaiduTranslateService, BaiduTranslateTools
 from app.tools.time.tools import GetCurrentTimeByTimeZoneIdService, TimeTools
 from app.tools.weather.tools import WeatherService, WeatherTools
 from tests.observability.reading import figures_of, grown
 from tests.serving import service, serving
+from tests.upstreams import create_sandbox
 from toolchat.service.api.dynamic_tools import assign_names
 from toolchat.service.settings.service_settings import Tuning
 from toolchat.tool_calling.results import ToolAnswer

@@ -11,6 +11,7 @@ from typing import Any, TypedDict, TypeVar, Unpack, overload
 from toolchat.messages import updated
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolDefinitionError
+from toolchat.tool_calling.recognizers import Recognizer
 from toolchat.tool_calling.results import ToolCallResultConverter, convert_result
 
 
@@ -71,6 +72,8 @@ class ToolMetadata:
     """
     examples: tuple[str, ...] = ()
     """Questions that the tool answers, in any language; the offline model proposes them."""
+    recognizers: tuple[tuple[str, Recognizer], ...] = ()
+    """How values are found in a question, each with the name of its parameter; read from the annotations."""
     run_by_caller: bool = False
     """The client runs the tool: a message that calls it ends the chat request; see ``ClientToolCallback``."""
 

@@ -35,7 +35,7 @@ from toolchat.tool_calling.results import (
     json_text,
     quoted_result,
 )
-from toolchat.tool_calling.schema import input_from_schema, input_of_function
+from toolchat.tool_calling.schema import input_from_schema, input_of_function, recognizers_of
 from toolchat.tool_calling.signature import docstring_summary, read_signature
 from toolchat.tool_calling.threads import run_blocking
 from toolchat.tool_calling.type_schema import read_output_schema
@@ -106,7 +106,8 @@ class FunctionToolCallback(ToolCallback):
             description = marker.description or docstring_summary(function) or _split_name(name)
             output_schema = read_output_schema(signature) if marker.result_converter in _AS_TYPED else {}
             definition = ToolDefinition(name, description, tool_input.schema, output_schema)
-        return cls(converted(definition), marker.metadata, function, tool_input, converter)
+        found = replace(marker.metadata, recognizers=recognizers_of(signature, name) or marker.metadata.recognizers)
+        return cls(converted(definition), found, function, tool_input, converter)
 
     @property
     def owner(self) -> str:

@@ -2,7 +2,7 @@
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import is_dataclass, replace
 from functools import lru_cache
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -15,6 +15,7 @@ from toolchat.tool_calling.argument_repair import EXACT
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.input_validation import Binding, BoundParameter, ToolInput, Validate
 from toolchat.tool_calling.json_schema import Schema, is_json, normalized
+from toolchat.tool_calling.recognizers import Recognizer
 from toolchat.tool_calling.signature import Signature, free_type_variable, read_signature
 from toolchat.tool_calling.type_schema import (
     NOT_READABLE,
@@ -191,6 +192,23 @@ def exposed_names(signature: Signature, tool: str) -> dict[str, str]:
 
 def _alias(hint: Any) -> str | None:
     return next((m.alias for m in metadata_of(hint) if isinstance(m, FieldInfo) and m.alias), None)
+
+
+def recognizers_of(signature: Signature, tool: str) -> tuple[tuple[str, Recognizer], ...]:
+    """The recognizers that a function's parameters declare, each with the name that the model sees."""
+    annotated = _annotated(signature, tool)
+    return tuple((name, each) for name, beside in annotated for each in beside if isinstance(each, Recognizer))
+
+
+def _annotated(signature: Signature, tool: str) -> Iterator[tuple[str, Iterable[Any]]]:
+    """What stands beside the type of each parameter, or of each field of the whole input."""
+    whole = _whole_input(signature)
+    fields: Mapping[str, Any] = getattr(signature.hints[whole], "__pydantic_fields__", {}) if whole else {}
+    for name, each in fields.items():
+        yield each.alias or name, each.metadata
+    for name, exposed in exposed_names(signature, tool).items() if not whole else ():
+        beside = metadata_of(signature.hints.get(name))
+        yield exposed, (*beside, *(one for each in beside if isinstance(each, FieldInfo) for one in each.metadata))
 
 
 def input_from_schema(signature: Signature, schema: Schema, tool: str) -> ToolInput:

@@ -26,8 +26,8 @@ from toolchat.service import (
 router = APIRouter(tags=["Alarms"], route_class=DishkaRoute)
 
 _ALARM = QuestionParameter(
-    "帮我设置一个10分钟以后的闹钟",
-    {"半小时": "半小时后叫醒我", "English": "Set an alarm in 10 minutes"},
+    "帮我设置一个10分钟以后的闹钟，确认",
+    {"半小时": "半小时后叫醒我，确认", "English": "Set an alarm in 10 minutes, yes"},
     url_of_post=True,
 )
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from functools import cached_property
 
+from app.places.languages import LONGEST_NAME, language_of, languages, normalize_language
 from toolchat import ToolExecutionError
-from toolchat.service.gazetteer.languages import LONGEST_NAME, language_of, languages, normalize_language
 
 AUTO = "auto"
 """The code for a source language that the service is to detect; never a target."""

@@ -4,8 +4,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.places.recognizers import find_language
 from app.tools.baidu_translate.translator import CACHE_SECONDS, TranslationResult, Translator
-from toolchat import tool
+from toolchat import Recognizer, tool
 
 _DESCRIPTION = "Baidu translation function for general text translation"
 _Text = Annotated[str, Field(alias="q", description="Content that needs to be translated")]
@@ -15,8 +16,9 @@ _Source = Annotated[
     Field(
         alias="from", description="Source language that needs to be translated", json_schema_extra={"default": "auto"}
     ),
+    Recognizer(find_language),
 ]
-_Target = Annotated[str, Field(alias="to", description="Target language to translate into")]
+_Target = Annotated[str, Field(alias="to", description="Target language to translate into"), Recognizer(find_language)]
 
 
 class TranslateRequest(BaseModel):

@@ -6,7 +6,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from toolchat import ToolContext, tool
+from app.places.recognizers import find_city
+from toolchat import Recognizer, ToolContext, tool
 
 _FIXED_CELSIUS = 30.0
 
@@ -23,7 +24,9 @@ class WeatherRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    location: str = Field(description="Location, such as 杭州", min_length=1, max_length=100)
+    location: Annotated[str, Recognizer(find_city)] = Field(
+        description="Location, such as 杭州", min_length=1, max_length=100
+    )
     unit: Unit = Field(Unit.C, description="Scale of the temperature: C or F")
 
 

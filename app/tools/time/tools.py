@@ -4,12 +4,13 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.places.recognizers import find_zone
 from app.tools.time.zones import CityTime, current_time
-from toolchat import ToolAnswer, tool
+from toolchat import Recognizer, ToolAnswer, tool
 
 # Without an example: small models copy it for any city.
 _ID = "Time zone id of the city in question, as Continent/City"
-_TimeZoneId = Annotated[str, Field(alias="timeZoneId", description=_ID)]
+_TimeZoneId = Annotated[str, Field(alias="timeZoneId", description=_ID), Recognizer(find_zone)]
 
 
 class TimeRequest(BaseModel):

@@ -15,8 +15,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
+from app.places.gazetteer import find_place, place_in, place_names, zones_in_lower_case
 from toolchat import ToolAnswer, ToolExecutionError
-from toolchat.service.gazetteer.gazetteer import find_place, place_in, place_names, zones_in_lower_case
 from toolchat.tool_calling.text_normalization import fold
 
 _LONGEST_ID = 64

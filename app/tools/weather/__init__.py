@@ -8,7 +8,7 @@ from toolchat import Components, OutboundHttp, ToolModule
 
 def create_client(settings: WeatherSettings, http: OutboundHttp) -> WeatherClient:
     """Create the provider's client; the sandbox plays WeatherAPI."""
-    if settings.provider == "open_meteo" and not settings.in_sandbox:
+    if settings.uses_open_meteo:
         from app.tools.weather.open_meteo import OpenMeteoClient
 
         return OpenMeteoClient(settings, http)

@@ -7,12 +7,12 @@ from typing import ClassVar, Literal
 import anyio.to_thread
 from pydantic import Field
 
+from app.places import pinyin
+from app.places.gazetteer import find_place
 from app.tools.weather.forecast import Weather
 from app.tools.weather.places import MAX_NAME, PlaceQuery, is_chinese, place_query
 from app.upstreams import ErrorRule, JsonReply
 from toolchat import BaseUrl, OutboundHttp, Secret, ToolSettings, UpstreamTimeout
-from toolchat.service.gazetteer import pinyin
-from toolchat.service.gazetteer.gazetteer import find_place
 
 CACHE_SECONDS = 600
 """Ten minutes: the present weather may be that old, and a busy place is asked for six times an hour at most."""
@@ -35,9 +35,10 @@ class WeatherSettings(ToolSettings):
     has_sandbox: ClassVar[bool] = True
     alternative: ClassVar[str] = "or WEATHER_PROVIDER=open_meteo, which needs no key (free for non-commercial use)"
 
-    provider: Literal["weatherapi", "open_meteo"] = Field(
-        "weatherapi",
-        description="weatherapi, or open_meteo: needs no key, and is free for non-commercial use only (CC BY 4.0)",
+    provider: Literal["", "weatherapi", "open_meteo"] = Field(
+        "",
+        description="weatherapi, or open_meteo: needs no key, and is free for non-commercial use only (CC BY 4.0). "
+        "Default: weatherapi with its key, else open_meteo",
     )
     api_key: Secret | None = Field(None, description="Key of weatherapi.com")
     base_url: BaseUrl | None = Field(
@@ -52,6 +53,12 @@ class WeatherSettings(ToolSettings):
     def required_fields(self) -> tuple[str, ...]:
         """Return the key, if the provider needs one."""
         return ("api_key",) if self.provider == "weatherapi" else ()
+
+    @property
+    def uses_open_meteo(self) -> bool:
+        """Whether forecasts come from Open-Meteo."""
+        without_key = not self.provider and self.api_key is None
+        return not self.in_sandbox and (self.provider == "open_meteo" or without_key)
 
 
 class WeatherClient:

@@ -8,12 +8,12 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from app.places.gazetteer import find_place
 from app.tools.weather.client import ADVICE, BUSY, FAILED, NO_SUCH_PLACE, TIMEOUT, WeatherClient, WeatherSettings
 from app.tools.weather.forecast import Weather, child_object, select, weather
 from app.tools.weather.places import PlaceQuery
 from app.upstreams import ErrorRule, JsonReply
 from toolchat import OutboundHttp, ProviderQuota
-from toolchat.service.gazetteer.gazetteer import find_place
 from toolchat.tool_calling.text_normalization import normalize_name
 
 _log = logging.getLogger(__name__)

@@ -8,10 +8,10 @@ import re
 import unicodedata
 from dataclasses import dataclass, field
 
+from app.places.countries import chinese_countries, provinces
+from app.places.gazetteer import Place, find_place, mentions
+from app.places.pinyin import find_chinese_place, romanize
 from toolchat import ToolExecutionError
-from toolchat.service.gazetteer.gazetteer import Place, find_place, mentions
-from toolchat.service.gazetteer.pinyin import find_chinese_place, romanize
-from toolchat.service.gazetteer.regions import chinese_countries, provinces
 from toolchat.tool_calling.text_normalization import simplify
 
 MAX_NAME = 80

@@ -4,9 +4,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.places.recognizers import find_city
 from app.tools.weather.client import CACHE_SECONDS, WeatherClient
 from app.tools.weather.forecast import Weather, in_words
-from toolchat import ToolAnswer, tool
+from toolchat import Recognizer, ToolAnswer, tool
 
 _DESCRIPTION = "Use api.weather to get weather information."
 _DAYS = "Number of days of weather forecast. Value ranges from 1 to 14"
@@ -22,7 +23,7 @@ class WeatherRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    city: Annotated[str, Field(description="city name")]
+    city: Annotated[str, Field(description="city name"), Recognizer(find_city)]
     days: Annotated[int, Field(ge=1, le=14, description=_DAYS, json_schema_extra={"default": 1})]
 
 
@@ -47,7 +48,7 @@ class WeatherTools:
     @tool(name="getWeatherServiceMethod", description=_DESCRIPTION, cache_seconds=CACHE_SECONDS)
     async def get_weather(
         self,
-        city: Annotated[str, Field(description="City name")],
+        city: Annotated[str, Field(description="City name"), Recognizer(find_city)],
         days: Annotated[int, Field(ge=1, le=14, description=_DAYS, json_schema_extra={"default": 1})],
     ) -> ToolAnswer[Weather]:
         """Look up a forecast; see :meth:`WeatherClient.forecast`."""

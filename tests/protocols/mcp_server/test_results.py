@@ -4,9 +4,9 @@ import httpx
 import pytest
 from pydantic_core import from_json
 
-from app.sandbox import create_sandbox
 from tests.protocols.mcp_server.host import FOLDERS, LEGACY, MODERN, Host
 from tests.serving import service, serving
+from tests.upstreams import create_sandbox
 
 
 async def test_an_object_is_returned_as_structured_content(modern: Host) -> None:

@@ -21,7 +21,7 @@ from toolchat.tool_calling.errors import ToolExecutionError
 
 
 @pytest.mark.parametrize(
-    "query", ["", "帮我设置一个10分钟以后的闹钟", "Set an alarm in 10 minutes", "设一个闹钟，十分钟后"]
+    "query", ["", "帮我设置一个10分钟以后的闹钟，确认", "Set an alarm in 10 minutes, yes", "设一个闹钟，十分钟后，确认"]
 )
 async def test_an_alarm_is_set_without_a_key_and_listed(
     query: str, offline: httpx.AsyncClient, tenant: dict[str, str]

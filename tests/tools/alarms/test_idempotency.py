@@ -54,7 +54,7 @@ async def test_the_same_key_with_another_question_is_refused(
     offline: httpx.AsyncClient, tenant: dict[str, str]
 ) -> None:
     await offline.post("/tool/alarm", headers=key() | tenant)
-    answer = await offline.post("/tool/alarm?query=20分钟以后的闹钟", headers=key() | tenant)
+    answer = await offline.post("/tool/alarm?query=20分钟以后的闹钟，确认", headers=key() | tenant)
     assert (answer.status_code, answer.json()["code"]) == (422, "validation")
     assert len(await alarms(offline, **tenant)) == 1
 

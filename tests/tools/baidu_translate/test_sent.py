@@ -5,11 +5,11 @@ from collections.abc import AsyncGenerator
 import pytest
 from pydantic_core import from_json
 
-from app.sandbox import create_sandbox
 from app.tools.baidu_translate.client import BaiduTranslateClient, sign
 from app.tools.baidu_translate.languages import BAIDU
 from tests.serving import serving
 from tests.tools.baidu_translate.baidu_player import APP_ID, SECRET_KEY, client_of, error_of, played, settings, tools
+from tests.upstreams import create_sandbox
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
 

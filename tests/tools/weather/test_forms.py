@@ -6,7 +6,6 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
-from app.sandbox.weatherapi import routes
 from app.tools.weather import module
 from app.tools.weather.client import WeatherSettings
 from app.tools.weather.forecast import Day, Weather, in_words
@@ -24,6 +23,7 @@ from tests.tools.weather.weatherapi_player import (
     reply,
     settings,
 )
+from tests.upstreams.weatherapi import routes
 from toolchat.http.client import OutboundHttp
 from toolchat.service.api.schemas import ChatAnswer, ToolCallRecord
 from toolchat.service.composition.wiring import module_container

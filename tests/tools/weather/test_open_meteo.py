@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from app.tools.weather import create_client, module
 from app.tools.weather.open_meteo import OpenMeteoClient
@@ -177,6 +178,13 @@ def test_without_a_key_the_other_provider_is_offered_by_name() -> None:
         "(free for non-commercial use)"
     )
     assert ConfiguredModule(module.in_folder("weather"), settings(provider="open_meteo")).fault is None
+
+
+def test_without_a_provider_and_a_key_it_is_open_meteo() -> None:
+    key = SecretStr("k")
+    chosen = [settings(provider=provider, api_key=key) for provider in ("", "weatherapi", "open_meteo")]
+    assert [each.uses_open_meteo for each in (*chosen, settings(provider=""))] == [False, False, True, True]
+    assert ConfiguredModule(module.in_folder("weather"), settings(provider="")).fault is None
 
 
 async def test_the_service_answers_by_the_provider_that_is_named() -> None:

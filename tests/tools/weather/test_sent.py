@@ -7,11 +7,11 @@ import pytest
 from pydantic import SecretStr
 from starlette.applications import Starlette
 
-from app.sandbox.weatherapi import routes
 from app.tools.weather.client import WeatherClient
 from app.tools.weather.places import MAX_NAME
 from tests.serving import serving
 from tests.tools.weather.weatherapi_player import CURRENT, DAY, KEY, client_of, failure_of, played, settings
+from tests.upstreams.weatherapi import routes
 
 
 async def test_the_key_travels_in_a_header_and_never_in_the_url() -> None:

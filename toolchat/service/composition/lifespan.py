@@ -1,5 +1,6 @@
 """The resources of a running service: opened in order, and closed in reverse."""
 
+import logging
 import platform
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -45,6 +46,8 @@ from toolchat.state.base import StateStore
 from toolchat.state.locks import Locks
 from toolchat.tool_calling.caller import current_client_key
 
+_log = logging.getLogger(__name__)
+
 
 @asynccontextmanager
 async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[ServiceState, ToolRegistry], None]:
@@ -64,6 +67,7 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
         model = configuration.chat_model.create(http)
         await wiring.create_parts(model)
         async with open_registry(wiring.containers, configuration.modules) as tools:
+            _warn_of_unanswered_questions(model, tools)
             chat = _chat_client(settings, model, wiring.parts[ToolCallingAdvisor], tools, store)
             admission = _admission(settings, configuration.access.settings, store)
             memory = _memory(settings, store)
@@ -115,6 +119,17 @@ def approval_webhook(configuration: Configuration, store: StateStore) -> Approva
     address = f"{configuration.access.settings.public_url}{settings.server_root_path}"
     pause = configuration.tuning.webhook_pause
     return ApprovalWebhook(store, http, url=url, key=settings.webhook_key, address=address, pause=pause)
+
+
+def _warn_of_unanswered_questions(model: ChatModel, tools: ToolRegistry) -> None:
+    """Name the questions of tool folders that the offline model would refuse, although the page proposes them."""
+    if model.provider != "offline":
+        return
+    from toolchat.service.offline.starters import unanswered  # imported late: most services never need it
+
+    for name, entry in tools.entries.items():
+        for question in unanswered(entry.module.questions, entry.in_conversation()) if not entry.fault else ():
+            _log.warning("tool folder %s: the offline model cannot answer its question %r", name, question)
 
 
 def _admission(settings: Settings, access: AccessSettings, store: StateStore) -> Admission:

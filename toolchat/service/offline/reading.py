@@ -1,23 +1,45 @@
-"""Reading: what a question, or a part of it, asks of one tool, and which of its words nothing explains."""
+"""Reading: what a question, or a part of it, asks of one tool; each word of it must be explained."""
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
 
-from toolchat.service.offline.arguments import Arguments
-from toolchat.service.offline.literals import Literal
 from toolchat.service.offline.text import Span, Text, masked
-from toolchat.service.offline.tools import OfferedTool, terms_of
-from toolchat.service.offline.vocabulary import ACTIONS, FUNCTION_WORDS, concepts_of
+from toolchat.service.offline.tools import OfferedTool, Parameter
+from toolchat.service.offline.values import Value
+from toolchat.service.offline.words import ACTIONS, FUNCTION_WORDS, terms_of
 
-_Words = Sequence[tuple[str, int, str]]
-_ENOUGH = 3
-_NAMING = ("word", "name")  # kinds of literals that may also name the tool
-_NO_WISH = re.compile(r"\b(?:who|how|why)\b|谁|怎么|如何|为什么")
+_ENOUGH = 2
+_NO_WISH = re.compile(
+    r"\b(?:who|how|why|when|i|did|was)\b(?!['’]d| want| need| would)|谁|怎么|如何|为什么|[了过](?:吗|没)"
+)
 _NEGATED = re.compile(
-    r"(.)[不没]\1|(?P<no>\b(?:don['’]?t|(?:do|does|did) not|not|never|without|cannot|can['’]?t|won['’]?t|stop|no)\b"
+    r"(.)[不没]\1|(?P<no>\b(?:don['’]?t|not|never|without|cannot|can['’]?t|won['’]?t|stop|no|nothing)\b"
     r"|(?<![特告区分级性])别(?!人|的)|勿|没(?!错)|不(?!错|同))"
 )
+_CONDITION = re.compile(r"\b(?:if|unless|in case)\b|如果|要是|假如")
+_BEFORE = {
+    "from": r"(?:\bfrom|从|由|自|[0-9])[ :=\"“'‘「]*$",
+    "to": r"(?:\bto|\binto|\bin|\bin unit|\bhow many|多少|到|去|给|成|为|换|往|至)[ :=\"“'‘「]*$",
+}
+ROW = re.compile(
+    r"\s*(?:[,、&;]|\b(?:and|or)\b|[和与跟及比]|还是|以及)(?:[\s,、]|\b(?:and|or|in|to|into|at|for|from|the)\b|[在从])*"
+)
+"""What stands between the values of a row."""
+_PRONOUN = re.compile(
+    r"(?:th[ie]s|that|it|these|those|them|my|your|last|previous)\b|这|那|它|[以上下]面|以[上下]|刚才|结果"
+)
+_LATIN = "|".join(sorted((each for each in FUNCTION_WORDS if each.isascii()), key=len, reverse=True))
+_HAN = "|".join(sorted((each for each in FUNCTION_WORDS if not each.isascii()), key=len, reverse=True))
+_AROUND = rf"(?:[\s\0,.:?!、。&\"“”;]|\b(?:{_LATIN}|for me)\b|{_HAN})*"
+# A text to work on may begin with any word: only politeness and prepositions stand around it.
+_AROUND_TEXT = (
+    r"(?:[\s\0,.:?!、。&\"“”]|\b(?:and|please|pls|for me|about|of|is|to|into|in|from)\b|请问|请|帮我|一下|分别|这个词"
+    r"|这句话|什么意思|是什么|什么|是|[把将给和与及跟吗呢的用成])*"
+)
+_LEAD = re.compile(r".*[把将]|(?:\s|\b(?:what|how|do|does|is|can|could|would|you|i|ok|okay|then|so|now)\b)*", re.DOTALL)
 
 
 @dataclass(slots=True)
@@ -25,72 +47,215 @@ class Reading:
     """What a part of a question asks of one tool.
 
     Args:
+        others: Further values for one of the arguments, each for a call of its own.
+        used, topic: The positions that arguments explain, and those of words that name the tool.
         score: How strongly its words name the tool.
         leftover: Words that neither the tool nor its arguments explain.
-        is_order: Whether the part orders just this call: otherwise a tool that changes something waits for a yes.
+        places: What its recognizer has found, as it is written.
     """
 
-    arguments: Arguments
-    score: int
-    leftover: Sequence[str]
-    is_order: bool
+    tool: OfferedTool
+    text: Text
+    found: Sequence[Value]
+    arguments: dict[str, Any] = field(default_factory=dict)
+    others: list[tuple[str, Any]] = field(default_factory=list)
+    used: list[Span] = field(default_factory=list)
+    topic: list[Span] = field(default_factory=list)
+    score: int = 0
+    leftover: list[str] = field(default_factory=list)
+    places: Sequence[str] = ()
+
+    @property
+    def missing(self) -> list[Parameter]:
+        """The required parameters without a value."""
+        return [each for each in self.tool.parameters if each.required and each.name not in self.arguments]
 
     @property
     def is_complete(self) -> bool:
         """Whether every required argument is there and nothing of the question is ignored."""
-        return not (self.arguments.missing or self.arguments.unfit or self.leftover)
+        return not (self.missing or self.leftover)
 
     @property
-    def rank(self) -> tuple[bool | int, ...]:
+    def rank(self) -> tuple[float, ...]:
         """The order in which readings are preferred."""
-        given = self.arguments
-        score = self.score - 3 * len(self.leftover) - 2 * len(given.unfit)
-        is_sure = self.is_complete and not given.is_loose
-        is_asked = given.tool.metadata.is_read_only or self.is_order  # reading precedes writing that nobody ordered
-        return self.is_complete, is_sure, is_asked, score, -len(given.missing), len(given.used)
+        score = self.score - 3 * len(self.leftover)
+        return self.is_complete, not self.tool.changes_something, score, -len(self.missing), len(self.used)
+
+    def fill(self, *, with_defaults: bool = True) -> None:
+        """Find the arguments: beside their names first, then by their kind, the rest of the question last."""
+        parameters = sorted(self.tool.parameters, key=lambda each: not each.required)
+        candidates = {each.name: each.values_in(self.text, self.found) for each in parameters}
+        recognized = next((candidates[each.name] for each in parameters if each.recognizer), [])
+        self.places = [self.text.raw[each.start : each.end] for each in recognized]
+        for each in parameters:
+            self._take(each, [one for one in candidates[each.name] if self._is_beside(each, one)])
+        for each in parameters:
+            if each.required or each.role not in ("text", "word", "pattern", "number"):
+                self._take(each, self._on_side(each, candidates[each.name]))
+        self._find_topic()
+        lacking = [each for each in self.missing if each.fixed is None]
+        if len(lacking) == 1 and lacking[0].role == "text" and self.score:
+            self._take_rest(lacking[0])
+        for each in self.missing if with_defaults else ():
+            self.arguments |= {} if each.fixed is None else {each.name: each.fixed}
+        self.arguments = {
+            each.name: self.arguments[each.name] for each in self.tool.parameters if each.name in self.arguments
+        }
+        is_calendar = "#date" in self.tool.vocabulary and not self.tool.parameters
+        days = [(each.start, each.end) for each in self.found if each.kind == "day" and is_calendar]
+        explained = [*self.topic, *self.used, *days]
+        self.leftover = [
+            piece
+            for piece, start, _ in _pieces(self.tool, self.text)
+            if piece not in FUNCTION_WORDS and not any(one <= start < end for one, end in explained)
+        ]
+
+    def _take(self, parameter: Parameter, found: Sequence[Value]) -> None:
+        """Hold the first value, and those of a row with it for calls of their own."""
+        free = [each for each in found if not any(one < each.end and each.start < end for one, end in self.used)]
+        if not free or parameter.name in self.arguments:
+            return
+        self.arguments[parameter.name] = free[0].value
+        self.used.append((free[0].start, free[0].end))
+        if parameter.role == "days":
+            self.used += [(each.start, each.end) for each in free]
+            self.arguments[parameter.name] = max(each.value for each in free)
+        elif not any(each.kind == parameter.kind and each.fixed is None for each in self.missing):
+            self._take_row(parameter, free)
+
+    def _take_row(self, parameter: Parameter, free: Sequence[Value]) -> None:
+        for last, each in pairwise(free):
+            between = self.text.command[last.end : each.start]
+            if not ROW.fullmatch(between) or (self.tool.changes_something and re.search("or|还是", between)):
+                break
+            self.used.append((each.start, each.end))
+            if each.value not in (self.arguments[parameter.name], *(value for _, value in self.others)):
+                self.others.append((parameter.name, each.value))
+
+    def _is_beside(self, parameter: Parameter, value: Value) -> bool:
+        """Whether a value stands behind its parameter's name; a number also behind its words, or before a unit."""
+        words = {parameter.name.lower(), parameter.words}
+        is_number = parameter.role == "number"
+        if is_number:
+            words |= {*parameter.words.split(), *re.findall("[a-z]{4,}|[㐀-鿿]{2,4}", parameter.about)}
+        name = "|".join(map(re.escape, sorted(filter(None, words), key=len, reverse=True)))
+        lead = rf"(?<![\w-])(?:{name})[\W_]{{0,3}}(?:(?:\b(?:is|to|of|at|as|for)|[为是])\W{{0,3}})?$"
+        before = self.text.command[max(value.start - 60, 0) : value.start]
+        behind = is_number and re.match(rf"[ -]?(?:{name})s?(?![a-z])", self.text.command[value.end :])
+        return bool(behind or re.search(lead, before))
+
+    def _on_side(self, parameter: Parameter, found: Sequence[Value]) -> Sequence[Value]:
+        """The values on the parameter's side of from and to, else those that are on no side."""
+        if not parameter.side:
+            return found
+        other = "to" if parameter.side == "from" else "from"
+        before = [(each, self.text.command[: each.start][-60:]) for each in found]
+        sided = [each for each, lead in before if re.search(_BEFORE[parameter.side], lead)]
+        for last, each in pairwise(found):
+            if last in sided and ROW.fullmatch(self.text.command, last.end, each.start):
+                sided.append(each)
+        # A text may be in any language: only "from French" says so. Nor is any text a receiver.
+        if (parameter.side == "from" and "default" in parameter.schema) or parameter.role == "text":
+            return sided
+        return sided or [each for each, lead in before if not re.search(_BEFORE[other], lead)]
+
+    @property
+    def is_example(self) -> bool:
+        """Whether the question is one that the tool declares to answer."""
+        return self.text.raw.strip() in self.tool.metadata.examples
+
+    @property
+    def _hints(self) -> int:
+        """How many values tell what is meant as words do: ids, choices, two units to convert between."""
+        filled = [each for each in self.tool.parameters if each.name in self.arguments and each.required]
+        return sum(each.role in ("pattern", "choice") for each in filled)
+
+    def _find_topic(self) -> None:
+        weights: dict[str, int] = {}
+        is_action = len(self.tool.name_words) > 1 and not self._hints
+        for piece, start, term in _pieces(self.tool, self.text):
+            if term and not any(one <= start < end for one, end in self.used):
+                weights[term] = self.tool.vocabulary.get(term, len(piece))
+                self.topic.append((start, start + len(piece)))
+                is_action &= not ACTIONS.isdisjoint(terms_of(piece))
+        self.score = 100 if self.is_example else 0 if is_action else sum(weights.values())
+
+    def _take_rest(self, parameter: Parameter) -> None:
+        """Take the one part of the question that nothing else explains."""
+        # With a language or a place beside it, the text is what the tool works on, and may have any words.
+        is_text = any(each.recognizer and each.name in self.arguments for each in self.tool.parameters)
+        gaps = (gap.span() for gap in re.finditer(r"[^\0]+", masked(self.text.flat, [*self.topic, *self.used])))
+        spans = [span for gap in gaps if (span := self._trimmed(*gap, is_text)) and span[0] < span[1]]
+        start, end = spans[0] if len(spans) == 1 else (0, 0)
+        words = self.text.flat[start:end].split()
+        if not words or _PRONOUN.match(self.text.flat, start) or not (is_text or self._is_name(parameter, start, end)):
+            start, end = self._whole_question(len(spans))
+        written = self.text.raw[start:end]
+        # A number is a text only where nothing is changed.
+        if (
+            re.search(r"[^\W\d]" if self.tool.changes_something or is_text else r"\w", written)
+            and parameter.fit(written) is not None
+        ):
+            self.arguments[parameter.name] = written
+            self.used.append((start, end))
+
+    def _is_name(self, parameter: Parameter, start: int, end: int) -> bool:
+        """Whether a part may be a name, or a few words to search for."""
+        words, before = self.text.flat[start:end].split(), self.text.flat[:start]
+        if len(words) > 4 or not FUNCTION_WORDS.isdisjoint(words) or _NEGATED.search(self.text.flat[start:end]):
+            return False
+        is_day = any(each.kind in ("day", "days", "date", "time") and start <= each.start < end for each in self.found)
+        if is_day or re.search(r"\b(?:was|were|did|had)\b", self.text.flat[start:end]):
+            return False
+        # "Your goods are terrible", "which goods sell best": it says something of the tool's words.
+        is_said = (
+            re.search(r"\b(?:is|are|was|were)\W*(?:an?\W*|the\W*)?$", before)
+            and min(self.topic, default=(0, 0))[0] < start
+        )
+        is_said = is_said and not re.search(rf"\b{re.escape(parameter.words)} \w+\W*$", before)
+        is_led = re.search(r"\b(?:for|with|about|of|use|called) $", before)
+        is_asked = re.match(r"\W*(?:which|who|how|why|when)\b", before) and not is_led
+        return not is_said and not (is_asked and len(words) > 1)
+
+    def _trimmed(self, start: int, end: int, is_text: bool) -> Span | None:
+        """A part without what stands around it."""
+        around = _AROUND_TEXT if is_text else _AROUND
+        lead = (
+            _LEAD.match(self.text.flat, start, end) if is_text and start <= min(self.topic, default=(0, 0))[0] else None
+        )
+        part = re.compile(rf"{around}(.*?){around}", re.DOTALL).fullmatch(
+            self.text.flat, lead.end() if lead else start, end
+        )
+        return part.span(1) if part else None
+
+    def _whole_question(self, parts: int) -> Span:
+        """All of a question, for a tool that searches by a text."""
+        is_search = self.tool.metadata.is_read_only and "#search" in self.tool.vocabulary
+        is_question = re.search(r"[?？]\s*$|吗|什么|怎么|如何|多少|哪", self.text.flat)
+        is_meant = is_search and is_question and parts and not _NEGATED.search(self.text.command)
+        if not is_meant and not self.is_example:
+            return 0, 0
+        return len(self.text.raw) - len(self.text.raw.lstrip()), len(self.text.raw.rstrip())
 
 
-def read(tool: OfferedTool, text: Text, literals: Sequence[Literal]) -> Reading | None:
+def read(tool: OfferedTool, text: Text, found: Sequence[Value]) -> Reading | None:
     """Read a part of a question as a call of one tool; ``None`` if it does not name it, or forbids it."""
-    words = list(_words(tool, text))
-    score, spans = _score(tool, text, words, literals)
-    units = [each.name for each in tool.parameters if each.role == "choice" and each.side]
-    if not score and not units:
+    reading = Reading(tool, text, found)
+    reading.fill()
+    named = [each for each in tool.parameters if each.required and each.name in reading.arguments]
+    # An id, or two units to convert between, name a tool without words.
+    hints = sum(2 if each.role == "pattern" else each.role == "choice" and each.side != "" for each in named)
+    if reading.score + hints < _ENOUGH or (tool.changes_something and _NO_WISH.search(text.command)):
         return None
-    rest = masked(text.command, spans)
-    own = [each for each in literals if each.kind not in _NAMING or rest[each.start] != "\0"]
-    arguments = Arguments(tool, text, own, spans).fill()
-    # An id, or two units to convert between, tell what is meant as well.
-    has_units = len(units) > 1 and arguments.values.keys() >= set(units)
-    has_id = any(each.role in ("id", "pattern") and each.name in arguments.values for each in tool.parameters)
-    if score + 3 * has_units + has_id < _ENOUGH or (tool.changes_something and _NO_WISH.search(text.command)):
+    rest = masked(text.command, [*reading.topic, *reading.used])
+    if _CONDITION.search(rest) or any(
+        each["no"] and rest[each.start()] != "\0" for each in _NEGATED.finditer(text.command)
+    ):
         return None
-    rest = masked(text.command, [*spans, *arguments.used])
-    if any(each["no"] and rest[each.start()] != "\0" for each in _NEGATED.finditer(text.command)):
-        return None
-    known = [(start, start + len(piece)) for piece, start, _ in words if piece in FUNCTION_WORDS]
-    # Literals are judged with the arguments.
-    explained = [*known, *spans, *arguments.used, *((each.start, each.end) for each in own)]
-    leftover = [word for word, _ in text.words(explained)]
-    is_guess = arguments.is_loose or arguments.others or text.has_payload
-    is_order = not is_guess and _is_order(tool, text, words, spans)
-    return Reading(arguments, score, leftover, is_order)
+    return reading
 
 
-def _score(tool: OfferedTool, text: Text, words: _Words, literals: Sequence[Literal]) -> tuple[int, list[Span]]:
-    """How many words of a part name the tool, and where they stand."""
-    weights: dict[str, int] = {}
-    spans: list[Span] = []
-    rest = masked(text.flat, [(each.start, each.end) for each in literals if each.kind not in _NAMING])
-    for piece, start, term in words:
-        if term and rest[start] != "\0":
-            weights[term] = tool.vocabulary.get(term, len(piece))
-            spans.append((start, start + len(piece)))
-    is_action = ACTIONS.issuperset(weights) and len(tool.name_words) > 1
-    return 0 if is_action else sum(weights.values()), spans
-
-
-def _words(tool: OfferedTool, text: Text) -> Iterator[tuple[str, int, str]]:
+def _pieces(tool: OfferedTool, text: Text) -> Iterator[tuple[str, int, str]]:
     """The words of a part with their positions and, if the tool uses them, the strongest term that they match.
 
     Rows of Chinese characters are cut into the longest pieces that are known.
@@ -103,23 +268,13 @@ def _words(tool: OfferedTool, text: Text) -> Iterator[tuple[str, int, str]]:
         position = 0
         while position < len(word):
             pieces = (word[position : position + size] for size in range(8, 1, -1))
-            known = (each for each in pieces if each in FUNCTION_WORDS or concepts_of(each) or each in tool.han)
+            known = (each for each in pieces if each in FUNCTION_WORDS or len(terms_of(each)) > 1 or each in tool.han)
             piece = next(known, word[position])
-            is_common = piece in FUNCTION_WORDS and not concepts_of(piece)
             term = _term(tool, piece) or (piece if len(piece) > 1 and piece in tool.han else "")
-            yield piece, start + position, "" if is_common else term
+            yield piece, start + position, "" if piece in FUNCTION_WORDS and len(terms_of(piece)) < 2 else term
             position += len(piece)
 
 
 def _term(tool: OfferedTool, word: str) -> str:
     matched = [each for each in terms_of(word) if each in tool.vocabulary and (each[0] == "#" or word.isascii())]
     return max(matched, key=lambda each: (each not in ACTIONS, tool.vocabulary[each], each), default="")
-
-
-def _is_order(tool: OfferedTool, text: Text, words: _Words, spans: Sequence[Span]) -> bool:
-    """Whether a part begins with the tool's words, has all of its name, and is no question or supposition."""
-    said = {term for piece, _, _ in words for term in terms_of(piece)}
-    has_name = terms_of(tool.name.lower()) <= said or all(said & terms_of(word) for word in tool.name_words)
-    first = next((start for word, start in text.words() if word not in FUNCTION_WORDS), 0)
-    begins = text.chinese or any(start <= first < end for start, end in spans)
-    return has_name and begins and not text.is_question

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from toolchat.service.offline.planning import plan
-from toolchat.service.offline.replies import examples_of
+from toolchat.service.offline.planning import Planner
+from toolchat.service.offline.replies import example
 from toolchat.service.offline.text import Text
 from toolchat.service.offline.tools import OfferedTool
 from toolchat.tool_calling.callback import ToolCallback
@@ -11,8 +11,19 @@ from toolchat.tool_calling.callback import ToolCallback
 
 def starters_of(declared: Sequence[str], own: Iterable[ToolCallback], offered: Iterable[ToolCallback]) -> list[str]:
     """The declared questions that call a tool; where there are none, what the offline model itself would propose."""
-    tools = [OfferedTool(each.definition, each.metadata) for each in offered]
-    names = {each.definition.name for each in own}
-    shown = [each for each in tools if each.name in names]
-    proposed = (example for chinese in (False, True) for example in examples_of(shown, tools, chinese, 1))
-    return [each for each in declared if plan(Text.of(each), tools).calls] or list(dict.fromkeys(proposed))
+    planner, names = Planner(_tools(offered)), {each.definition.name for each in own}
+    if answered := [each for each in declared if planner.plan(Text.of(each)).calls]:
+        return answered
+    shown = [each for each in planner.tools if each.name in names]
+    proposed = (next(filter(None, (example(planner, each, zh) for each in shown)), "") for zh in (False, True))
+    return list(dict.fromkeys(filter(None, proposed)))
+
+
+def unanswered(questions: Iterable[str], tools: Iterable[ToolCallback]) -> list[str]:
+    """The questions that call none of some tools."""
+    planner = Planner(_tools(tools))
+    return [each for each in questions if not planner.plan(Text.of(each)).calls]
+
+
+def _tools(callbacks: Iterable[ToolCallback]) -> list[OfferedTool]:
+    return [OfferedTool(each.definition, each.metadata) for each in callbacks]

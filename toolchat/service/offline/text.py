@@ -1,7 +1,7 @@
 """A question as text: folded, with its quotations set apart, and cut in two."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,14 +13,11 @@ LONGEST = 32_000
 _TOKEN = re.compile(r"[a-z0-9]+(?:['’][a-z]+)?|[㐀-鿿]+|[^\W\d_]+")
 # No quotation holds its own opening mark, so that a row of these is not read again and again.
 _QUOTED = re.compile(
-    r"「[^「」]+」|『[^『』]+』|“[^“”]+”|‘[^‘’]+’|《[^《》]+》|\"[^\"]+\"|«[^«»]+»|`[^`]+`|(?<![A-Za-z0-9])'(?:[^']|(?<=[A-Za-z])'(?=[A-Za-z]))+'(?![A-Za-z0-9])"
+    r"「[^「」]+」|『[^『』]+』|“[^“”]+”|‘[^‘’]+’|《[^《》]+》|\"[^\"]+\"|`[^`]+`"
+    r"|(?<![A-Za-z0-9])'(?:[^']|(?<=[A-Za-z])'(?=[A-Za-z]))+'(?![A-Za-z0-9])"
 )
 _SEPARATOR = re.compile(r"(?:(?<![0-9]):(?!//)|:(?![0-9/])|\n)\s*")
 _BREAK = re.compile(r"[,;!?、\n]+|。|\.(?=\s|$)|\b(?:and|also|then)\b|以及|还有|并且|然后|另外|同时|[和与跟及并再]")
-_NO_ORDER = re.compile(
-    r"\b(?:if|should|who|why|how|what|which|was|did|ha[sd]|have)\b|\b(?:i|we|he|she|they)\b(?!['’]d| want| need| would)"
-    r"|^(?!.*\byou\b).*[?？]|怎么|如何|为什么|如果|假如|要是|多少|吗|了|过|能不能|可不可以|是否|谁|哪|我们"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +30,6 @@ class Text:
     quotes: tuple[Span, ...]
     """The inside of quotations: data for a tool, and no part of the request."""
     chinese: bool
-    has_payload: bool = False  # the last quotation is all that stands behind a colon
 
     @classmethod
     def of(cls, written: str) -> "Text":
@@ -53,11 +49,6 @@ class Text:
         """The command as it was written, capitals and accents included."""
         return masked(self.raw, self.quotes)
 
-    @cached_property
-    def is_question(self) -> bool:
-        """Whether it asks, supposes or reports something, so that it orders nothing."""
-        return _NO_ORDER.search(self.command) is not None
-
     def words(self, without: Iterable[Span] = ()) -> list[tuple[str, int]]:
         """The words of the command outside some spans, with their positions; Chinese characters in a row are one."""
         return [(match[0], match.start()) for match in _TOKEN.finditer(masked(self.command, without))]
@@ -70,9 +61,9 @@ class Text:
         if match is None or not tail or tail[1:2] == "\0" or re.search(r"[,;，；]\s*\w+\s*[:=]", tail):
             return None
         before = (each for each in self.quotes if each[1] < match.start())
-        return replace(self, quotes=(*before, (match.end(), len(self.raw.rstrip()))), has_payload=True)
+        return replace(self, quotes=(*before, (match.end(), len(self.raw.rstrip()))))
 
-    def halves(self, kept: Sequence[Span]) -> Iterator[tuple["Text", "Text"]]:
+    def halves(self, kept: Iterable[Span]) -> Iterator[tuple["Text", "Text"]]:
         """Cut the request where it may go on to something else, but within none of the spans that are kept."""
         for match in list(_BREAK.finditer(masked(self.command, kept)))[:10]:
             yield Text.of(self.raw[: match.start()]), Text.of(self.raw[match.end() :])
@@ -86,7 +77,10 @@ def is_chinese(flat: str, *, otherwise: bool = False) -> bool:
 
 def masked(text: str, spans: Iterable[Span]) -> str:
     """A text of the same length, with zeros within some spans."""
-    characters = list(text)
-    for start, end in spans:
-        characters[start:end] = "\0" * (end - start)
-    return "".join(characters)
+    pieces, position = [], 0
+    for start, end in sorted(spans):
+        if end > position:
+            start = max(start, position)
+            pieces += [text[position:start], "\0" * (end - start)]
+            position = end
+    return "".join((*pieces, text[position:]))

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from toolchat.service.gazetteer.gazetteer import (
+from app.places.gazetteer import (
     Place,
     find_place,
     known_places,

@@ -1,4 +1,4 @@
-"""The tables of places, as text; :mod:`toolchat.service.gazetteer.gazetteer` reads them.
+"""The tables of places, as text; :mod:`app.places.gazetteer` reads them.
 
 An entry is an English name, in brackets the state or province where the name alone would not do (for WeatherAPI in
 China, for a question such as ``Portland, Oregon`` elsewhere), and behind a colon the further names. Chinese names are

@@ -38,10 +38,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 
-from app.sandbox.phrase_book import detect_language, translate_line
+from tests.upstreams.phrase_book import detect_language, translate_line
 
 APP_ID = "sandbox"
-SECRET_KEY = "sandbox"  # noqa: S105
+SECRET_KEY = "sandbox"
 
 _FIELDS = ("q", "from", "to", "appid", "salt", "sign")
 _MAX_BODY_BYTES = 64 * 1024
@@ -85,7 +85,7 @@ class _Memory:
         if not hasattr(app.state, "baidu"):
             app.state.baidu = cls()
         memory = app.state.baidu
-        assert isinstance(memory, cls)  # noqa: S101
+        assert isinstance(memory, cls)
         return memory
 
 

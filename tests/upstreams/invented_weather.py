@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from toolchat.service.gazetteer.gazetteer import Place
+from app.places.gazetteer import Place
 
 # Region, latitude and longitude of places far from the first city of their time zone.
 _SPOTS = {

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from toolchat.service.gazetteer.data import LESSER_PLACES, NOT_NAMES, NOT_PLACES, PLACES
+from app.places.data import LESSER_PLACES, NOT_NAMES, NOT_PLACES, PLACES
 from toolchat.tool_calling.text_normalization import normalize_name
 
 

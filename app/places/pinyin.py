@@ -4,8 +4,8 @@ import os
 from collections.abc import Callable
 from functools import cache
 
-from toolchat.service.gazetteer.gazetteer import Place, find_place, lesser_places
-from toolchat.service.gazetteer.regions import provinces
+from app.places.countries import provinces
+from app.places.gazetteer import Place, find_place, lesser_places
 
 # Characters whose reading in place names differs from the usual one: pypinyin's reading, the one in place names.
 _READINGS = {

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from app.places.gazetteer import known_places, lesser_places
+from app.places.languages import language_of, languages, normalize_language
+from app.places.pinyin import find_chinese_place, romanize
 from app.tools.weather.places import is_chinese, place_query
 from tests.command_line import environment
-from toolchat.service.gazetteer.gazetteer import known_places, lesser_places
-from toolchat.service.gazetteer.languages import language_of, languages, normalize_language
-from toolchat.service.gazetteer.pinyin import find_chinese_place, romanize
 from toolchat.tool_calling.text_normalization import fold, normalize_name, simplify
 
 

@@ -3,7 +3,7 @@
 ``GET /weatherapi/v1/forecast.json`` takes ``q``, ``days``, ``lang`` and ``hour`` as the original does, and the key in
 the header or the parameter ``key``. Every answer is marked: the country is ``Sandbox`` and the region ends in
 ``(sandbox)``. The weather of a place is the same for all of its names and languages: the days' values hold all day, the
-current ones for an hour of local time. It knows the places of :mod:`toolchat.service.gazetteer` by name, with or
+current ones for an hour of local time. It knows the places of :mod:`app.places` by name, with or
 without region and country, but no coordinates or postcodes. ``days`` above 3 returns 3, as the free plan does.
 
 Faults on demand, by the key or by ``q`` (without the place then):
@@ -38,8 +38,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from app.sandbox.invented_weather import invented_forecast
-from toolchat.service.gazetteer.regions import resolve_place
+from app.places.countries import belongs
+from app.places.gazetteer import Place, find_place, known_places, lesser_places
+from tests.upstreams.invented_weather import invented_forecast
+from toolchat.tool_calling.text_normalization import normalize_name
 
 _FREE_DAYS = 3
 _MOST_DAYS = 14
@@ -76,6 +78,16 @@ async def forecast(request: Request) -> Response:
 
 
 routes: list[BaseRoute] = [Route("/weatherapi/v1/forecast.json", forecast, methods=["GET"])]
+
+
+def resolve_place(name: str) -> Place | None:
+    """Find the place of a name with or without region and country: ``Suzhou, Anhui, China``."""
+    first, *around = (part.strip() for part in normalize_name(name).replace("'", "").split(","))
+    spelled = [
+        each for each in (*lesser_places(), *known_places()) if normalize_name(each.name.replace("'", "")) == first
+    ]
+    candidates = filter(None, (find_place(name), find_place(first), *spelled))
+    return next((each for each in candidates if all(belongs(one, each) for one in around)), None)
 
 
 def _fault(key: str, q: str, days: int) -> Response | None:

@@ -79,7 +79,7 @@ def test_a_test_can_override_the_service_of_a_route() -> None:
     with TestClient(app) as client:
 
         class Empty:
-            tools = type("NoTools", (), {"entries": {}})
+            chat, tools = app.state.service.chat, type("NoTools", (), {"entries": {}})
 
         app.dependency_overrides[running_service] = Empty
         assert client.get("/tools").json() == []

@@ -8,13 +8,11 @@ import pytest
 from tests.serving import service
 
 TOOL = '''
-from typing import Annotated
-
 from toolchat import ToolModule, tool
 
 
 @tool(read_only=True)
-async def {name}(query: Annotated[str, "Words to search for"]) -> str:
+async def {name}({parameter}) -> str:
     """Search the {name} of the shop."""
     return "Within 30 days."
 
@@ -26,8 +24,9 @@ REFUSED = "Hello there"
 
 @pytest.fixture
 def tools(tmp_path: Path) -> str:
-    for name, question in (("faq", "Search faq: hello"), ("letters", REFUSED)):
-        (tmp_path / f"{name}.py").write_text(TOOL.format(name=f"search_{name}", question=question), encoding="utf-8")
+    for name, question, parameter in (("faq", "Search faq: hello", "query: str"), ("letters", REFUSED, "number: int")):
+        text = TOOL.format(name=f"search_{name}", question=question, parameter=parameter)
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
     return str(tmp_path)
 
 

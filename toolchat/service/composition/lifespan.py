@@ -128,7 +128,8 @@ def _warn_of_unanswered_questions(model: ChatModel, tools: ToolRegistry) -> None
     from toolchat.service.offline.starters import unanswered  # imported late: most services never need it
 
     for name, entry in tools.entries.items():
-        for question in unanswered(entry.module.questions, entry.in_conversation()) if not entry.fault else ():
+        offered = () if entry.fault else tools.for_conversation(None, name)[0]
+        for question in unanswered(entry.module.questions, offered) if offered else ():
             _log.warning("tool folder %s: the offline model cannot answer its question %r", name, question)
 
 

@@ -17,7 +17,7 @@ from toolchat.service.access.principals import ANONYMOUS
 from toolchat.service.api.background.backlog import Backlog
 from toolchat.service.api.background.records import MAX_AGE, BackgroundQuestion, Unfinished
 from toolchat.service.api.background.runner import BackgroundRunner
-from toolchat.service.api.problems import FAILURE
+from toolchat.service.request_state import state_of
 from toolchat.state.sqlite import SqliteStateStore
 
 
@@ -125,7 +125,7 @@ async def test_a_question_is_answered_while_another_client_has_a_hundred_slow_on
 @pytest.mark.parametrize(("wait", "event"), [(MAX_AGE + 1, "failed"), (1, "waiting")])
 async def test_a_quota_is_waited_for_unless_the_question_has_failed_by_then(wait: float, event: str) -> None:
     async def refuse(scope: Scope, _: Receive, __: Send) -> None:
-        scope["state"][FAILURE] = QuotaExceeded("used up", "day", retry_after=wait)
+        state_of(scope).fail(QuotaExceeded("used up", "day", retry_after=wait))
 
     runner = BackgroundRunner(refuse, SqliteStateStore(), lambda principal: principal)
     question = BackgroundQuestion("/chat", (), ANONYMOUS, "")

@@ -19,11 +19,9 @@ from toolchat.service.access.hosts import Proxies, host_name, is_loopback
 from toolchat.service.access.keys import KeyFile, KeyRegistry, digest_of, new_key, read_key_file, read_keys
 from toolchat.service.access.principals import Principal
 from toolchat.service.access.tokens import Tokens, TokenSettings
+from toolchat.service.request_state import state_of
 from toolchat.service.settings.base import EnvironmentSettings, Texts, read_settings
 from toolchat.tool_calling.setting_types import Secret
-
-OWN_ADDRESS = "own_address"
-"""The key of a request's state for :meth:`Access.own_address`, where the request itself cannot show it."""
 
 
 def _networks(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -194,7 +192,7 @@ class Access:
 
     def own_address(self, scope: Scope) -> str:
         """The service's address as the client of a request knows it, without a slash at the end."""
-        known: str = scope["state"].get(OWN_ADDRESS, "")
+        known = state_of(scope).own_address
         origin = self._configuration.settings.public_url or self._proxies.origin(scope)
         return known or f"{origin}{scope.get('root_path', '')}"
 

@@ -4,10 +4,9 @@ import asyncio
 import logging
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
 
 from fastapi import APIRouter, Response
 from starlette.requests import ClientDisconnect
@@ -37,20 +36,12 @@ from toolchat.service.api.body_limits import (
 from toolchat.service.api.headers import with_security_headers
 from toolchat.service.api.parameters import decoded_query
 from toolchat.service.api.paths import Paths, is_missing_discovery, path_below_root
-from toolchat.service.api.problems import (
-    BASE,
-    ERROR_RESPONSE,
-    FAILURE,
-    as_toolchat_error,
-    record_failure,
-    refusal,
-    without_traceback,
-)
-from toolchat.service.api.responses.active_request import BACKGROUND, OUTLIVES_CLIENT
+from toolchat.service.api.problems import as_toolchat_error, refusal, without_traceback
 from toolchat.service.observability import tracing
 from toolchat.service.observability.logs import hashed, log_event, request_id as current_request_id
 from toolchat.service.observability.metrics import OTHER
 from toolchat.service.observability.request import Request, current_request
+from toolchat.service.request_state import RequestState, state_of
 from toolchat.tool_calling.caller import current_caller
 
 _log = logging.getLogger("toolchat.request")
@@ -117,12 +108,11 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, without_traceback(send))
             return
-        request_id = _request_id(scope)
-        scope.setdefault("state", {})["request_id"] = request_id
-        token = current_request_id.set(request_id)
+        state = state_of(scope)
+        state.request_id, state.max_body_bytes = _request_id(scope), self._max_body_bytes
+        token = current_request_id.set(state.request_id)
         owner, path = self._paths.correct(scope), path_below_root(scope)
-        answer = _Answer(send, request_id, path, scope["state"], self._unread, connection_of(scope))
-        answer.max_body_bytes = self._max_body_bytes
+        answer = _Answer(send, path, state, self._unread, connection_of(scope))
         observed = current_request.set(answer.observed)
         is_polled = path.startswith(_POLLED)
         if tracing.observer is not None and not is_polled:
@@ -131,15 +121,13 @@ class RequestMiddleware:
             log_event(_log, logging.DEBUG, "request started", {"method": scope["method"], "path": _shown_path(path)})
         if f"{owner}/".startswith(self._prefixes):
             protocol = next(each for each in self._protocols if f"{owner}/".startswith(each.prefix))
-            scope["state"][ERROR_RESPONSE], scope["state"][BASE] = protocol.error_response, protocol.base
-            answer.max_body_bytes = protocol.max_body_bytes or self._max_body_bytes
+            state.error_response, state.base = protocol.error_response, protocol.base
+            state.max_body_bytes = protocol.max_body_bytes or self._max_body_bytes
             if path == protocol.prefix:
-                answer.resource_metadata = protocol.resource_metadata
-        scope["state"][_ANSWER] = answer
+                state.resource_metadata = protocol.resource_metadata
         try:
             await self._answered(scope, receive, answer)
         finally:
-            del scope["state"][_ANSWER]  # a reference cycle, which would keep the whole request for the collector
             answer.end(scope, logging.DEBUG if is_polled else logging.INFO)
             if answer.observed.span is not None:
                 answer.observed.span.leave()
@@ -152,46 +140,30 @@ class RequestMiddleware:
             _check_query(scope)
             await self._app(scope, receive, answer.send)
         except ClientDisconnect:
-            answer.outcome = scope["state"]["outcome"] = CLIENT_GONE
+            state_of(scope).outcome = CLIENT_GONE
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the server would answer without an id
             await answer.fail(as_toolchat_error(error), scope)
-
-
-_ANSWER = "answer"
-"""The key of the request's state under which the guard finds the :class:`_Answer`."""
 
 
 class _Answer:
     """Sends a response: adds the headers of every response, and records its status and its times."""
 
-    resource_metadata = ""
-    max_body_bytes = MAX_BODY_BYTES
-
     def __init__(
-        self,
-        send: Send,
-        request_id: str,
-        path: str,
-        state: Mapping[str, Any],
-        unread: UnreadAnswers,
-        connection: Connection | None,
+        self, send: Send, path: str, state: RequestState, unread: UnreadAnswers, connection: Connection | None
     ) -> None:
         self._send = send
         self.observed = Request()
         self._state = state
         self._unread = unread
         self._connection = connection
-        self._request_id = request_id
         self._path = path
         self.status = 0
-        self.outcome = ""
-        self.complete = False
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers = [*message.get("headers", ()), (b"x-request-id", self._request_id.encode())]
-            if "form" in self._state:
+            headers = [*message.get("headers", ()), (b"x-request-id", self._state.request_id.encode())]
+            if self._state.form:
                 overhead = self.observed.overhead(perf_counter()) * 1000
                 headers.append((b"x-toolchat-overhead-ms", b"%.3f" % overhead))
             message["headers"] = with_security_headers(headers)
@@ -204,7 +176,7 @@ class _Answer:
         else:
             await self._send(message)
         # After sending, not before: sending waits for a slow client, and until then that client can disconnect.
-        self.complete = not message.get("more_body", False)
+        self._state.is_complete = not message.get("more_body", False)
 
     async def _begin(self, message: Message) -> None:
         # A response may start before the request's body has arrived, as a refusal does. The rest of the body would then
@@ -229,26 +201,24 @@ class _Answer:
 
     async def fail(self, error: ToolchatError, scope: Scope) -> None:
         """Answer with an error, unless the response has started."""
-        record_failure(scope["state"], error)
+        self._state.fail(error)
         if self.status == 0:
-            await refusal(error, scope["state"])(scope, Body(), self.send)
+            await refusal(error, self._state)(scope, Body(), self.send)
 
     def end(self, scope: Scope, level: int) -> None:
         """Count the request and log its end; a failure of the service is a warning."""
         ended = perf_counter()
         route: str = getattr(scope.get("route"), "path_format", OTHER)
-        outcome: str = self.outcome or self._state.get("outcome", "ok")
-        # A client that has left does not receive the error that was ready for it.
-        failure: ToolchatError | None = self._state.get(FAILURE) if outcome != CLIENT_GONE else None
-        self.observed.end(route, outcome, self._state, ended)
+        outcome, failure = self._state.outcome, self._state.failure
+        self.observed.end(route, self._state, ended)
         if (span := self.observed.span) is not None and span.is_recorded:
-            span.end_request(scope, _shown_path(self._path), route, self.status, outcome, failure)
+            span.end_request(scope, _shown_path(self._path), route, self.status)
         if self.status >= 500 or (failure is not None and failure.status >= 500):
             level = logging.WARNING
         if _log.isEnabledFor(level):
             line = {"method": scope["method"], "path": _shown_path(self._path), "route": route}
             line |= {"status": self.status, "outcome": outcome, **self.observed.summary(ended)}
-            line.update(self._state.get("summary", {}))
+            line.update(self._state.summary)
             if failure is not None and level == logging.WARNING:
                 line |= {"detail": failure.detail[:_MAX_DETAIL], **failure.log_fields}
             log_event(_log, level, "request finished", line)
@@ -256,12 +226,11 @@ class _Answer:
 
 async def _cancel_on_disconnect(app: ASGIApp, scope: Scope, receive: Receive, send: Send, body: Body) -> None:
     """Run the application; if the client disconnects before the response is complete, cancel it."""
-    answer: _Answer = scope["state"][_ANSWER]
-    task = asyncio.current_task()
+    state, task = state_of(scope), asyncio.current_task()
 
     def cancel() -> None:
-        if task is not None and not answer.complete and not scope["state"].get(OUTLIVES_CLIENT):
-            answer.outcome = scope["state"]["outcome"] = CLIENT_GONE
+        if task is not None and not state.is_complete and not state.outlives_client:
+            state.outcome, state.failure = CLIENT_GONE, None
             task.cancel()
 
     stop = _watch(scope, receive, cancel)
@@ -270,7 +239,7 @@ async def _cancel_on_disconnect(app: ASGIApp, scope: Scope, receive: Receive, se
     except asyncio.CancelledError:
         # Only our own cancellation ends here. One by the server must go on, also if both came at once: uncancel()
         # then still counts the other one.
-        if answer.outcome != CLIENT_GONE or task is None or task.uncancel() > 0:
+        if state.outcome != CLIENT_GONE or task is None or task.uncancel() > 0:
             raise
     finally:
         stop()
@@ -356,11 +325,11 @@ class GuardMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Authenticate a request, or refuse it."""
         # The caller of a background question was authenticated when it was accepted.
-        if scope["type"] not in ("http", "websocket") or BACKGROUND in scope.setdefault("state", {}):
+        if scope["type"] not in ("http", "websocket") or state_of(scope).background is not None:
             await self._app(scope, receive, send)
             return
         address = self._authenticator.address(scope)
-        summary: dict[str, Any] = scope["state"].setdefault("summary", {})
+        summary = state_of(scope).summary
         if address:
             summary["client"] = address
         try:
@@ -390,7 +359,7 @@ class GuardMiddleware:
             return Body()
         if header(scope, b"content-encoding").lower() not in ("", "identity"):
             raise UnsupportedMediaType("the body must be sent without Content-Encoding")
-        longest = scope["state"][_ANSWER].max_body_bytes
+        longest = state_of(scope).max_body_bytes
         connection = connection_of(scope)
         arrived = connection is not None and not connection.is_receiving
         return await self._bodies.read(receive, longest, announced=_content_length(scope), arrived=arrived)
@@ -401,9 +370,10 @@ class GuardMiddleware:
             return
         if isinstance(error, Unauthorized) and is_missing_discovery(scope):
             error = NotFound("there is no such document; the 401 of /mcp names the metadata of the service")
-        record_failure(scope["state"], error)
-        if isinstance(error, Unauthorized) and (path := scope["state"][_ANSWER].resource_metadata):
+        state = state_of(scope)
+        state.fail(error)
+        if isinstance(error, Unauthorized) and (path := state.resource_metadata):
             url = f"{self._access.own_address(scope)}{path}"
             challenge = f'{error.headers["WWW-Authenticate"]}, resource_metadata="{url}"'
             error.headers = {**error.headers, "WWW-Authenticate": challenge}
-        await refusal(error, scope["state"])(scope, receive, send)
+        await refusal(error, state)(scope, receive, send)

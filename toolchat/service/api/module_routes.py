@@ -15,6 +15,7 @@ from toolchat.service.api.fast_router import Ask, QuestionParameter, QuestionRou
 from toolchat.service.api.problems import problems
 from toolchat.service.api.responses.answers import start_answer
 from toolchat.service.api.service import service_state
+from toolchat.service.request_state import state_of
 
 Variant = Literal["none", "function", "method"]
 
@@ -115,7 +116,7 @@ def _add_chat_routes(router: APIRouter, module: ToolModule, *, documented: bool)
 
 def _ask(module: str, variant: Variant, question: QuestionParameter) -> Ask:
     async def ask(request: Request) -> Response:
-        request.scope["state"]["variant"], service = variant, service_state(request)
+        state_of(request.scope).variant, service = variant, service_state(request)
         tools = () if variant == "none" else service.tools.offered(module, variant)
         prompt = service.chat.prompt(await question.read(request)).tools(tools)
         return await start_answer(request, service, prompt)

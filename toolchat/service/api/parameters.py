@@ -12,6 +12,7 @@ from starlette.types import Scope
 
 from toolchat.errors import InvalidRequest, UnsupportedMediaType, ValidationFailed
 from toolchat.service.access.hosts import header
+from toolchat.service.request_state import state_of
 from toolchat.service.settings.typos import suggest
 
 NOT_BLANK: Mapping[str, Any] = {"not": {"pattern": r"\u0000|^[\s\u001c-\u001f\u0085]+$"}}
@@ -170,17 +171,15 @@ def _pairs(query_string: bytes) -> Iterator[tuple[str, str]]:
             yield name.decode("utf-8", "replace"), text.decode("utf-8", "replace")
 
 
-_DECODED = "decoded_query"
 _ESCAPES = re.compile(b"(?:%[0-9A-Fa-f]{2})+")
 
 
 def decoded_query(scope: Scope) -> str:
     """The decoded query string of a request; raises ``UnicodeDecodeError`` if it is not UTF-8."""
-    state = scope["state"]
-    if _DECODED not in state:  # the guard and the route ask for it, and a Chinese question is long when it is encoded
-        state[_DECODED] = percent_decode(scope["query_string"].replace(b"+", b" ")).decode()
-    decoded: str = state[_DECODED]
-    return decoded
+    state = state_of(scope)
+    if state.decoded_query is None:  # the guard and the route ask for it; a Chinese question is long when encoded
+        state.decoded_query = percent_decode(scope["query_string"].replace(b"+", b" ")).decode()
+    return state.decoded_query
 
 
 def percent_decode(text: bytes) -> bytes:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from starlette.routing import Match
 from starlette.types import Scope
 
+from toolchat.service.request_state import state_of
+
 
 def path_below_root(scope: Scope) -> str:
     """The path as the routes declare it: a server with a ``root_path`` puts that in front of every path."""
@@ -13,9 +15,6 @@ def path_below_root(scope: Scope) -> str:
     path: str = scope["path"]
     return path[len(root) :] if root and path.startswith(f"{root}/") else path
 
-
-IS_SHORT = "is_short"
-"""The key of a request's state for whether the client's base URL lacks the base of its protocol."""
 
 _ENDPOINTS = ("/authorize", "/register", "/token")
 """Where MCP hosts expect an identity provider that has no metadata."""
@@ -55,7 +54,7 @@ class Paths:
             if wanted in matches:
                 found = candidates[matches.index(wanted)]
                 scope["path"] = root + found
-                scope["state"][IS_SHORT] = self._is_short(clean) and found != clean
+                state_of(scope).is_short = self._is_short(clean) and found != clean
                 return found
         scope["path"] = root + clean
         return candidates[-1]

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -26,18 +26,9 @@ from toolchat.errors import (
     UpstreamError,
     ValidationFailed,
 )
-from toolchat.service.api.paths import IS_SHORT
+from toolchat.service.request_state import RequestState, state_of
 
 _log = logging.getLogger("toolchat.request")
-
-ERROR_RESPONSE = "error_response"
-"""The key of a request's state for the :func:`error_response` of its protocol or format, if it has its own."""
-
-BASE = "base"
-"""The key of a request's state for the path of the base URL that clients of its protocol need."""
-
-FAILURE = "failure"
-"""The key of a request's state for the error that it is answered with."""
 PROBLEM_MEDIA_TYPE = "application/problem+json"
 CODES = "x-codes"
 """The key of an OpenAPI response under which :func:`problems` stores the codes of its status."""
@@ -128,15 +119,9 @@ def error_response(error: ToolchatError, request_id: str) -> Response:
     return Response(body, error.status, error_headers(error), PROBLEM_MEDIA_TYPE)
 
 
-def refusal(error: ToolchatError, state: Mapping[str, Any]) -> Response:
+def refusal(error: ToolchatError, state: RequestState) -> Response:
     """A response with an error, in the format of the request's protocol."""
-    answer: Callable[[ToolchatError, str], Response] = state.get(ERROR_RESPONSE, error_response)
-    return answer(error, str(state.get("request_id", "")))
-
-
-def record_failure(state: MutableMapping[str, Any], error: ToolchatError) -> None:
-    """Record the error that a request is answered with, for its log line, its metrics and its span."""
-    state["outcome"], state[FAILURE] = error.code, error
+    return (state.error_response or error_response)(error, state.request_id)
 
 
 def problems(*kinds: int | type[ToolchatError]) -> dict[int | str, dict[str, Any]]:
@@ -208,10 +193,11 @@ def _document(status: int, code: str, title: str, detail: str, retryable: bool, 
 async def _on_toolchat_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, ToolchatError):
         raise error
-    record_failure(request.scope["state"], error)
-    if request.scope["state"].get(IS_SHORT):
+    state = state_of(request.scope)
+    state.fail(error)
+    if state.is_short:
         error.detail = f"{error.detail}; {_way_out(request)}"
-    return refusal(error, request.scope["state"])
+    return refusal(error, state)
 
 
 def _place(location: tuple[int | str, ...]) -> str:
@@ -238,15 +224,16 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
     if problem.detail == problem.title:  # the framework's own: no route is here, or none for this method
         place = f"{request.method} {request.url.path[:200]}"
         problem.detail = f"{place}: {problem.title.lower()}; {_way_out(request)}"
-    record_failure(request.scope["state"], problem)
-    response = refusal(problem, request.scope["state"])
+    state = state_of(request.scope)
+    state.fail(problem)
+    response = refusal(problem, state)
     response.headers.update(dict(error.headers or {}) | _allowed(request, error.status_code))
     return response
 
 
 def _way_out(request: Request) -> str:
     """What helps a client whose path has no route."""
-    if base := request.scope["state"].get(BASE):
+    if base := state_of(request.scope).base:
         return f"the base URL for clients is {request.app.state.access.own_address(request.scope)}{base}"
     return "GET / lists all routes"
 

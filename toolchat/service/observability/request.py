@@ -1,13 +1,13 @@
 """The measurements of one HTTP request: its duration, the time it waited, its tokens and its outcome."""
 
 import os
-from collections.abc import Mapping
 from contextvars import ContextVar
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from toolchat.service.observability import metrics
 from toolchat.service.observability.metrics import OTHER, BoundedNames, labelled
+from toolchat.service.request_state import RequestState
 
 if TYPE_CHECKING:
     from toolchat.service.observability.spans import CurrentSpan
@@ -77,16 +77,16 @@ class Request:
             line |= {"tokens": self.tokens, "model_ms": round(self.model_seconds * 1000, 1)}
         return line
 
-    def end(self, route: str, outcome: str, state: Mapping[str, Any], now: float) -> None:
-        """Count the request, and its question if it asked one: its state then has ``form``, and maybe ``variant``."""
-        outcome = _outcomes.of(outcome)
+    def end(self, route: str, state: RequestState, now: float) -> None:
+        """Count the request, and its question if it asked one."""
+        outcome = _outcomes.of(state.outcome)
         labelled(metrics.REQUESTS, route, outcome).inc()
-        form = state.get("form")
-        if form is None:
+        form = state.form
+        if not form:
             return
-        principal = _principal(state["summary"].get("principal", ""))
+        principal = _principal(state.summary.get("principal", ""))
         seconds = now - self.began
-        labelled(metrics.QUESTIONS, route, state.get("variant", ""), form, outcome, principal).inc()
+        labelled(metrics.QUESTIONS, route, state.variant, form, outcome, principal).inc()
         exemplar = None if self.span is None else self.span.exemplar
         labelled(metrics.QUESTION_SECONDS, route, form).observe(seconds, exemplar)
         first_byte = self.first_byte - self.began if self.first_byte else seconds

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic_core import to_json
+from starlette.types import Scope
 from yarl import URL
 
 from toolchat.errors import ToolchatError
@@ -24,6 +25,7 @@ from toolchat.messages import (
     sendable,
 )
 from toolchat.models.base import ChatResponse
+from toolchat.service.request_state import state_of
 from toolchat.tool_calling.events import ToolCallFinished
 
 Attributes = dict[str, Any]
@@ -36,7 +38,7 @@ _PROVIDERS = {"openai_compatible": "openai"}
 """A provider's name denotes the protocol, not the company that runs the server."""
 
 
-def request_attributes(scope: Mapping[str, Any], path: str) -> Attributes:
+def request_attributes(scope: Scope, path: str) -> Attributes:
     """An HTTP request to the service; ``path`` contains no ids."""
     host, port = scope.get("server") or ("", None)
     return {
@@ -46,7 +48,7 @@ def request_attributes(scope: Mapping[str, Any], path: str) -> Attributes:
         "network.protocol.version": scope["http_version"],
         "server.address": host,
         "server.port": port or 0,
-        "toolchat.request_id": scope["state"]["request_id"],
+        "toolchat.request_id": state_of(scope).request_id,
     }
 
 

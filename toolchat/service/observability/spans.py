@@ -25,6 +25,7 @@ from opentelemetry.trace import (
     get_current_span,
     set_span_in_context,
 )
+from starlette.types import Scope
 from yarl import URL
 
 from toolchat.errors import ToolchatError
@@ -41,6 +42,7 @@ from toolchat.service.observability.semantic_conventions import (
     Attributes,
     short,
 )
+from toolchat.service.request_state import state_of
 from toolchat.tool_calling.events import ToolCallFinished
 
 _MIN_WAIT = 0.001
@@ -267,14 +269,13 @@ class CurrentSpan:
         """The id of its trace, if it is recorded."""
         return {"trace_id": format_trace_id(self.span.get_span_context().trace_id)} if self.is_recorded else None
 
-    def end_request(
-        self, scope: Mapping[str, Any], path: str, route: str, status: int, outcome: str, failure: ToolchatError | None
-    ) -> None:
+    def end_request(self, scope: Scope, path: str, route: str, status: int) -> None:
         """End the span of an HTTP request. A response that breaks off has failed; a refusal is the client's fault."""
-        request = conventions.request_attributes(scope, path)
+        request, state = conventions.request_attributes(scope, path), state_of(scope)
         self.span.update_name(f"{scope['method']} {route}")
-        self.span.set_attributes(request | conventions.response_attributes(route, status, outcome))
-        _end(self.span, "" if outcome == "ok" or 400 <= status < 500 else outcome, failure)
+        self.span.set_attributes(request | conventions.response_attributes(route, status, state.outcome))
+        is_failure = state.outcome != "ok" and not 400 <= status < 500
+        _end(self.span, state.outcome if is_failure else "", state.failure)
 
 
 class _TracedModelCall(ServiceModelCall):

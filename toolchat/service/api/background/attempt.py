@@ -11,12 +11,11 @@ from starlette.types import ASGIApp, Message, Scope
 from toolchat.errors import DeadlineExceeded, SessionBusy, StoreUnavailable, ToolchatError, Unauthorized
 from toolchat.models.base import ChatResponse
 from toolchat.service.access.principals import Principal, RequestCaller
-from toolchat.service.access.runtime import OWN_ADDRESS
 from toolchat.service.api.background.checkpoints import CheckpointAdvisor
 from toolchat.service.api.background.records import MAX_AGE, BackgroundQuestion, BackgroundRecords, Event, State
 from toolchat.service.api.paused_turns import turn_of, turn_record
-from toolchat.service.api.problems import FAILURE, problem
-from toolchat.service.api.responses.active_request import BACKGROUND
+from toolchat.service.api.problems import problem
+from toolchat.service.request_state import RequestState, state_of, with_state
 from toolchat.state.base import Lock, LockLost, decoding
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import ToolContext
@@ -78,7 +77,7 @@ class Attempt:
         last = self._last or [("failed", "{}")]
         if last[-1][0] in _COMPLETED:
             return await self._end("completed", *last)
-        if self._passes(scope["state"].get(FAILURE)):
+        if self._passes(state_of(scope).failure):
             return await self._end("queued", ("waiting", last[-1][1]))
         return await self._end("failed", *last)
 
@@ -129,7 +128,7 @@ class Attempt:
         given = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in question.headers]
         current_caller.set(RequestCaller.from_request(question.principal, question.address, given))
         checkpoints = CheckpointAdvisor(question.identifier, self._earlier, self._save)
-        return {
+        scope = {
             "type": "http",
             "asgi": {"version": "3.0"},
             "http_version": "1.1",
@@ -142,8 +141,8 @@ class Attempt:
             "headers": [*given, *_OWN_HEADERS, (b"x-request-id", question.identifier.encode())],
             "server": ("toolchat", None),
             "client": (question.address, 0),
-            "state": {BACKGROUND: checkpoints, OWN_ADDRESS: question.service},
         }
+        return with_state(scope, RequestState(background=checkpoints, own_address=question.service))
 
     async def _receive(self) -> Message:
         if not self._body:

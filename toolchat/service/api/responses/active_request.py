@@ -27,17 +27,9 @@ from toolchat.service.api.service import ServiceState
 from toolchat.service.observability import tracing
 from toolchat.service.observability.logs import hashed
 from toolchat.service.observability.metrics import OTHER
+from toolchat.service.request_state import state_of
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import CONVERSATION_ID
-
-BACKGROUND = "background"
-"""The key of a request's state for what stores and resumes the turn of a background question."""
-IN_CHAT_PAGE = "in_chat_page"
-"""The key of a request's state: whether people see its answer in the page of another program."""
-OUTLIVES_CLIENT = "outlives_client"
-"""The key of a request's state: whether its answer is another one's, and goes on if the client disconnects."""
-FOR_MODEL = "for_model"
-"""The key of a request's state: whether another program's model reads its answer."""
 
 _READING_SECONDS = 1
 """Seconds after the deadline in which a client can still read the error."""
@@ -57,21 +49,20 @@ class ActiveRequest:
     def __init__(
         self, request: Request, service: ServiceState, prompt: PromptSpec, taken: PendingTurn | None = None
     ) -> None:
-        self.service, self._taken = service, taken
+        self.service, self._taken, self._state = service, taken, state_of(request.scope)
         if taken is not None:  # it resumes for the person who asked, also if another one decides
             current_caller.set(taken.caller)
-            request.scope["state"][OUTLIVES_CLIENT] = bool(taken.asked.roles)
+            self._state.outlives_client = bool(taken.asked.roles)
         self.reservation = QuotaReservation()
         """The quota that it uses; set when it has a slot."""
         self.prompt, self._consent = _with_consent(service, prompt, taken, door_of(request.scope) if taken else "")
-        if (background := request.scope["state"].get(BACKGROUND)) is not None:
-            self.prompt = background.prompt(self.prompt)
+        if self._state.background is not None:
+            self.prompt = self._state.background.prompt(self.prompt)
         conversation: str | None = prompt.request.context.get(CONVERSATION_ID)
         self.session = session_of(conversation) if conversation else None
-        self.request_id: str = request.scope["state"]["request_id"]
-        state: dict[str, Any] = request.scope["state"]
-        state.setdefault("form", OTHER)  # from here on the request counts as a question
-        self._summary: dict[str, Any] = state.setdefault("summary", {})
+        self.request_id = self._state.request_id
+        self._state.form = self._state.form or OTHER  # from here on the request counts as a question
+        self._summary = self._state.summary
         if self.session:
             self._summary["session"] = hashed(self.session)
         self._scope = request.scope
@@ -146,14 +137,14 @@ class ActiveRequest:
         The link has a token if people see the answer in the page of another program, whose key they do not have. A
         person who has decided with a token gets the next one in the answer.
         """
-        state, identifier = self._scope["state"], pending["id"]
+        state, identifier = self._state, pending["id"]
         names = ", ".join(call["name"] for call in pending["calls"])
-        if state.get(FOR_MODEL):
+        if state.for_model:
             return f"A person must decide about {names}"
         if _waits_for_another(pending):  # a link would be for who asked
             return f"Waiting: {words_about(pending['calls'])}"
-        token, is_by_token = "", APPROVAL_HEADER in Headers(scope=self._scope) and not state.get(OUTLIVES_CLIENT)
-        if is_by_token or state.get(IN_CHAT_PAGE):
+        token, is_by_token = "", APPROVAL_HEADER in Headers(scope=self._scope) and not state.outlives_client
+        if is_by_token or state.in_chat_page:
             token = await self.service.approvals.tokens.issue(identifier, pending["expires_in"])
         if is_by_token:
             pending["token"] = token

@@ -9,10 +9,10 @@ from toolchat.chat.client import PromptSpec
 from toolchat.service.api.approvals import PendingTurn
 from toolchat.service.api.dependencies import reject_prefetch
 from toolchat.service.api.idempotency import IdempotencyAdvisor, IdempotencyStore, IdempotentRequest
-from toolchat.service.api.problems import ERROR_RESPONSE
 from toolchat.service.api.responses.active_request import ActiveRequest
 from toolchat.service.api.responses.formats import AnswerFormat, accepted_format
 from toolchat.service.api.service import ServiceState, service_state
+from toolchat.service.request_state import state_of
 
 
 def answer(request: Request, query: str, tools: Sequence[object] = ()) -> Coroutine[Any, Any, Response]:
@@ -63,9 +63,9 @@ async def start_answer(
     form = accepted_format(request, only)
     if response := form.short_circuit(request):
         return response
-    state = request.scope["state"]
-    state["form"] = form.media_type
+    state = state_of(request.scope)
+    state.form = form.media_type
     if form.error_response is not None:
         # For the exception handlers, which answer an error before the first byte.
-        state[ERROR_RESPONSE] = form.error_response
+        state.error_response = form.error_response
     return await form.respond(ActiveRequest(request, service, prompt, taken))

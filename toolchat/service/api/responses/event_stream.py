@@ -18,9 +18,10 @@ from starlette.types import Receive, Scope, Send
 from toolchat.chat.request import ChatEvent, Notice
 from toolchat.errors import CLIENT_GONE, ToolchatError
 from toolchat.models.base import ChatResponse, TextDelta
-from toolchat.service.api.problems import as_toolchat_error, problem, record_failure
+from toolchat.service.api.problems import as_toolchat_error, problem
 from toolchat.service.api.responses.active_request import ActiveRequest
 from toolchat.service.api.responses.formats import AnswerFormat, JsonDocument, PlainText
+from toolchat.service.request_state import RequestState, state_of
 from toolchat.tool_calling.events import (
     ToolCallFinished,
     ToolCallProgress,
@@ -213,7 +214,7 @@ class EventStream(Response):
         # A task only for an answer that is silent for so long: most are complete before.
         begin = asyncio.get_running_loop().call_later(self._first_silence, self._begin_keeping_open)
         try:
-            await self._answer(scope["state"])
+            await self._answer(state_of(scope))
         finally:
             begin.cancel()
             if self._keeper is not None:
@@ -222,16 +223,16 @@ class EventStream(Response):
     def _begin_keeping_open(self) -> None:
         self._keeper = asyncio.create_task(self._keep_open())
 
-    async def _answer(self, state: dict[str, Any]) -> None:
+    async def _answer(self, state: RequestState) -> None:
         try:
             await self.write(await self.produce(), is_last=True)
         except (Exception, asyncio.CancelledError) as error:
             # Before the first byte the handlers answer with a status; without a client there is nobody to write to.
-            client_is_gone = isinstance(error, asyncio.CancelledError) and state.get("outcome") == CLIENT_GONE
+            client_is_gone = isinstance(error, asyncio.CancelledError) and state.outcome == CLIENT_GONE
             if not self.started or client_is_gone:
                 raise
             last = as_toolchat_error(error)
-            record_failure(state, last)
+            state.fail(last)
             await self.write(self.on_error(last), is_last=True)
 
     async def write(self, piece: bytes, *, is_last: bool = False) -> None:

@@ -9,7 +9,6 @@ from toolchat.chat.client import PromptSpec
 from toolchat.errors import InvalidRequest, NotFound
 from toolchat.messages import estimate_size, estimate_tokens
 from toolchat.service.api.guard import ProtocolAdapter
-from toolchat.service.api.responses.active_request import IN_CHAT_PAGE
 from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.service import ServiceState, service_state
 from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header
@@ -19,6 +18,7 @@ from toolchat.service.protocols.anthropic.requests import MessagesRequest
 from toolchat.service.protocols.documentation import add_question, documentation_of, json_response
 from toolchat.service.protocols.models import ALL_TOOLS, model_prompt
 from toolchat.service.protocols.wire import MAX_BODY_BYTES, json_body, read_request
+from toolchat.service.request_state import state_of
 
 _BLOCKS = {"type": ["string", "array"], "items": {"type": "object"}}
 _MESSAGE = {
@@ -64,7 +64,7 @@ async def messages(request: Request) -> Response:
     """
     service, sent = await _read(request)
     prompt = await _prompt(request, service, sent)
-    request.scope["state"][IN_CHAT_PAGE] = True
+    state_of(request.scope).in_chat_page = True
     return await answer_prompt(request, prompt, MessageEvents(sent) if sent.stream else MessageDocument(sent))
 
 

@@ -14,13 +14,11 @@ from toolchat.chat.request import ChatEvent, Emit
 from toolchat.models.base import ChatResponse
 from toolchat.service.api.approvals import PendingTurn
 from toolchat.service.api.headers import answer_headers
-from toolchat.service.api.responses.active_request import FOR_MODEL, ActiveRequest
+from toolchat.service.api.responses.active_request import ActiveRequest
 from toolchat.service.api.service import ServiceState
+from toolchat.service.request_state import state_of
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallProgress, ToolCallStarted
-
-ANSWER_HEADERS = "answer_headers"
-"""The key of a request's state for a function that returns the headers of its answer."""
 
 Result = dict[str, Any]
 """A result as JSON; the SDK validates it and adds what its protocol version requires."""
@@ -54,8 +52,8 @@ async def run_call(ctx: Context, origin: Origin, call: Call) -> Result:
     active = ActiveRequest(origin.request, ctx.lifespan_context, call.prompt, call.taken)
     reports = "progress_token" in (ctx.meta or {})
     form = "text/event-stream" if reports else "application/json"
-    headers = partial(answer_headers, active)
-    origin.request.scope["state"].update({"form": form, ANSWER_HEADERS: headers, FOR_MODEL: True})
+    state = state_of(origin.request.scope)
+    state.form, state.answer_headers, state.for_model = form, partial(answer_headers, active), True
     async with active.service.admission.slot() as active.reservation:
         response = await (active.stream(_progress(ctx, active)) if reports else active.complete())
     return call.render(active, response)

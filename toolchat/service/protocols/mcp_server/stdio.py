@@ -18,6 +18,7 @@ from toolchat.service.api.service import ServiceState
 from toolchat.service.observability.logs import log_event, request_id as current_request_id
 from toolchat.service.protocols.mcp_server.calls import Context, Origin
 from toolchat.service.protocols.mcp_server.server import SERVER
+from toolchat.service.request_state import RequestState, with_state
 
 _log = logging.getLogger("toolchat.request")
 
@@ -38,7 +39,8 @@ async def _as_request(ctx: Context, call_next: CallNext) -> HandlerResult:
     request_id = os.urandom(8).hex()
     current_request_id.set(request_id)
     # Calls belong to an HTTP request. This one stands in for it and collects the log summary.
-    request = Request({"type": "http", "state": {"request_id": request_id, "summary": {}}})
+    state = RequestState(request_id)
+    request = Request(with_state({"type": "http"}, state))
     try:
         return await call_next(replace(ctx, request=Origin(request, {"tenantId": "zh"})))
     except (MCPError, ValidationError):
@@ -47,4 +49,4 @@ async def _as_request(ctx: Context, call_next: CallNext) -> HandlerResult:
         known = as_toolchat_error(error)
         raise MCPError(INTERNAL_ERROR, known.detail, problem(known, request_id)) from error
     finally:
-        log_event(_log, logging.INFO, "request finished", {"method": ctx.method, **request.state.summary})
+        log_event(_log, logging.INFO, "request finished", {"method": ctx.method, **state.summary})

@@ -40,14 +40,14 @@ from toolchat.errors import ToolchatError
 from toolchat.service.api import problems
 from toolchat.service.api.body_limits import body_of, connection_of
 from toolchat.service.api.dependencies import scoped_key, tenant_of
-from toolchat.service.api.problems import ERROR_RESPONSE
 from toolchat.service.api.responses.event_stream import EventStream
 from toolchat.service.api.service import ServiceState, service_state
 from toolchat.service.api.sessions import conversation_of
 from toolchat.service.protocols.mcp_server import back_channel
-from toolchat.service.protocols.mcp_server.calls import ANSWER_HEADERS, Context, Origin
+from toolchat.service.protocols.mcp_server.calls import Context, Origin
 from toolchat.service.protocols.mcp_server.consent import shows_forms
 from toolchat.service.protocols.mcp_server.server import SERVER, call_tool
+from toolchat.service.request_state import state_of
 from toolchat.tool_calling.context import CONVERSATION_ID
 
 _JSON_TYPE = re.compile(r"application/([\w.-]+\+)?json\s*(;|$)", re.IGNORECASE)
@@ -76,7 +76,7 @@ async def answer(request: Request) -> Response:
         version, capabilities = _client_of(message, request.scope)
     except MCPError as error:
         identifier = message.id if isinstance(message, JSONRPCRequest) else None
-        request.state.outcome = f"rpc-error{error.code}"
+        state_of(request.scope).outcome = f"rpc-error{error.code}"
         return _json_response(to_json(_error(identifier, error.error)), inbound.ERROR_CODE_HTTP_STATUS[error.code])
     if isinstance(message, JSONRPCNotification):
         if message.method == "notifications/cancelled" and _SESSION_ID in request.headers:
@@ -84,7 +84,7 @@ async def answer(request: Request) -> Response:
         return Response(status_code=202)
     exchange = _Exchange(request, service, message, version, capabilities)
     # From here on the client waits for a response with its id, so every error must become one.
-    request.scope["state"][ERROR_RESPONSE] = partial(_failure_response, message.id, exchange.is_modern)
+    state_of(request.scope).error_response = partial(_failure_response, message.id, exchange.is_modern)
     if exchange.can_send_request:
         return exchange
     return _json_response(await exchange.produce(), exchange.status_code, exchange.answer_headers())
@@ -188,14 +188,14 @@ class _Exchange(EventStream):
         """Older clients treat every HTTP status but 200 as the end of the connection."""
         self._message, self._service = message, service
         self._version, self._capabilities = version, capabilities
-        self._scope, self._state = request.scope, request.scope["state"]
+        self._scope, self._state = request.scope, state_of(request.scope)
 
     async def produce(self) -> bytes:
         """The response; raises the errors of the service."""
         try:
             result = await self._result()
         except MCPError as error:
-            self._state["outcome"] = f"rpc-error{error.code}"
+            self._state.outcome = f"rpc-error{error.code}"
             self.status_code = inbound.ERROR_CODE_HTTP_STATUS.get(error.code, 500) if self.is_modern else 200
             response = _error(self.request_id, error.error)
         else:
@@ -278,10 +278,11 @@ class _Exchange(EventStream):
         return _event({"jsonrpc": "2.0", "method": "notifications/progress", "params": self._progress})
 
     def answer_headers(self) -> Mapping[str, str]:
-        return {"Cache-Control": "no-store", "X-Accel-Buffering": "no", **self._state.pop(ANSWER_HEADERS, dict)()}
+        headers, self._state.answer_headers = self._state.answer_headers(), dict  # a reference cycle otherwise
+        return {"Cache-Control": "no-store", "X-Accel-Buffering": "no", **headers}
 
     def on_error(self, error: ToolchatError) -> bytes:
-        return _event(_failure(self.request_id, error, self._state["request_id"]))
+        return _event(_failure(self.request_id, error, self._state.request_id))
 
 
 def _failure_response(identifier: RequestId, is_modern: bool, error: ToolchatError, request_id: str) -> Response:

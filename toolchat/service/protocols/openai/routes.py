@@ -5,7 +5,6 @@ from fastapi import APIRouter, Request, Response
 from toolchat.errors import NotFound
 from toolchat.service.access.hosts import header
 from toolchat.service.api.guard import ProtocolAdapter
-from toolchat.service.api.responses.active_request import IN_CHAT_PAGE
 from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.service import Service, service_state
 from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header
@@ -18,6 +17,7 @@ from toolchat.service.protocols.openai.errors import error_response
 from toolchat.service.protocols.openai.requests import ChatCompletionRequest
 from toolchat.service.protocols.openai.responses import routes as responses
 from toolchat.service.protocols.wire import MAX_BODY_BYTES, json_body, read_request
+from toolchat.service.request_state import state_of
 
 _UNSUPPORTED = {
     "completions": "set the client to chat completions, POST /v1/chat/completions, or POST /v1/responses",
@@ -87,7 +87,7 @@ async def chat_completions(request: Request) -> Response:
     service, sent = service_state(request), read_request(ChatCompletionRequest, await json_body(request))
     conversation_id = conversation_by_header(request)
     prompt = await model_prompt(service, sent, sent.conversation(service.chat.system_text), conversation_id)
-    request.scope["state"][IN_CHAT_PAGE] = True
+    state_of(request.scope).in_chat_page = True
     context = ResponseContext(
         sent.model,
         frozenset([name for name, _, _ in sent.functions_of_client()]),

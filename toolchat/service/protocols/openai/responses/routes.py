@@ -12,7 +12,6 @@ from toolchat.service.access.principals import current_request_caller, session_t
 from toolchat.service.api.background.records import BackgroundQuestion
 from toolchat.service.api.background.routes import accept, background, stream
 from toolchat.service.api.dependencies import require_same_site
-from toolchat.service.api.responses.active_request import BACKGROUND, IN_CHAT_PAGE
 from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.service import Service, ServiceState, service_state
 from toolchat.service.api.sessions import conversation_of
@@ -31,6 +30,7 @@ from toolchat.service.protocols.openai.responses.requests import (
 )
 from toolchat.service.protocols.openai.responses.store import ResponseStore
 from toolchat.service.protocols.wire import BadRequest, json_body, read_request
+from toolchat.service.request_state import state_of
 
 _REQUEST = {
     "type": "object",
@@ -68,8 +68,8 @@ async def create(request: Request) -> Response:
         answer = form(sent, items, previous, store, asked)
         return await resume_turn(request, decided, sent.functions_of_client(), answer)
     # A client that lists the service's tools decides by items; all others read how to decide.
-    request.scope["state"][IN_CHAT_PAGE] = sent.service_tools is None
-    background = request.scope["state"].get(BACKGROUND)
+    state = state_of(request.scope)
+    state.in_chat_page, background = sent.service_tools is None, state.background
     answer = form(sent, items, previous, store, {}, background.identifier if background else "")
     prompt = await _prompt(service, sent, earlier, items)
     if sent.background:

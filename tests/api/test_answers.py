@@ -158,7 +158,7 @@ async def test_a_question_beyond_the_limit_is_refused_at_once() -> None:
 
 async def test_no_answer_is_cached_and_no_question_is_sent_on_as_a_referrer(offline: httpx.AsyncClient) -> None:
     answers: list[httpx.Response] = [
-        await offline.get(path) for path in ("/time/chat", "/nothing", "/time/chat?query=%ff")
+        await offline.get(path) for path in ("/", "/time/chat", "/nothing", "/time/chat?query=%ff")
     ]
     for answer in answers:
         assert answer.headers["cache-control"] == "no-store"

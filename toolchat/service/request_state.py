@@ -24,8 +24,6 @@ class RequestState:
     """The service's address as the client knows it, where the request itself cannot show it."""
     background: "CheckpointAdvisor | None" = None
     """Stores and resumes the turn of a background question; the caller of one is authenticated already."""
-    decoded_query: str | None = None
-    """See :func:`decoded_query`, which fills it."""
     base: str = ""
     """The path of the base URL that clients of its protocol need."""
     is_short: bool = False

@@ -68,9 +68,8 @@ async def set_alarm(
     response_model=list[AlarmRecord],
     responses=problems(ValidationFailed, NotConfigured),
 )
-async def alarms(response: Response, owner: Owner, store: FromDishka[AlarmStore]) -> Sequence[AlarmRecord]:
+async def alarms(owner: Owner, store: FromDishka[AlarmStore]) -> Sequence[AlarmRecord]:
     """List the tenant's alarms, sorted by time."""
-    response.headers["Cache-Control"] = "no-store"
     return [_record(each) for each in await store.of(owner)]
 
 
@@ -81,14 +80,8 @@ async def alarms(response: Response, owner: Owner, store: FromDishka[AlarmStore]
     response_model=AlarmRecord,
     responses=problems(CrossSite, NotFound, ValidationFailed, NotConfigured),
 )
-async def delete_alarm(
-    response: Response,
-    identifier: str,
-    owner: Owner,
-    store: FromDishka[AlarmStore],
-) -> AlarmRecord:
+async def delete_alarm(identifier: str, owner: Owner, store: FromDishka[AlarmStore]) -> AlarmRecord:
     """Delete one of the tenant's alarms and return it."""
-    response.headers["Cache-Control"] = "no-store"
     return _record(await store.delete(owner, identifier))
 
 

@@ -80,9 +80,8 @@ async def chat(request: Request, service: Service) -> Response:
     responses=problems(ValidationFailed, NotConfigured, StoreUnavailable),
     summary="Show a conversation's todo list",
 )
-async def show(response: Response, session: SessionPath, lists: FromDishka[TodoLists]) -> dict[str, Any]:
+async def show(session: SessionPath, lists: FromDishka[TodoLists]) -> dict[str, Any]:
     """Show the todo list of a session; it is empty if the session has none or does not exist."""
-    response.headers["Cache-Control"] = "no-store"
     items = await lists.get(conversation_of(session))
     return {
         "session_id": session,

@@ -9,10 +9,9 @@ from toolchat.tool_calling.context import CONVERSATION_ID
 
 
 class SessionLockAdvisor(Advisor):
-    """Holds the session's lock during a manual execution, so that no turn of the session runs at the same time.
+    """Holds the session's lock during a manual execution, so that no turn of the session runs at the same time."""
 
-    It has the memory's order, since it takes the memory's place.
-    """
+    # It has the memory's order, since it takes the memory's place.
 
     order = 200
 
@@ -26,10 +25,9 @@ class SessionLockAdvisor(Advisor):
 
 
 class SandboxNoticeAdvisor(Advisor):
-    """Adds a notice to every answer that rests on a sandbox's invented data.
+    """Adds a notice to every answer that rests on a sandbox's invented data."""
 
-    Its order is inside the memory, so that the stored conversation has the notice, too.
-    """
+    # Its order is inside the memory, so that the stored conversation has the notice, too.
 
     order = 210
     notice = "\n\n【演示数据，并非真实结果 / Sandbox data, not real】"

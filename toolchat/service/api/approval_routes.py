@@ -112,7 +112,7 @@ async def listed(
 
 def _document(document: dict[str, Any]) -> Response:
     body = to_json(document, inf_nan_mode="strings")
-    return Response(body, media_type="application/json", headers={"Cache-Control": "no-store"})
+    return Response(body, media_type="application/json")
 
 
 @router.post(

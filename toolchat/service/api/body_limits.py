@@ -56,20 +56,7 @@ class Bodies:
     async def read(
         self, receive: Receive, longest: int = MAX_BODY_BYTES, *, announced: int = 0, arrived: bool = False
     ) -> Body:
-        """Read a whole body; a large one counts until it is released.
-
-        Args:
-            receive: ASGI's ``receive``.
-            longest: the limit in bytes.
-            announced: ``Content-Length``; a body that is announced as too long is refused without reading it.
-            arrived: whether the server has received all of it, so that no timeout is needed.
-
-        Raises:
-            BodyTooLarge: it is longer than ``longest``.
-            RequestTimeout: it did not arrive in time.
-            Overloaded: the large bodies exceed their shared limit.
-            ClientDisconnect: the client disconnected, or its chunks cannot be parsed.
-        """
+        """Read a whole body; a large one counts until it is released."""
         self._refuse_longer(announced, longest)
         body = Body()
         try:
@@ -136,15 +123,9 @@ class UnreadAnswers:
 
     @contextmanager
     def counted(self, size: int, abort: Callable[[], None]) -> Generator[None, None, None]:
-        """Count a response while it is sent.
-
-        Above the limit the oldest ones are aborted, not the new one: a client that has not read its response for the
-        longest time is the least likely to read it at all.
-
-        Args:
-            size: its bytes.
-            abort: aborts its connection.
-        """
+        """Count a response while it is sent."""
+        # Above the limit the oldest ones are aborted, not the new one: a client that has not read its response for the
+        # longest time is the least likely to read it at all.
         if size <= LONG_BYTES:
             yield
             return

@@ -12,12 +12,11 @@ from toolchat.tool_calling.events import ToolCallFinished
 
 
 class ConversationCallLimit(Advisor):
-    """Gives each request the tool calls that its conversation has left; further calls are refused as by any limit.
+    """Gives each request the tool calls that its conversation has left; further calls are refused as by any limit."""
 
-    Its order is inside the memory, whose lock lets one request of a conversation run at a time: so reading and writing
-    the number needs no lock of its own. A call counts when it has finished, also if its request fails afterwards; a
-    refused call does not count.
-    """
+    # Its order is inside the memory, whose lock lets one request of a conversation run at a time: so reading and
+    # writing the number needs no lock of its own. A call counts when it has finished, also if its request fails
+    # afterwards; a refused call does not count.
 
     order = 260
 
@@ -30,12 +29,7 @@ class ConversationCallLimit(Advisor):
         return bool(request.tools and request.context.get(CONVERSATION_ID))
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
-        """See :meth:`Advisor.advise`.
-
-        Raises:
-            SessionBusy: another request has taken the conversation over.
-            StoreUnavailable: the number cannot be read or stored.
-        """
+        """See :meth:`Advisor.advise`."""
         conversation = str(request.context.get(CONVERSATION_ID))
         value = await self._counts.get(conversation)
         before = count = int(value) if value.isdigit() else 0

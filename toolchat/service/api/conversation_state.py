@@ -8,16 +8,10 @@ from toolchat.state.base import LockLost, StateStore
 
 
 class ConversationState:
-    """One value for each conversation, in the state store, deleted with it.
+    """One value for each conversation, in the state store, deleted with it."""
 
-    A process may stall during a turn for so long that its lock expires and another request of the conversation is
-    answered. So each change carries the lock of the turn: what comes too late is refused, as the turn itself will be.
-
-    Args:
-        store: the state store.
-        kind: what the value is; the part of its key before the colon.
-        ttl: seconds for which a value is stored, unless the caller's key has a ``session_ttl`` of its own.
-    """
+    # A process may stall during a turn for so long that its lock expires and another request of the conversation is
+    # answered. So each change carries the lock of the turn: what comes too late is refused, as the turn itself will be.
 
     def __init__(self, store: StateStore, kind: str, *, ttl: float) -> None:
         self._store = store
@@ -33,12 +27,7 @@ class ConversationState:
         return await self._store.get(self.key(conversation)) or b""
 
     async def put(self, conversation: str, value: bytes) -> None:
-        """Store the value; an empty one is deleted.
-
-        Raises:
-            SessionBusy: another request has taken the conversation over; nothing was changed.
-            StoreUnavailable: the store cannot be reached.
-        """
+        """Store the value; an empty one is deleted."""
         key, lock = self.key(conversation), current_lock.get()
         try:
             if value:

@@ -10,11 +10,9 @@ from toolchat.service.access.principals import TENANT_PATTERN, current_request_c
 
 
 def scoped_key(name: str) -> str:
-    """Scope a key of the state store to the current principal.
-
-    Another principal's data is therefore not refused but not found, by the same lookup in the same time, so that a
-    response never reveals whether an id of somebody else exists.
-    """
+    """Scope a key of the state store to the current principal."""
+    # Another principal's data is therefore not refused but not found, by the same lookup in the same time, so that a
+    # response never reveals whether an id of somebody else exists.
     return current_request_caller().principal.owner + name
 
 
@@ -85,7 +83,7 @@ REPLAYED: dict[str, Any] = {
 """The header of a repeated response, for OpenAPI."""
 
 
-async def refuse_several_keys(request: Request) -> None:
+def refuse_several_keys(request: Request) -> None:
     """Reject a request with several ``Idempotency-Key`` headers, with ``ValidationFailed``."""
     if len(request.headers.getlist("idempotency-key")) > 1:
         raise ValidationFailed("Idempotency-Key: given more than once")
@@ -96,16 +94,11 @@ _BROWSER_HEADERS = {b"sec-fetch-site", b"sec-fetch-dest", b"origin", b"referer",
 
 
 def refuse_cross_site(request: Request) -> None:
-    """Reject a request that a browser sends for a page of another site (CSRF).
-
-    Browsers report it by Fetch Metadata, but only over HTTPS or to this machine; otherwise ``Origin`` or ``Referer``
-    names the page. A request with a key header is accepted, even if no key is configured: a page cannot add the header
-    without a CORS preflight, which the service refuses. Desktop clients whose pages are local files depend on that,
-    because they look like another site.
-
-    Raises:
-        CrossSite: the request is from another site.
-    """
+    """Reject a request that a browser sends for a page of another site (CSRF)."""
+    # Browsers report it by Fetch Metadata, but only over HTTPS or to this machine; otherwise ``Origin`` or ``Referer``
+    # names the page. A request with a key header is accepted, even if no key is configured: a page cannot add the
+    # header without a CORS preflight, which the service refuses. Desktop clients whose pages are local files depend on
+    # that, because they look like another site.
     headers = request.headers
     site = headers.get("sec-fetch-site", "").strip().lower()
     page = headers.get("origin", headers.get("referer") or None)
@@ -138,18 +131,20 @@ def _is_ours(page: str, request: Request) -> bool:
         return False
 
 
+# Dependencies are coroutines, because FastAPI runs plain functions in a thread.
 async def require_same_site(request: Request) -> None:
     """Reject a request that a browser sends for a page of another site (CSRF); a dependency of a route."""
-    # A coroutine, because FastAPI runs plain functions in a thread.
     refuse_cross_site(request)
 
 
-def reject_prefetch(request: Request) -> None:
-    """Reject a GET with effects that no user or program intended: a prefetch, or an image or script of a page.
+async def require_one_intent(request: Request) -> None:
+    """As :func:`require_same_site`, for a request that takes effect once for each ``Idempotency-Key``."""
+    refuse_cross_site(request)
+    refuse_several_keys(request)
 
-    Raises:
-        CrossSite: the request is one of those, or from another site.
-    """
+
+def reject_prefetch(request: Request) -> None:
+    """Reject a GET with effects that no user or program intended: a prefetch, or an image or script of a page."""
     if _BROWSER_HEADERS.isdisjoint([name for name, _ in request.scope["headers"]]):
         return  # the client is not a browser, as in nearly all cases
     refuse_cross_site(request)

@@ -40,13 +40,7 @@ class DirectCall:
         return not self.role or bool(principal.name and {self.role, APPROVE} & principal.roles)
 
     async def wait(self, approvals: ApprovalStore, once: str, seconds: float = inf) -> dict[str, Any]:
-        """Let the call wait for approval, or find the approval of the same call; returns its document.
-
-        Args:
-            approvals: stores it.
-            once: identifies the call; a repeated one gets the same approval.
-            seconds: how long after the decision a repeated one still does.
-        """
+        """Let the call wait for approval, or find the approval of the same call; returns its document."""
         identifier = _identifier(once)
         try:
             found = await approvals.show(identifier)

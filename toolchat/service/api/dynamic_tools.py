@@ -38,19 +38,9 @@ class DynamicTools(Protocol):
 def assign_names(
     offers: Sequence[Sequence[Sequence[str]]], owners: Mapping[str, int], fixed: frozenset[str]
 ) -> tuple[list[list[str | None]], dict[str, int]]:
-    """Assign a name to each tool of each source.
-
-    A name stays with its source as long as that source offers it: users may have approved calls by this name, and
-    another tool must not take it over.
-
-    Args:
-        offers: for each source, the possible names of each of its tools, the preferred one first.
-        owners: the index of the source that has a name so far.
-        fixed: names of tools that never change.
-
-    Returns:
-        The names, with ``None`` for a tool whose names are all taken, and the new owners.
-    """
+    """Assign a name to each tool of each source."""
+    # A name stays with its source as long as that source offers it: users may have approved calls by this name, and
+    # another tool must not take it over.
     offered = [{name for names in offer for name in names} for offer in offers]
     # A name whose source no longer offers it is free for others.
     owned = {name: source for name, source in owners.items() if name in offered[source]}
@@ -65,22 +55,14 @@ def assign_names(
 
 
 class ToolNames:
-    """Gives the tools of all sources their names, and remembers which source owns a name.
-
-    Args:
-        fixed: names of tools that never change.
-    """
+    """Gives the tools of all sources their names, and remembers which source owns a name."""
 
     def __init__(self, fixed: Iterable[str]) -> None:
         self._fixed = frozenset(fixed)
         self._owners: dict[str, int] = {}
 
     def rename(self, sources: Sequence[DynamicTools]) -> list[tuple[ToolCallback, ...]]:
-        """Return the tools of each source under their names; a tool without a free name is left out and logged.
-
-        Args:
-            sources: always the same sources in the same order.
-        """
+        """Return the tools of each source under their names; a tool without a free name is left out and logged."""
         variants = [[(tool, each.prefixed(tool)) for tool in each.tool_callbacks()] for each in sources]
         offers = [[[each.definition.name for each in tools] for tools in source] for source in variants]
         names, self._owners = assign_names(offers, self._owners, self._fixed)

@@ -10,16 +10,8 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
 from toolchat.errors import CrossSite, IdempotencyConflict, UnsupportedMediaType
-from toolchat.service.api.dependencies import REPLAYED, refuse_several_keys, require_same_site
-from toolchat.service.api.parameters import (
-    LONGER_BY_POST,
-    NOT_BLANK,
-    NOT_BLANK_DESCRIPTION,
-    Parameter,
-    Parameters,
-    checked_text,
-    decoded_query,
-)
+from toolchat.service.api.dependencies import REPLAYED, require_one_intent
+from toolchat.service.api.parameters import NOT_BLANK, NOT_BLANK_DESCRIPTION, Parameter, Parameters
 from toolchat.service.api.paths import path_below_root
 from toolchat.service.api.problems import problems
 from toolchat.service.api.schemas import ANSWER_RESPONSES
@@ -73,11 +65,6 @@ class QuestionParameter:
 
     async def read(self, request: Request) -> str:
         """The question of a request; raises as :meth:`Parameters.read`."""
-        raw: bytes = request.scope["query_string"]
-        if request.scope["method"] == "GET" and b"&" not in raw and (not raw or raw.startswith(b"query=")):
-            # Nearly every question; the guard has checked that it is UTF-8.
-            text = decoded_query(request.scope).removeprefix("query=")
-            return checked_text("query", text, MAX_QUERY_CHARS, LONGER_BY_POST) or self.default
         return (await self._parameters.read(request)).get("query") or self.default
 
 
@@ -106,7 +93,7 @@ def question_routes(
         if once:
             by_post[2].update(problems(CrossSite, IdempotencyConflict))
             by_post[2][200] = responses[200] | {"headers": responses[200]["headers"] | REPLAYED}
-            documentation["dependencies"] = [Depends(require_same_site), Depends(refuse_several_keys)]
+            documentation["dependencies"] = [Depends(require_one_intent)]
         for method, description, more in (by_post,) if once else (("GET", text, {}), by_post):
             router.add_api_route(
                 path,
@@ -124,14 +111,10 @@ def question_routes(
 
 
 class RouteIndex(BaseRoute):
-    """The first route of the application: it finds the others by their path, instead of trying one after the other.
+    """The first route of the application: it finds the others by their path, instead of trying one after the other."""
 
-    A question route without dependencies is called directly. FastAPI would call it within three exit stacks, which
-    cost more than everything else that is done to a question here.
-
-    Args:
-        router: the application's router.
-    """
+    # A question route without dependencies is called directly. FastAPI would call it within three exit stacks, which
+    # cost more than everything else that is done to a question here.
 
     def __init__(self, router: APIRouter) -> None:
         self._router = router
@@ -184,10 +167,9 @@ def _may_match(segments: Sequence[str], key: Sequence[str]) -> bool:
 
 
 class ReadRoute(APIRoute):
-    """A route that answers HEAD like GET (RFC 9110, section 9.3.2); the server omits the body.
+    """A route that answers HEAD like GET (RFC 9110, section 9.3.2); the server omits the body."""
 
-    Question routes are not: HEAD would cost a model call and return nothing.
-    """
+    # Question routes are not: HEAD would cost a model call and return nothing.
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """See :meth:`APIRoute.matches`."""

@@ -34,7 +34,7 @@ from toolchat.service.api.body_limits import (
     connection_of,
 )
 from toolchat.service.api.headers import with_security_headers
-from toolchat.service.api.parameters import decoded_query
+from toolchat.service.api.parameters import percent_decode
 from toolchat.service.api.paths import Paths, is_missing_discovery, path_below_root
 from toolchat.service.api.problems import as_toolchat_error, refusal, without_traceback
 from toolchat.service.observability import tracing
@@ -77,20 +77,9 @@ class ProtocolAdapter:
 
 
 class RequestMiddleware:
-    """The outermost middleware: what happens to every request, whichever route answers it.
+    """The outermost middleware: what happens to every request, whichever route answers it."""
 
-    - It accepts a well-formed ``X-Request-ID`` or creates one, and always sends it.
-    - It rejects a query string that is too long, is not UTF-8 or contains a NUL, before anything parses it.
-    - It turns an unexpected exception into an error response, and logs it.
-    - It logs one line when a request ends, at WARNING if the service failed it.
-
-    It is pure ASGI: a ``BaseHTTPMiddleware`` hides disconnects, and costs more than all of this.
-
-    Args:
-        app: the inner application.
-        protocols: foreign protocols; below their prefixes their error formats and body limits apply.
-        max_body_bytes: the longest body of all other requests.
-    """
+    # It is pure ASGI: a ``BaseHTTPMiddleware`` hides disconnects, and costs more than all of this.
 
     def __init__(
         self, app: ASGIApp, protocols: Sequence[ProtocolAdapter] = (), max_body_bytes: int = MAX_BODY_BYTES
@@ -246,11 +235,9 @@ async def _cancel_on_disconnect(app: ASGIApp, scope: Scope, receive: Receive, se
 
 
 def _watch(scope: Scope, receive: Receive, on_disconnect: Callable[[], None]) -> Callable[[], object]:
-    """Call ``on_disconnect`` if the client disconnects; returns a function that ends the watch.
-
-    Our server reports a disconnect by a callback. Other servers report it by ``receive`` only, which needs a task for
-    each request.
-    """
+    """Call ``on_disconnect`` if the client disconnects; returns a function that ends the watch."""
+    # Our server reports a disconnect by a callback. Other servers report it by ``receive`` only, which needs a task for
+    # each request.
     connection = connection_of(scope)
     if connection is not None:
         return connection.on_disconnect(on_disconnect)
@@ -296,7 +283,7 @@ def _check_query(scope: Scope) -> None:
     if not _SUSPICIOUS.search(query_string):
         return
     try:
-        text = decoded_query(scope)
+        text = percent_decode(query_string).decode()
     except UnicodeDecodeError:
         raise InvalidRequest("the query string is not UTF-8") from None
     if "\x00" in text:
@@ -304,17 +291,11 @@ def _check_query(scope: Scope) -> None:
 
 
 class GuardMiddleware:
-    """Authenticates every request, then reads its body, and cancels it when the client disconnects.
+    """Authenticates every request, then reads its body, and cancels it when the client disconnects."""
 
-    It runs inside ``RequestMiddleware``, so that refusals have ids and log lines, too. A body is read as a whole, with
-    limits of size and time, before anything parses it, and only after authentication: a stranger's body would take
-    memory, and a place among the large ones.
-
-    Args:
-        app: the inner application.
-        access: the keys, tokens and hosts of the service.
-        body_timeout: seconds in which a body must arrive.
-    """
+    # It runs inside ``RequestMiddleware``, so that refusals have ids and log lines, too. A body is read as a whole,
+    # with limits of size and time, before anything parses it, and only after authentication: a stranger's body would
+    # take memory, and a place among the large ones.
 
     def __init__(self, app: ASGIApp, access: Access, *, body_timeout: float = 20) -> None:
         self._app = app

@@ -19,6 +19,7 @@ SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cache-control", b"no-store"),  # nearly every response depends on the client's key
 )
 """The headers of every response, beside ``X-Request-ID``; a response that has one of them keeps its own."""
 _SECURITY_NAMES = frozenset(name for name, _ in SECURITY_HEADERS)
@@ -34,13 +35,8 @@ def with_security_headers(headers: RawHeaders) -> RawHeaders:
 
 
 def answer_headers(active: "ActiveRequest", response: ChatResponse | None = None) -> dict[str, str]:
-    """The headers of an answer.
-
-    Args:
-        active: the request; its quota, its approval and its model are read when the headers are sent.
-        response: the complete answer; ``None`` for a stream, whose headers are sent before the answer is complete.
-    """
-    headers = {"Cache-Control": "no-store", "Vary": "Accept", **active.reservation.headers}
+    """The headers of an answer."""
+    headers = {"Vary": "Accept", **active.reservation.headers}
     if active.has_model:
         # With CHAT_FALLBACKS another model than the configured one may have answered.
         answered_by = current_request.get().answered_by

@@ -33,10 +33,8 @@ class IdempotentRequest:
 
     @property
     def name(self) -> str:
-        """The request's name in the store, which reveals neither the owner nor the key.
-
-        Blanks after a header's value do not belong to it (RFC 9110, section 5.5), but not every server strips them.
-        """
+        """The request's name in the store, which reveals neither the owner nor the key."""
+        # Blanks after a header's value do not belong to it (RFC 9110, section 5.5), but not every server strips them.
         return _digest(f"{self.owner}\n{self.key.rstrip(' ')}")
 
 
@@ -52,11 +50,10 @@ _ENTRY = TypeAdapter(_Entry)
 
 
 class IdempotencyStore:
-    """Answers by idempotency key, in the state store. Every operation raises ``StoreUnavailable``.
+    """Answers by idempotency key, in the state store. Every operation raises ``StoreUnavailable``."""
 
-    A request that started but stored no answer is not repeated, since its effects are unknown. A store that can find
-    them out overrides :meth:`check_incomplete` and :meth:`release`.
-    """
+    # A request that started but stored no answer is not repeated, since its effects are unknown. A store that can find
+    # them out overrides :meth:`check_incomplete` and :meth:`release`.
 
     def __init__(self, store: StateStore, *, ttl: float = 86400) -> None:
         self._store = store
@@ -64,11 +61,7 @@ class IdempotencyStore:
         self._ttl = ttl
 
     async def find(self, idempotent: IdempotentRequest) -> ChatResponse | None:
-        """The stored answer to a request; ``None`` if there is none yet.
-
-        Raises:
-            ToolchatError: the key was used with another question; see :meth:`reused`.
-        """
+        """The stored answer to a request; ``None`` if there is none yet."""
         entry = await self._entry(idempotent)
         if entry is None:
             return None
@@ -81,11 +74,7 @@ class IdempotencyStore:
         return IdempotencyConflict("this Idempotency-Key was used for something else; use a new one", retryable=False)
 
     async def check_incomplete(self, idempotent: IdempotentRequest) -> ChatResponse | None:
-        """The answer to a request that started earlier and stored no answer; ``None`` allows it to run.
-
-        Raises:
-            IdempotencyConflict: it started and may have taken effect.
-        """
+        """The answer to a request that started earlier and stored no answer; ``None`` allows it to run."""
         if await self._entry(idempotent) is not None:
             detail = "the first request with this Idempotency-Key did not finish and may have taken effect"
             raise IdempotencyConflict(f"{detail}. Check, then retry with a new key.", retryable=False)
@@ -93,14 +82,9 @@ class IdempotencyStore:
 
     @asynccontextmanager
     async def lock(self, idempotent: IdempotentRequest) -> AsyncGenerator[Lock, None]:
-        """Hold the request's lock, so that one replica at a time answers it.
-
-        A replica that stalls may lose it to another one. So each change carries the lock, and one that comes too late
-        raises ``LockLost``.
-
-        Raises:
-            IdempotencyConflict: it is being answered.
-        """
+        """Hold the request's lock, so that one replica at a time answers it."""
+        # A replica that stalls may lose it to another one. So each change carries the lock, and one that comes too late
+        # raises ``LockLost``.
         async with AsyncExitStack() as stack:
             try:
                 lock = await stack.enter_async_context(self._locks.hold(_key(idempotent)))
@@ -126,13 +110,7 @@ class IdempotencyStore:
 
 
 class IdempotencyAdvisor(Advisor):
-    """Answers a request once; repetitions get the stored answer without a model call or a tool call.
-
-    Args:
-        store: holds the answers.
-        idempotent: the request and its key.
-        known: its stored answer, if there is one.
-    """
+    """Answers a request once; repetitions get the stored answer without a model call or a tool call."""
 
     order = -2000
 

@@ -28,4 +28,4 @@ async def json_lines(entries: AsyncGenerator[Mapping[str, Any], None]) -> Stream
         async for each in entries:
             yield to_json(each) + b"\n"
 
-    return StreamingResponse(lines(), media_type=_MEDIA_TYPE, headers={"Cache-Control": "no-store"})
+    return StreamingResponse(lines(), media_type=_MEDIA_TYPE)

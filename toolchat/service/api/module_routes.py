@@ -34,16 +34,7 @@ _SUFFIX = {"none": "chat", "function": "chat-tool-function", "method": "chat-too
 
 
 def add_module_routes(router: APIRouter, module: ToolModule, *, documented: bool = True) -> list[BaseRoute]:
-    """Add a module's chat routes, then its own routes, which answer 503 while its tools are not registered.
-
-    Args:
-        router: the application's router, or one that is included there.
-        module: the tool module.
-        documented: whether OpenAPI lists them.
-
-    Returns:
-        The routes of the module, as they are defined.
-    """
+    """Add a module's chat routes, then its own routes, which answer 503 while its tools are not registered."""
     before = len(router.routes)
     if module.default_query:
         _add_chat_routes(router, module, documented=documented)
@@ -60,11 +51,7 @@ def add_module_routes(router: APIRouter, module: ToolModule, *, documented: bool
 def refuse_shadowed_routes(
     of_modules: Iterable[tuple[str, Sequence[BaseRoute]]], of_service: Sequence[BaseRoute]
 ) -> None:
-    """Check that no module, by its file, takes a path of the service, whose meaning and protection it would change.
-
-    Raises:
-        ConfigurationError: a module's path begins as one of the service, or two routes are the same; names the file.
-    """
+    """Check that no module, by its file, takes a path of the service, whose meaning and protection it would change."""
     operations = [operation for route in iter_route_contexts(of_service) for operation in _operations(route)]
     taken = {_first_segment(path) for path, _ in operations} - _SHARED
     seen: set[tuple[str, str]] = set(operations)

@@ -2,17 +2,15 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from fastapi import Request
 from pydantic_core import from_json
-from starlette.types import Scope
 
 from toolchat.errors import InvalidRequest, UnsupportedMediaType, ValidationFailed
 from toolchat.service.access.hosts import header
-from toolchat.service.request_state import state_of
 from toolchat.service.settings.typos import suggest
 
 NOT_BLANK: Mapping[str, Any] = {"not": {"pattern": r"\u0000|^[\s\u001c-\u001f\u0085]+$"}}
@@ -40,53 +38,42 @@ class Parameter:
     examples: Mapping[str, str] = field(default_factory=dict)
     """For the documentation, by label."""
 
-    def convert(self, texts: Sequence[str], longest: int = 0) -> str | list[str] | int:
-        """Convert the strings that were sent for it, one for each occurrence, to its value.
-
-        Args:
-            texts: the strings.
-            longest: the limit of a text in a body; 0: the schema's.
-
-        Raises:
-            ValidationFailed: a single string is repeated, blank or too long, or a list is too long.
-        """
-        if self.schema["type"] == "array":
+    def checked(self, given: object, longest: int, hint: str = "") -> str | list[str] | int:
+        """The value that was sent in a body, or in a URL as text; raises ``ValidationFailed``."""
+        kind = self.schema["type"]
+        if kind == "integer":
+            return self._number(given)
+        texts = given if kind == "array" else [given]
+        if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
+            raise ValidationFailed(f"{self.name}: must be a {'list of strings' if kind == 'array' else 'string'}")
+        for text in texts:
+            self._check_characters(text)
+        if kind == "array":
             if len(texts) > self.schema["maxItems"]:
                 raise ValidationFailed(f"{self.name}: List should have at most {self.schema['maxItems']} items")
-            return list(texts)
+            return texts
+        return checked_text(self.name, texts[0], longest, hint) if "maxLength" in self.schema else texts[0]
+
+    def in_query(self, texts: list[str]) -> str | list[str] | int:
+        """The value of all occurrences in a URL; raises ``ValidationFailed``."""
+        if self.schema["type"] == "array":
+            return self.checked(texts, 0)
         if len(texts) > 1:
             raise ValidationFailed(f"{self.name}: given more than once")
-        if self.schema["type"] == "integer":
-            return self._number(texts[0])
-        if "maxLength" not in self.schema:
-            return texts[0]
-        return checked_text(self.name, texts[0], longest or self.schema["maxLength"], "" if longest else LONGER_BY_POST)
+        return self.checked(texts[0], self.schema.get("maxLength", 0), LONGER_BY_POST)
 
-    def _number(self, text: str) -> int:
+    def _number(self, given: object) -> int:
         most: int = self.schema["maximum"]
+        text = str(given) if isinstance(given, int | str) and not isinstance(given, bool) else ""
         if not (text.isascii() and text.isdigit() and len(text) <= len(str(most)) and int(text) <= most):
             raise ValidationFailed(f"{self.name}: must be a whole number from 0 to {most}")
         return int(text)
 
-    def strings_in(self, value: object) -> list[str]:
-        """The strings of a value in a JSON body.
-
-        Raises:
-            ValidationFailed: it has another type, or contains a NUL or a lone surrogate.
-        """
-        is_list = self.schema["type"] == "array"
-        if self.schema["type"] == "integer" and isinstance(value, int) and not isinstance(value, bool):
-            return [str(value)[:20]]
-        texts = value if is_list else [value]
-        if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
-            kind = {"array": "list of strings", "integer": "whole number"}.get(self.schema["type"], "string")
-            raise ValidationFailed(f"{self.name}: must be a {kind}")
-        for text in texts:
-            if "\x00" in text:
-                raise ValidationFailed(f"{self.name}: contains a NUL character")
-            if not text.isascii() and text.encode("utf-8", "replace").decode() != text:
-                raise ValidationFailed(f"{self.name}: contains a lone surrogate, which is half a character")
-        return texts
+    def _check_characters(self, text: str) -> None:
+        if "\x00" in text:
+            raise ValidationFailed(f"{self.name}: contains a NUL character")
+        if not text.isascii() and text.encode("utf-8", "replace").decode() != text:
+            raise ValidationFailed(f"{self.name}: contains a lone surrogate, which is half a character")
 
     def in_url(self) -> dict[str, Any]:
         """The parameter object of OpenAPI."""
@@ -102,13 +89,7 @@ class Parameter:
 
 
 class Parameters:
-    """The parameters of a route's questions.
-
-    Args:
-        parameters: the known parameters; others are refused.
-        url_of_post: whether a POST accepts them in its URL, too, for compatibility.
-        rules: additional JSON Schema of a body, for the documentation; the route enforces it.
-    """
+    """The parameters of a route's questions."""
 
     def __init__(
         self, *parameters: Parameter, url_of_post: bool = False, rules: Mapping[str, Any] | None = None
@@ -118,42 +99,35 @@ class Parameters:
         self._url_of_post = url_of_post
 
     async def read(self, request: Request) -> dict[str, Any]:
-        """The values of a request by name; missing parameters are absent.
+        """The values of a request by name; missing parameters are absent."""
+        values = self._in_url(request.scope["query_string"]) if request.scope["query_string"] else {}
+        return values if request.method == "GET" else values | await self._in_body(request, values)
 
-        Raises:
-            InvalidRequest: the body is not valid JSON.
-            UnsupportedMediaType: the body's content type is not JSON.
-            ValidationFailed: a parameter is unknown, repeated, of another type, blank or too long.
-        """
+    def _in_url(self, query_string: bytes) -> dict[str, Any]:
         given: dict[str, list[str]] = {}
-        if request.scope["query_string"]:
-            for name, text in _pairs(request.scope["query_string"]):
-                given.setdefault(name, []).append(text)
-            refuse_unknown(given, self._known)
-        longest = 0
-        if request.method == "POST":
-            await self._add_body(request, given)
-            longest = request.app.state.question_max_chars
-        return {name: self._known[name].convert(texts, longest) for name, texts in given.items()}
+        for name, text in _pairs(query_string):
+            given.setdefault(name, []).append(text)
+        refuse_unknown(given, self._known)
+        return {name: self._known[name].in_query(texts) for name, texts in given.items()}
 
-    async def _add_body(self, request: Request, given: dict[str, list[str]]) -> None:
-        if given and not self._url_of_post:
-            raise ValidationFailed(f"{next(iter(given))}: belongs in the JSON body of a POST, not in its URL")
-        body = await json_object(request)
-        refuse_unknown(body, self._known)
-        for name, value in body.items():
-            if name in given:
-                raise ValidationFailed(f"{name}: given in the URL and in the body")
-            given[name] = self._known[name].strings_in(value)
+    async def _in_body(self, request: Request, in_url: Mapping[str, Any]) -> dict[str, Any]:
+        if in_url and not self._url_of_post:
+            raise ValidationFailed(f"{next(iter(in_url))}: belongs in the JSON body of a POST, not in its URL")
+        given = await json_object(request)
+        refuse_unknown(given, self._known)
+        if twice := next((name for name in given if name in in_url), None):
+            raise ValidationFailed(f"{twice}: given in the URL and in the body")
+        longest: int = request.app.state.question_max_chars
+        return {name: self._known[name].checked(value, longest) for name, value in given.items()}
 
     def documented(self, method: str) -> dict[str, Any]:
         """Their part of an OpenAPI operation, for a route's ``openapi_extra``."""
         url = {"parameters": [each.in_url() for each in self._known.values()]}
         if method == "GET":
             return url
-        return self._in_body() | (url if self._url_of_post else {})
+        return self._documented_body() | (url if self._url_of_post else {})
 
-    def _in_body(self) -> dict[str, Any]:
+    def _documented_body(self) -> dict[str, Any]:
         properties = {name: each.in_body() for name, each in self._known.items()}
         schema = {"type": "object", "properties": properties, "additionalProperties": False, **self._rules}
         texts = [(label, each.name, text) for each in self._known.values() for label, text in each.examples.items()]
@@ -174,14 +148,6 @@ def _pairs(query_string: bytes) -> Iterator[tuple[str, str]]:
 _ESCAPES = re.compile(b"(?:%[0-9A-Fa-f]{2})+")
 
 
-def decoded_query(scope: Scope) -> str:
-    """The decoded query string of a request; raises ``UnicodeDecodeError`` if it is not UTF-8."""
-    state = state_of(scope)
-    if state.decoded_query is None:  # the guard and the route ask for it; a Chinese question is long when encoded
-        state.decoded_query = percent_decode(scope["query_string"].replace(b"+", b" ")).decode()
-    return state.decoded_query
-
-
 def percent_decode(text: bytes) -> bytes:
     """Decode the escapes of a URL, a run at a time; ``urllib.parse.unquote_to_bytes`` does it byte by byte."""
     text = text.replace(b"%20", b" ")  # by far the most frequent one in English
@@ -191,11 +157,7 @@ def percent_decode(text: bytes) -> bytes:
 
 
 def checked_text(name: str, text: str, longest: int, hint: str = "") -> str:
-    """Check a string.
-
-    Raises:
-        ValidationFailed: it is blank or too long; the hint is added if it is too long.
-    """
+    """Check a string."""
     if len(text) > longest:
         raise ValidationFailed(f"{name}: must have at most {longest} characters, and has {len(text)}{hint}")
     if text and not text.strip():
@@ -204,13 +166,8 @@ def checked_text(name: str, text: str, longest: int, hint: str = "") -> str:
 
 
 def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
-    """Reject unknown parameter names.
-
-    A mistyped ``session_id`` would otherwise silently start a new conversation with every question.
-
-    Raises:
-        ValidationFailed: a name is unknown; the detail suggests a similar one.
-    """
+    """Reject unknown parameter names."""
+    # A mistyped ``session_id`` would otherwise silently start a new conversation with every question.
     for name in given:
         if name not in known:
             near = suggest(name[:64].lower().replace("_", ""), known)
@@ -224,22 +181,14 @@ async def refuse_parameters(request: Request) -> None:
 
 
 def require_json(request: Request) -> None:
-    """Raise ``UnsupportedMediaType`` unless the body is sent as JSON.
-
-    A page of another site can send text/plain without a CORS preflight, but not application/json.
-    """
+    """Raise ``UnsupportedMediaType`` unless the body is sent as JSON."""
+    # A page of another site can send text/plain without a CORS preflight, but not application/json.
     if header(request.scope, b"content-type").partition(";")[0].strip().lower() != _JSON:
         raise UnsupportedMediaType(f"the body must be sent with Content-Type: {_JSON}")
 
 
 async def json_object(request: Request) -> dict[str, Any]:
-    """The JSON object in a request's body; empty without a body.
-
-    Raises:
-        InvalidRequest: the body is not valid JSON, or nested too deeply.
-        UnsupportedMediaType: ``Content-Type`` is not ``application/json``.
-        ValidationFailed: the body is not an object, or repeats a name.
-    """
+    """The JSON object in a request's body; empty without a body."""
     body = await request.body()
     if body or "content-type" in request.headers:
         require_json(request)
@@ -260,10 +209,8 @@ async def json_object(request: Request) -> dict[str, Any]:
 
 
 def _refuse_depth(text: str) -> None:
-    """Reject nesting deeper than 200, which is pydantic's limit.
-
-    ``json.loads`` recurses until the stack is full; callbacks of the garbage collector then fail, too.
-    """
+    """Reject nesting deeper than 200, which is pydantic's limit."""
+    # ``json.loads`` recurses until the stack is full; callbacks of the garbage collector then fail, too.
     try:
         from_json(text)
     except ValueError as error:

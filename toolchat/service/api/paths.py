@@ -27,14 +27,9 @@ def is_missing_discovery(scope: Scope) -> bool:
 
 
 class Paths:
-    """Corrects paths that no route has: with a slash too many, below the root twice, without the base of a protocol.
+    """Corrects paths that no route has: with a slash too many, below the root twice, without the base of a protocol."""
 
-    A redirect would be lost on most clients: they repeat the request without its body or its key.
-
-    Args:
-        short: the paths that clients request if their base URL lacks the base of their protocol.
-        base: that base, such as ``/v1``.
-    """
+    # A redirect would be lost on most clients: they repeat the request without its body or its key.
 
     def __init__(self, short: tuple[str, ...], base: str) -> None:
         self._short, self._base = short, base

@@ -49,11 +49,10 @@ class PausedTurn:
 
 
 class PausedTurnCodec:
-    """Converts paused turns to records and back, with their tools and advisors by name.
+    """Converts paused turns to records and back, with their tools and advisors by name."""
 
-    One that could not be found by its name is refused when the turn pauses: later, the error would come after the user
-    has decided.
-    """
+    # One that could not be found by its name is refused when the turn pauses: later, the error would come after the
+    # user has decided.
 
     def __init__(self, resolver: ToolCallbackResolver, advisors: Iterable[Advisor]) -> None:
         self._resolver = resolver

@@ -15,12 +15,7 @@ from toolchat.state.base import StateStore
 
 
 async def delete_conversation(store: StateStore, memory: ChatMemory, conversation: str) -> None:
-    """Delete a conversation with all that belongs to it.
-
-    Raises:
-        SessionBusy: a running turn does not end.
-        StoreUnavailable: the deletion is incomplete.
-    """
+    """Delete a conversation with all that belongs to it."""
     parts = parts_of(conversation)
     # Before the session is locked, which a running question has locked itself.
     await BackgroundRecords(store).delete_unfinished(*parts)
@@ -29,10 +24,9 @@ async def delete_conversation(store: StateStore, memory: ChatMemory, conversatio
 
 
 class PersonalData:
-    """All that is stored for one principal, except for decisions about calls, whose record has to be kept.
+    """All that is stored for one principal, except for decisions about calls, whose record has to be kept."""
 
-    Every operation raises ``StoreUnavailable``.
-    """
+    # Every operation raises ``StoreUnavailable``.
 
     def __init__(self, store: StateStore, memory: ChatMemory, name: str) -> None:
         self._store, self._memory = store, memory

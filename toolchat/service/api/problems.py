@@ -100,7 +100,7 @@ def problem(error: ToolchatError, request_id: str) -> dict[str, Any]:
 
 def error_headers(error: ToolchatError) -> dict[str, str]:
     """The headers of a response with an error, in any format; ``Retry-After`` if a later request may succeed."""
-    headers = {"Cache-Control": "no-store", **error.headers}
+    headers = dict(error.headers)
     known = error.retry_after is not None  # such as the pause of an open circuit
     if error.retryable and (error.status in (409, 429, 503) or (known and error.status >= 500)):
         # The wait for a quota is exact and may be hours; all others are guesses, and bounded.
@@ -125,11 +125,7 @@ def refusal(error: ToolchatError, state: RequestState) -> Response:
 
 
 def problems(*kinds: int | type[ToolchatError]) -> dict[int | str, dict[str, Any]]:
-    """Document problem documents for OpenAPI, by status; :func:`one_block` puts those of an operation together.
-
-    Args:
-        kinds: kinds of errors, or statuses, each of which stands for every kind that has it.
-    """
+    """Document problem documents for OpenAPI, by status; :func:`one_block` puts those of an operation together."""
     codes: dict[int | str, list[str]] = {}
     for each in kinds:
         for kind in [kind for kind in _KINDS if kind.status == each] if isinstance(each, int) else [each]:
@@ -138,11 +134,7 @@ def problems(*kinds: int | type[ToolchatError]) -> dict[int | str, dict[str, Any
 
 
 def one_block(codes: Mapping[str, Iterable[str]]) -> dict[str, Any]:
-    """Every problem document of an operation as one OpenAPI response.
-
-    Args:
-        codes: the codes by status.
-    """
+    """Every problem document of an operation as one OpenAPI response."""
     listed = " · ".join(f"**{status}** {', '.join(codes[status])}" for status in sorted(codes))
     return {
         "description": f"A problem document: {listed}. What the codes mean: [docs/errors.md](docs/errors.md)",

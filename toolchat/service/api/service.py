@@ -30,16 +30,10 @@ from toolchat.tool_calling.threads import thread_use
 
 
 class Admission:
-    """Limits concurrent questions: one more is refused at once, since a hidden queue would only delay the refusal.
+    """Limits concurrent questions: one more is refused at once, since a hidden queue would only delay the refusal."""
 
-    One client gets at most a part of the slots. Without this bound a single client that sends many slow questions takes
-    all of them, and everybody else gets 503 for as long as it likes.
-
-    Args:
-        limit: the number of slots.
-        per_client: the slots that one principal, or one address without a key, may hold.
-        quotas: the quotas of the principals.
-    """
+    # One client gets at most a part of the slots. Without this bound a single client that sends many slow questions
+    # takes all of them, and everybody else gets 503 for as long as it likes.
 
     def __init__(self, limit: int, per_client: int, quotas: Quotas) -> None:
         self._limit = limit
@@ -57,12 +51,7 @@ class Admission:
         return Slot(self, caller.principal, caller.client_key)
 
     def acquire(self, client_key: str) -> None:
-        """Take a slot.
-
-        Raises:
-            Draining: the service is being stopped.
-            Overloaded: no slot is free, or none for this client.
-        """
+        """Take a slot."""
         if self.draining:
             raise Draining("the service is being stopped and takes no more questions", retry_after=1)
         is_full, held = self.in_flight >= self._limit, self._held.get(client_key, 0)
@@ -82,10 +71,9 @@ class Admission:
 
 
 class Slot:
-    """A permit for one concurrent question; ``async with`` gives the reservation of its quota.
+    """A permit for one concurrent question; ``async with`` gives the reservation of its quota."""
 
-    The slot is taken before the quota is checked: the check may wait for Redis, and must not wait without a bound.
-    """
+    # The slot is taken before the quota is checked: the check may wait for Redis, and must not wait without a bound.
 
     __slots__ = ("_admission", "_client_key", "_principal", "_reservation")
 
@@ -184,11 +172,7 @@ _HOW_TO_MOUNT = (
 
 
 def service_state(connection: HTTPConnection) -> ServiceState:
-    """The state of the running service.
-
-    Raises:
-        ToolchatError: the application's lifespan does not run.
-    """
+    """The state of the running service."""
     try:
         # As an item: Starlette finds an attribute only after Python has built an AttributeError.
         state: ServiceState = connection.app.state["service"]

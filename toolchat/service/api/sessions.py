@@ -64,11 +64,7 @@ def lists_of(conversation: str) -> tuple[str, ...]:
 
 
 def conversation_of(given: str, field: str = "sessionId") -> str:
-    """The conversation id of a session id, scoped to the current principal; ``field`` names it in errors.
-
-    Raises:
-        ValidationFailed: the session id is malformed or reserved.
-    """
+    """The conversation id of a session id, scoped to the current principal; ``field`` names it in errors."""
     if given in _RESERVED:
         raise ValidationFailed(f"{field}: {given} is reserved")
     if not _SESSION_ID.fullmatch(given):
@@ -114,16 +110,7 @@ def conversation_prompt(
     advisors: Sequence[Advisor] = (),
     context: Mapping[str, Any] | None = None,
 ) -> PromptSpec:
-    """Put together the prompt for the next turn: messages, tools, memory, advisors and the conversation's id.
-
-    Args:
-        service: the running service.
-        message: the user's message, or the messages of a client that sends the whole conversation.
-        conversation: the id of a remembered conversation; empty if the service does not remember it.
-        tools: what ``PromptSpec.tools`` takes, in one tuple or list.
-        advisors: advisors in addition to the memory's.
-        context: values for tools and advisors in addition to the conversation's id.
-    """
+    """Put together the prompt for the next turn: messages, tools, memory, advisors and the conversation's id."""
     prompt = service.chat.prompt(message if isinstance(message, str) or not conversation else last_turn(message))
     if conversation:
         advisors = (service.memory_advisor, *advisors)
@@ -285,7 +272,7 @@ async def sessions(request: Request, service: Service) -> Response:
         if stored.approval and await service.approvals.is_waiting(stored.approval):
             entry["approval"] = stored.approval
         shown.append(entry)
-    return Response(to_json(shown), media_type="application/json", headers={"Cache-Control": "no-store"})
+    return Response(to_json(shown), media_type="application/json")
 
 
 @router.get(
@@ -314,7 +301,7 @@ async def turns(
     ]
     document = {"session_id": session, "title": found.title, "total": found.turns, "turns": shown[::-1]}
     body = to_json(document | {"next": str(start) if start else ""}, inf_nan_mode="strings")
-    return Response(body, media_type="application/json", headers={"Cache-Control": "no-store"})
+    return Response(body, media_type="application/json")
 
 
 @router.get(
@@ -340,7 +327,7 @@ async def show(service: Service, session: SessionPath) -> Response:
         "messages": [record for turn in turns for record in _shown(turn)],
     }
     body = to_json(document, inf_nan_mode="strings")
-    return Response(body, media_type="application/json", headers={"Cache-Control": "no-store"})
+    return Response(body, media_type="application/json")
 
 
 @router.delete(

@@ -45,24 +45,14 @@ class Entry:
         return replace(self, functions=ToolSet((*self.functions, *dynamic)), fault=fault)
 
     def check(self) -> None:
-        """Check that the module's tools can be used.
-
-        Raises:
-            NotConfigured: the module is not registered; the detail names the variable to set.
-            ToolServerUnavailable: the server of its tools is unavailable.
-        """
+        """Check that the module's tools can be used."""
         if self.fault:
             detail = f"{self.module.title}: {self.fault}"
             raise ToolServerUnavailable(detail, retry_after=_RETRY_AFTER) if self.sources else NotConfigured(detail)
 
 
 class Snapshot:
-    """The modules and tools at one moment; immutable, and replaced when a dynamic tool changes.
-
-    Args:
-        entries: the modules with their fixed tools.
-        names: assigns names to the dynamic tools.
-    """
+    """The modules and tools at one moment; immutable, and replaced when a dynamic tool changes."""
 
     def __init__(self, entries: Iterable[Entry], names: ToolNames) -> None:
         entries = list(entries)
@@ -85,12 +75,7 @@ class Snapshot:
 
 
 class ToolRegistry:
-    """All tool modules, registered or not. A change of dynamic tools takes effect with the next request.
-
-    Args:
-        entries: the modules with their fixed tools.
-        reserved: names of the service's own tools, which no dynamic tool gets.
-    """
+    """All tool modules, registered or not. A change of dynamic tools takes effect with the next request."""
 
     def __init__(self, entries: Iterable[Entry], reserved: Iterable[str] = ()) -> None:
         self._entries = tuple(entries)
@@ -132,24 +117,13 @@ class ToolRegistry:
             each.stop()
 
     def offered(self, module: str, kind: Literal["function", "method"]) -> Sequence[object]:
-        """Return the tools that a module's chat routes offer to the model.
-
-        Raises:
-            NotConfigured: the module is not registered; the detail names the variable to set.
-            ToolServerUnavailable: the server of its tools is unavailable.
-        """
+        """Return the tools that a module's chat routes offer to the model."""
         entry = self._now.entries[module]
         entry.check()
         return entry.methods if kind == "method" else entry.functions
 
     def tool(self, name: str) -> ToolCallback:
-        """Return the tool of a name.
-
-        Raises:
-            NotFound: there is none that the caller may use.
-            NotConfigured: its module is not registered; the detail names the variable to set.
-            ToolServerUnavailable: its server is unavailable.
-        """
+        """Return the tool of a name."""
         if found := self._usable(name):
             self._now.owners[name].check()
             return found
@@ -160,15 +134,7 @@ class ToolRegistry:
         raise NotFound(f"no tool has the name {name[:64]}; known: {self._known()}")
 
     def for_conversation(self, names: Sequence[str] | None, module: str = "") -> tuple[ToolSet, Sequence[Advisor]]:
-        """Return the tools that a conversation offers, all or those of these names, and the advisors of their modules.
-
-        Args:
-            names: the tools' names; ``None`` stands for those that every conversation offers.
-            module: the module whose route holds the conversation, and so offers that module's tools in any case.
-
-        Raises:
-            ValidationFailed: there is no tool of such a name.
-        """
+        """The tools that a conversation offers, all or those of these names, and the advisors of their modules."""
         if names is None:
             return self._now.conversations.get(module, self._now.conversations[""])
         chosen = tuple(dict.fromkeys(names))
@@ -179,12 +145,7 @@ class ToolRegistry:
         return self._now.every_tool.subset(chosen), list(dict.fromkeys(advisors))
 
     def for_folder(self, name: str) -> tuple[ToolSet, Sequence[Advisor]]:
-        """Return the tools and advisors of one module.
-
-        Raises:
-            NotFound: there is no such module.
-            NotConfigured: it is not registered; the detail names the variable to set.
-        """
+        """Return the tools and advisors of one module."""
         entry = self._now.entries.get(name)
         if entry is None:
             raise NotFound(f"no tool module has the name {name[:64]}")

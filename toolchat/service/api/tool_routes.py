@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic_core import to_json
 
 from toolchat.chat.manual_execution import manual_request
@@ -27,7 +27,7 @@ from toolchat.errors import (
 )
 from toolchat.models.base import ChatResponse
 from toolchat.service.api.advisors import SessionLockAdvisor
-from toolchat.service.api.dependencies import REPLAYED, IdempotencyKey, Owner, refuse_several_keys, require_same_site
+from toolchat.service.api.dependencies import REPLAYED, IdempotencyKey, Owner, refuse_cross_site, refuse_several_keys
 from toolchat.service.api.direct_calls import DirectCall
 from toolchat.service.api.idempotency import IdempotentRequest
 from toolchat.service.api.parameters import json_object, refuse_unknown
@@ -37,7 +37,7 @@ from toolchat.service.api.responses.answers import answer_once, answer_prompt
 from toolchat.service.api.responses.event_stream import EVENT_SCHEMA, EventWriter, ServerSentEvents
 from toolchat.service.api.responses.formats import AnswerFormat, BufferedFormat, negotiate
 from toolchat.service.api.schemas import ApprovalDocument, ToolRun
-from toolchat.service.api.service import Service
+from toolchat.service.api.service import service_state
 from toolchat.service.api.sessions import SESSION_ID_PATTERN, conversation_of
 from toolchat.service.api.tool_registry import Entry
 from toolchat.tool_calling.callback import ToolCallback
@@ -84,7 +84,7 @@ def _describe_tool(tool: ToolCallback, kind: str) -> dict[str, Any]:
     }
 
 
-router = APIRouter(tags=["Run a tool"], dependencies=[Depends(require_same_site), Depends(refuse_several_keys)])
+router = APIRouter(tags=["Run a tool"])
 
 _EXAMPLE = (
     'event: tool_call_started\ndata: {"id":"run_1","name":"rollDice","arguments":{},"round":1}\n\n'
@@ -148,7 +148,6 @@ _BODY = {"content": {"application/json": {"schema": {"type": "object"}}}, "descr
 )
 async def run_tool(
     request: Request,
-    service: Service,
     owner: Owner,
     name: Annotated[str, Path(description="The tool's name, as `GET /tools` lists it")],
     session: Annotated[
@@ -166,7 +165,11 @@ async def run_tool(
     A tool that needs approval requires an `Idempotency-Key`: the request counts as approval, and the tool runs once. If
     somebody else has to approve the call, it waits: 202, and `Location` names the approval.
     """
+    # Called here, since each dependency of a route costs more than what it checks.
+    refuse_cross_site(request)
+    refuse_several_keys(request)
     _check_url(request)
+    service = service_state(request)
     tool = service.tools.tool(name)
     if tool.metadata.requires_approval and not key:
         raise InvalidRequest(f"Idempotency-Key: is missing; {name} requires approval, and with the key it runs once")
@@ -196,7 +199,7 @@ def run_form(request: Request) -> AnswerFormat:
 
 def waiting_response(document: Mapping[str, Any]) -> Response:
     """The answer to a call that waits for somebody else's approval: where to find it, and what came of it."""
-    headers = {"Location": f"/approvals/{document['id']}", "Cache-Control": "no-store"}
+    headers = {"Location": f"/approvals/{document['id']}"}
     return Response(to_json(document, inf_nan_mode="strings"), 202, headers, "application/json")
 
 

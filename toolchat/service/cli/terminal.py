@@ -2,22 +2,18 @@
 
 import logging
 import os
+import re
 import sys
 from contextlib import suppress
 
 import click
 
-# Models and tools must not control the terminal: escape sequences can move the cursor or fill the clipboard.
-_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
-# Bidirectional marks can make a text look like another one.
-_BIDIRECTIONAL = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-_ESCAPES = _CONTROLS | {code: f"\\u{code:04x}" for code in _BIDIRECTIONAL}
-_ONE_LINE_ESCAPES = {**_ESCAPES, ord("\n"): "\\n", ord("\r"): "\\r"}
+from toolchat.service.hidden_characters import CONTROLS, HIDDEN
 
 
 def print_result(text: str = "", *, end: str = "\n") -> None:
     """Write to standard output; a pipe gets no control characters either, since it may end in a terminal."""
-    click.echo(text.translate(_ESCAPES if sys.stdout.isatty() else _CONTROLS) + end, nl=False)
+    click.echo((HIDDEN if sys.stdout.isatty() else CONTROLS).sub(_escape, text) + end, nl=False)
 
 
 def print_note(line: str) -> None:
@@ -32,8 +28,12 @@ def print_error(line: str) -> None:
 
 
 def escape_controls(text: str) -> str:
-    """Return a text in one line, with every control character and line break escaped."""
-    return text.translate(_ONE_LINE_ESCAPES)
+    """Return a text in one line, with every hidden character and line break escaped."""
+    return HIDDEN.sub(_escape, text).replace("\n", "\\n")
+
+
+def _escape(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode()
 
 
 def is_interactive() -> bool:

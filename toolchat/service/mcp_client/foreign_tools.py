@@ -1,7 +1,6 @@
 """Tools of an MCP server as tools of this service: names, schemas, approval and results, none of them trusted."""
 
 import logging
-import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -11,6 +10,7 @@ from mcp_types import CallToolResult, Tool, ToolAnnotations
 from pydantic_core import SchemaError, SchemaValidator as PydanticValidator, core_schema, from_json, to_json
 
 from toolchat.messages import MAX_IMAGES, is_image
+from toolchat.service.hidden_characters import HIDDEN
 from toolchat.service.mcp_client.file import ServerEntry
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
@@ -33,12 +33,6 @@ MCP_RESULT = "mcp_result"
 """The key of a tool's data under which a result of MCP is: its ``content``, and its ``structuredContent`` if any."""
 RemoteResult = str | ToolAnswer[Any]
 """A text for the model; as a :class:`ToolAnswer` if the server has sent more than a text."""
-# Control characters, and characters that hide or reorder their neighbours, can smuggle instructions past a reader.
-# Joiners stay: they are part of words and of emoji.
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\U000e0000-\U000e0fff]"
-)
 RemoteCall = Callable[[str, Mapping[str, Any], ToolContext], Awaitable[RemoteResult]]
 """Calls a tool by the name that its server uses."""
 
@@ -141,7 +135,7 @@ def _output_schema(schema: Schema | None) -> Schema:
     """A tool's output schema for MCP hosts; models do not see it, and nothing here is validated by it."""
     if not schema or len(to_json(schema)) > MAX_SCHEMA_BYTES:
         return {}
-    visible: Schema = from_json(_INVISIBLE.sub("", to_json(schema).decode()))
+    visible: Schema = from_json(HIDDEN.sub("", to_json(schema).decode()))
     return visible
 
 
@@ -164,7 +158,7 @@ def with_prefix(tool: ToolCallback, prefix: str) -> ToolCallback:
 
 def sanitize_text(text: str, limit: int) -> str:
     """Remove invisible characters from a server's text, and cut it to ``limit`` characters."""
-    visible = _INVISIBLE.sub("", text[: 2 * limit]).strip()
+    visible = HIDDEN.sub("", text[: 2 * limit]).strip()
     return visible if len(visible) <= limit else f"{visible[: limit - 3]}..."
 
 

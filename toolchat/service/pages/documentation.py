@@ -24,7 +24,7 @@ def _policy(**more: str) -> str:
 class _PageFiles(StaticFiles):
     """Static files with a Content-Security-Policy, which browsers revalidate, so that an update takes effect."""
 
-    def __init__(self, folder: str, policy: str) -> None:
+    def __init__(self, folder: str | Path, policy: str) -> None:
         super().__init__(directory=_HERE / folder, html=True)
         self._headers = {"Content-Security-Policy": policy, "Cache-Control": "no-cache"}
 
@@ -43,7 +43,7 @@ def add_documentation(app: FastAPI) -> None:
     if package is None or package.origin is None:
         return
     page = _PageFiles("swagger", _policy(img=" data:"))  # Swagger UI's style sheet holds its icons
-    app.mount("/docs/static", StaticFiles(directory=Path(package.origin).parent / "static"), name="docs-static")
+    app.mount("/docs/static", _PageFiles(Path(package.origin).parent / "static", _policy()), name="docs-static")
     app.mount("/docs/page", page, name="docs-page")
 
     @app.api_route("/docs", methods=["GET", "HEAD"], include_in_schema=False)

@@ -56,4 +56,4 @@ def add_question(
 
 def json_response(document: Any) -> Response:
     """A document as JSON."""
-    return Response(to_json(document), headers={"Cache-Control": "no-store"}, media_type="application/json")
+    return Response(to_json(document), media_type="application/json")

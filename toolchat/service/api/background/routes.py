@@ -26,7 +26,6 @@ _FORWARDED = ("host", "x-tenant-id", "x-session-id")
 _FORMS = (JsonDocument(), EVENTS)
 _OWN_EVENTS = ("waiting", "cancelled", "failed")
 """Names of events that the answer itself does not have."""
-_NO_STORE = {"Cache-Control": "no-store"}
 _Identifier = Annotated[str, Path(description="The id of the question")]
 
 
@@ -52,7 +51,7 @@ async def accept(request: Request, path: str, body: Mapping[str, Any], **more: A
 def accepted(request: Request, question: BackgroundQuestion) -> Response:
     """The answer to an accepted question: where to find it."""
     headers = {"Location": _location(request, question), "Preference-Applied": "respond-async", "Retry-After": "1"}
-    return Response(to_json(_document(question, None)), 202, headers | _NO_STORE, "application/json")
+    return Response(to_json(_document(question, None)), 202, headers, "application/json")
 
 
 def stream(
@@ -113,7 +112,7 @@ async def cancel(request: Request, identifier: _Identifier) -> Response:
 async def _shown(runner: BackgroundRunner, question: BackgroundQuestion) -> Response:
     waiting = {} if question.is_finished else {"Retry-After": "1"}
     document = _document(question, await runner.records.result(question))
-    return Response(to_json(document), media_type="application/json", headers=_NO_STORE | waiting)
+    return Response(to_json(document), media_type="application/json", headers=waiting)
 
 
 class _StoredEvents(EventStream):
@@ -128,7 +127,7 @@ class _StoredEvents(EventStream):
         is_plain: bool,
     ) -> None:
         super().__init__("text/event-stream; charset=utf-8", service.tuning.stream_keep_alive)
-        self.headers.update(_NO_STORE | {"X-Accel-Buffering": "no"})
+        self.headers["X-Accel-Buffering"] = "no"
         self._records, self._question, self._after, self._is_plain = records, question, after, is_plain
 
     async def produce(self) -> bytes:

@@ -36,12 +36,7 @@ _READING_SECONDS = 1
 
 
 class ActiveRequest:
-    """A question while it is being answered.
-
-    Args:
-        prompt: the question, its tools and its advisors.
-        taken: the paused turn that the prompt resumes, if any.
-    """
+    """A question while it is being answered."""
 
     notice = ""
     """The text that asks for an approval; empty if none is needed. A stream ends with it."""
@@ -132,11 +127,9 @@ class ActiveRequest:
         return response
 
     async def _ask_for_approval(self, pending: dict[str, Any]) -> str:
-        """The text that asks people for an approval; a model learns only that it cannot decide.
-
-        The link has a token if people see the answer in the page of another program, whose key they do not have. A
-        person who has decided with a token gets the next one in the answer.
-        """
+        """The text that asks people for an approval; a model learns only that it cannot decide."""
+        # The link has a token if people see the answer in the page of another program, whose key they do not have. A
+        # person who has decided with a token gets the next one in the answer.
         state, identifier = self._state, pending["id"]
         names = ", ".join(call["name"] for call in pending["calls"])
         if state.for_model:

@@ -167,20 +167,15 @@ class ServerSentEvents(StreamFormat):
         """Answer a browser that reconnects with 204, which stops it; else the model would run twice."""
         if "last-event-id" not in request.headers:
             return None
-        return Response(status_code=204, headers={"Cache-Control": "no-store"})
+        return Response(status_code=204)
 
 
 class EventStream(Response):
-    """Sends a response in pieces while its end is still being produced.
+    """Sends a response in pieces while its end is still being produced."""
 
-    The status line goes out with the first piece, so that an error before it still has its own HTTP status; it is
-    raised, and the exception handlers answer. After the first piece an error becomes the last piece. Comments keep a
-    silent stream open: proxies close connections that are silent for 60 s.
-
-    Args:
-        keep_alive: the longest silence in seconds.
-        begin: the longest silence before the first piece; ``inf``: as long as any other.
-    """
+    # The status line goes out with the first piece, so that an error before it still has its own HTTP status; it is
+    # raised, and the exception handlers answer. After the first piece an error becomes the last piece. Comments keep a
+    # silent stream open: proxies close connections that are silent for 60 s.
 
     def __init__(self, media_type: str, keep_alive: float, begin: float = inf) -> None:
         super().__init__(media_type=media_type)

@@ -81,12 +81,7 @@ class JsonDocument(BufferedFormat):
 
 
 def accepted_format(request: Request, only: AnswerFormat | None = None) -> AnswerFormat:
-    """Choose the format of a response.
-
-    Args:
-        request: the HTTP request; its application lists the formats in the order in which ``*/*`` prefers them.
-        only: the format of a route that has a single one.
-    """
+    """Choose the format of a response."""
     if only is not None and not only.negotiated:
         return only
     forms: tuple[AnswerFormat, ...] = (only,) if only else request.app.state["answer_formats"]

@@ -60,7 +60,6 @@ _running: dict[tuple[str, RequestId], asyncio.Timeout] = {}
 """The calls that run in this process, by session and request id: clients number their requests alike."""
 _LEAST_PROGRESS = 1e-6
 """Progress must grow with every notification, and must not overtake that of the tool."""
-_NO_STORE: Mapping[str, str] = {"Cache-Control": "no-store"}
 _Message = JSONRPCRequest | JSONRPCNotification | JSONRPCResponse | JSONRPCError
 _T = TypeVar("_T")
 
@@ -279,7 +278,7 @@ class _Exchange(EventStream):
 
     def answer_headers(self) -> Mapping[str, str]:
         headers, self._state.answer_headers = self._state.answer_headers(), dict  # a reference cycle otherwise
-        return {"Cache-Control": "no-store", "X-Accel-Buffering": "no", **headers}
+        return {"X-Accel-Buffering": "no", **headers}
 
     def on_error(self, error: ToolchatError) -> bytes:
         return _event(_failure(self.request_id, error, self._state.request_id))
@@ -300,7 +299,7 @@ def _error(identifier: RequestId | None, error: ErrorData) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": identifier, "error": error.model_dump(exclude_none=True)}
 
 
-def _json_response(body: bytes, status: int, headers: Mapping[str, str] = _NO_STORE) -> Response:
+def _json_response(body: bytes, status: int, headers: Mapping[str, str] | None = None) -> Response:
     return Response(body, status, headers, _JSON)
 
 

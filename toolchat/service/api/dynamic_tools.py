@@ -36,7 +36,7 @@ class DynamicTools(Protocol):
 
 
 def assign_names(
-    offers: Sequence[Sequence[Sequence[str]]], owners: Mapping[str, int], fixed: frozenset[str]
+    offers: Sequence[Sequence[Iterable[str]]], owners: Mapping[str, int], fixed: frozenset[str]
 ) -> tuple[list[list[str | None]], dict[str, int]]:
     """Assign a name to each tool of each source."""
     # A name stays with its source as long as that source offers it: users may have approved calls by this name, and
@@ -50,6 +50,8 @@ def assign_names(
         for names in offer:
             free = (each for each in names if each not in fixed and each not in assigned[source])
             chosen = next((each for each in free if owned.setdefault(each, source) == source), None)
+            if chosen is None:
+                _log.warning("the tool %s is left out: its names are taken", [*names][-1])
             assigned[source].append(chosen)
     return assigned, owned
 
@@ -63,20 +65,13 @@ class ToolNames:
 
     def rename(self, sources: Sequence[DynamicTools]) -> list[tuple[ToolCallback, ...]]:
         """Return the tools of each source under their names; a tool without a free name is left out and logged."""
-        variants = [[(tool, each.prefixed(tool)) for tool in each.tool_callbacks()] for each in sources]
-        offers = [[[each.definition.name for each in tools] for tools in source] for source in variants]
-        names, self._owners = assign_names(offers, self._owners, self._fixed)
+        variants = [[_by_name(tool, each.prefixed(tool)) for tool in each.tool_callbacks()] for each in sources]
+        names, self._owners = assign_names(variants, self._owners, self._fixed)
         return [
-            tuple(_named(tools, name) for tools, name in zip(source, chosen, strict=True) if _has_name(tools, name))
+            tuple(tools[name] for tools, name in zip(source, chosen, strict=True) if name is not None)
             for source, chosen in zip(variants, names, strict=True)
         ]
 
 
-def _has_name(variants: Sequence[ToolCallback], name: str | None) -> bool:
-    if name is None:
-        _log.warning("the tool %s is left out: its names are taken", variants[-1].definition.name)
-    return name is not None
-
-
-def _named(variants: Sequence[ToolCallback], name: str | None) -> ToolCallback:
-    return next(each for each in variants if each.definition.name == name)
+def _by_name(*variants: ToolCallback) -> dict[str, ToolCallback]:
+    return {each.definition.name: each for each in variants}

@@ -49,7 +49,7 @@ class QuestionParameter:
     Args:
         default: the question if ``query`` is missing or empty, as in Spring.
         examples: further questions for the documentation, by label.
-        url_of_post: see :class:`Parameters`.
+        url_of_post: whether a POST accepts it in its URL, too, for compatibility.
     """
 
     def __init__(self, default: str, examples: Mapping[str, str] | None = None, *, url_of_post: bool = False) -> None:

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import struct
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -75,11 +74,10 @@ def test_vendored_files_are_unchanged_and_have_their_licence() -> None:
 
 
 @pytest.mark.parametrize("name", PICTURES)
-def test_a_picture_has_its_size_and_is_not_heavy(name: str) -> None:
-    content = (ROOT / "docs" / f"{name}.png").read_bytes()
-    assert content[:8] == b"\x89PNG\r\n\x1a\n"
-    assert struct.unpack(">II", content[16:24]) == (1280, PICTURES[name].height)
-    assert len(content) <= 200_000
+def test_a_picture_is_not_heavy(name: str) -> None:
+    content = (ROOT / "docs" / f"{name}.webp").read_bytes()
+    assert content[8:12] == b"WEBP"
+    assert len(content) <= 100_000
 
 
 COLOURS = re.findall(r"--([\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);", STYLE)

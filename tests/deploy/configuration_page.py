@@ -24,7 +24,7 @@ Variables are read once, at start. An invalid value stops the start with one lin
 that another one makes ineffective, such as a `TOOL_TIMEOUT` above `REQUEST_TIMEOUT`, is reported as a warning. An empty
 variable counts as not set.
 
-Proxies and certificate authorities are variables of the environment, not of `.env`:
+Proxies and certificate authorities:
 [outbound proxies and certificates](operations.md#outbound-proxies-and-certificates).
 
 With `CHAT_PROVIDER=auto`, the chat model is the first of these:

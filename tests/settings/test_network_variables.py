@@ -48,12 +48,9 @@ def test_it_is_told_together_with_the_other_faults_also_where_another_server_cre
     assert (missing[:18], proxy) == ("DASHSCOPE_API_KEY:", PROXY)
 
 
-def test_a_variable_of_the_network_in_the_file_alone_is_told_to_have_no_effect(tmp_path: Path) -> None:
-    lines = ["https_proxy=nonsense://", "SSL_CERT_FILE=missing.pem", "NO_PROXY=corp.example"]
+def test_a_variable_of_the_network_in_the_file_counts_like_one_of_the_environment(tmp_path: Path) -> None:
+    lines = ["HTTPS_PROXY=nonsense://", "SSL_CERT_FILE=missing.pem", "NO_PROXY=corp.example"]
     (tmp_path / ".env").write_text("\n".join(lines), encoding="utf-8")
-    done = run("tools", cwd=tmp_path, CHAT_PROVIDER="offline", NO_PROXY="corp.example", **NEITHER)
-    assert done.returncode == 0
-    assert done.stderr.splitlines() == [
-        f"toolchat: WARNING: {name}: has no effect in .env; set it in the environment"
-        for name in ("https_proxy", "SSL_CERT_FILE")
-    ]
+    done = run("tools", cwd=tmp_path, CHAT_PROVIDER="offline", SSL_CERT_FILE="", HTTPS_PROXY="http://p.example:1")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "toolchat: SSL_CERT_FILE: missing.pem: No such file or directory\n"

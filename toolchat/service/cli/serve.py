@@ -49,9 +49,14 @@ def _serve_with_reload(program: Program) -> int:
     except ModuleNotFoundError:
         raise ConfigurationError("--reload: needs the package watchfiles: pip install 'toolchat[reload]'") from None
     from toolchat.service.settings.base import read_settings
+    from toolchat.service.settings.env_file import load_env_file
     from toolchat.service.tool_modules.sources import ToolsPathSettings, folders_of
 
+    exported = set(os.environ)
+    load_env_file()
     sources = (*program.tools, *read_settings(ToolsPathSettings).sources)
+    for name in os.environ.keys() - exported:  # each child reads the file anew
+        del os.environ[name]
     folders = [folder for each in sources for folder in folders_of(each)]
     is_source = DefaultFilter()
 
@@ -75,7 +80,9 @@ def _set_variables(options: Mapping[str, str | None]) -> None:
 def _serve(program: Program) -> int:
     from toolchat.service.composition.configuration import read_configuration
     from toolchat.service.observability.multiprocess import metrics_directory
+    from toolchat.service.settings.env_file import load_env_file
 
+    load_env_file()
     hint, sandbox = "", os.environ.get("SANDBOX_URL")
     notice = f"sandbox on {sandbox}: the tools' answers are invented and marked as such\n" if sandbox else ""
     with metrics_directory() if _has_workers() else nullcontext():

@@ -22,7 +22,7 @@ from toolchat.service.cli.program import Program
 from toolchat.service.cli.terminal import print_error, print_note, print_result, show_warnings
 from toolchat.service.composition.state import state_store
 from toolchat.service.settings.base import read_settings
-from toolchat.service.settings.env_file import check_env_file
+from toolchat.service.settings.env_file import load_env_file
 from toolchat.service.settings.service_settings import Settings
 from toolchat.state.base import StateStore, StoredRecord, Write, check_version
 from toolchat.state.sqlite import SqliteStateStore
@@ -141,7 +141,7 @@ def vacuum(_: Program) -> int:
 def with_store(use: Callable[[StateStore], Awaitable[int]]) -> int:
     """Use the configured store; returns the exit code."""
     show_warnings()
-    check_env_file(Path(".env"))
+    load_env_file()
     store = state_store(read_settings(Settings))
     if store.kind == "memory":
         raise ConfigurationError("STATE_URL: the memory of a process cannot be read by another one")

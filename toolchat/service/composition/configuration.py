@@ -4,7 +4,6 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 from yarl import URL
@@ -17,7 +16,7 @@ from toolchat.service.composition.wiring import wired
 from toolchat.service.mcp_client.file import McpServers, read_mcp_servers
 from toolchat.service.observability.tracing_settings import TracingConfiguration, other_variables
 from toolchat.service.settings.base import read_settings
-from toolchat.service.settings.env_file import check_env_file, known_variables, unread_variables
+from toolchat.service.settings.env_file import known_variables, load_env_file, unread_variables
 from toolchat.service.settings.service_settings import Settings, Tuning, inverted_time_limits
 from toolchat.service.tool_modules.discovery import ConfiguredModule, discover
 from toolchat.service.tool_modules.sources import ToolsPathSettings, ignored_files
@@ -78,7 +77,7 @@ def read_configuration(*, tools: Sequence[str] = (), serving: bool = True, tunin
             return None
 
     # Faults are collected, so that one start reports all of them.
-    in_file = check_env_file(Path(".env"))
+    in_file = load_env_file()
     settings = collect_faults(lambda: read_settings(Settings))
     access = collect_faults(lambda: AccessConfiguration.read(settings.server_host)) if settings else None
     chat_model = collect_faults(lambda: choose_chat_model(settings, tuning)) if settings else None

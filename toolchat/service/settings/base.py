@@ -1,4 +1,4 @@
-"""Configuration from environment variables and ``.env``: base class, field types, and pydantic's faults as text."""
+"""Configuration from environment variables: base class, field types, and pydantic's faults as text."""
 
 import re
 from collections.abc import Iterable
@@ -22,9 +22,7 @@ Texts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_at_commas)]
 class EnvironmentSettings(BaseSettings):
     """Base of every settings class: an empty or blank variable counts as not set, unknown ones are ignored."""
 
-    model_config = SettingsConfigDict(
-        env_file=".env", env_file_encoding="utf-8", env_ignore_empty=True, extra="ignore", frozen=True
-    )
+    model_config = SettingsConfigDict(env_ignore_empty=True, extra="ignore", frozen=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -51,7 +49,7 @@ def environment_name(settings: type[BaseModel], field: str) -> str:
 
 
 def read_settings(settings: type[_SettingsT]) -> _SettingsT:
-    """Read a settings class from the environment and ``.env``; errors name no value."""
+    """Read a settings class from the environment; errors name no value."""
     try:
         return settings()
     except ValidationError as error:

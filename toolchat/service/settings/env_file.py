@@ -1,4 +1,4 @@
-"""Variables that no setting reads: broken lines of ``.env``, and mistyped names."""
+"""``.env``: its variables, its broken lines, and variables that no setting reads."""
 
 import os
 from collections.abc import Collection, Iterable, Iterator
@@ -13,18 +13,22 @@ _NETWORK = frozenset({"HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"}) | {
     "SSL_CERT_DIR",
     "REQUESTS_CA_BUNDLE",
 }
-"""Variables that are read from the environment only, as other programs read them."""
+"""Variables that are no settings of ours: libraries read them."""
 
 
-def check_env_file(path: Path) -> list[str]:
-    """Check that every line of ``.env`` can be parsed; python-dotenv would skip a broken line silently.
+def load_env_file(path: Path = Path(".env")) -> list[str]:
+    """Put the variables of ``.env`` into the environment, whose own take precedence; returns their names in order."""
+    from dotenv import dotenv_values
 
-    Returns:
-        The names of the variables that it sets, in their order.
+    names = _names_in(path)
+    exported = {name.upper() for name, value in os.environ.items() if value.strip()}
+    values = dotenv_values(path, encoding="utf-8") if names else {}
+    os.environ.update({name: value for name, value in values.items() if value and name.upper() not in exported})
+    return names
 
-    Raises:
-        ConfigurationError: a line cannot be parsed, or the path is not a file.
-    """
+
+def _names_in(path: Path) -> list[str]:
+    """The variables of a file, all of whose lines can be read; python-dotenv would skip a broken line silently."""
     from dotenv.parser import parse_stream
 
     if not path.exists() and not path.is_symlink():
@@ -56,13 +60,9 @@ def unread_variables(in_file: Iterable[str], known: Collection[str]) -> list[str
     """
     written = {name.upper(): name for name in in_file if not name.upper().startswith("COMPOSE_")}
     exported = [name.upper() for name, value in os.environ.items() if value.strip()]
+    known = _NETWORK.union(known)
     typos, lines = TypoIndex(known), []
-    for name in [each for each in written if each in _NETWORK]:
-        read = written.pop(name)
-        if name not in exported:
-            lines.append(f"{read}: has no effect in .env; set it in the environment")
-    names = dict.fromkeys([*written, *exported])
-    for name in names:
+    for name in dict.fromkeys([*written, *exported]):
         similar = None if name in known else typos.find(name) or (suggest(name, known) if name in written else None)
         if similar or (name in written and name not in known):
             hint = f"; did you mean {similar}?" if similar else ""

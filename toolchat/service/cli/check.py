@@ -21,7 +21,7 @@ from toolchat.service.cli.opened_service import OpenedService, opened_service
 from toolchat.service.cli.program import Program
 from toolchat.service.cli.terminal import escape_controls, print_result
 from toolchat.service.composition.models import PROVIDER_VARIABLES
-from toolchat.service.observability.tracing_settings import TracingConfiguration
+from toolchat.service.observability.tracing_settings import TracingSettings
 from toolchat.service.tool_modules.discovery import ConfiguredModule
 from toolchat.state.base import StateStore
 from toolchat.tool_calling.definition import ToolDefinition
@@ -198,7 +198,7 @@ def _store_probe(store: StateStore) -> _Probe | _Result:
     return write_and_read
 
 
-def _traces_probe(tracing: TracingConfiguration) -> _Probe | _Result:
+def _traces_probe(tracing: TracingSettings) -> _Probe | _Result:
     if not tracing.is_on:
         return _Result("off", "no traces are sent; set OTEL_EXPORTER_OTLP_ENDPOINT")
 

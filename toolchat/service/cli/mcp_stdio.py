@@ -19,7 +19,7 @@ from toolchat.service.api.problems import as_toolchat_error, problem
 from toolchat.service.cli.program import Program
 from toolchat.service.composition.configuration import read_configuration
 from toolchat.service.composition.lifespan import open_service
-from toolchat.service.observability.logs import configure_logging, log_event, request_id as current_request_id
+from toolchat.service.observability.logs import configure_logging, request_id as current_request_id
 from toolchat.service.protocols.mcp_server.calls import Context, Origin
 from toolchat.service.protocols.mcp_server.server import SERVER
 
@@ -66,4 +66,4 @@ async def _as_request(ctx: Context, call_next: CallNext) -> HandlerResult:
         known = as_toolchat_error(error)
         raise MCPError(INTERNAL_ERROR, known.detail, problem(known, request_id)) from error
     finally:
-        log_event(_log, logging.INFO, "request finished", {"method": ctx.method, **request.state.summary})
+        _log.info("request finished", extra={"method": ctx.method, **request.state.summary})

@@ -19,6 +19,7 @@ from toolchat.service.api.background.records import MAX_AGE, BackgroundQuestion,
 from toolchat.service.api.paused_turns import turn_of, turn_record
 from toolchat.service.api.problems import FAILURE, problem
 from toolchat.service.api.responses.active_request import BACKGROUND
+from toolchat.service.observability.logs import hashed
 from toolchat.state.base import Lock, LockLost, decoding
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import ToolContext
@@ -61,7 +62,9 @@ class Attempt:
         if await self._records.is_cancelled(question):
             return await self._end("cancelled", ("cancelled", "{}"))
         if principal is None or refusal is not None:
-            document = problem(refusal or Unauthorized("the key that asked has been withdrawn"), question.identifier)
+            document = problem(
+                refusal or Unauthorized("the key that asked has been withdrawn"), hashed(question.identifier)
+            )
             return await self._end("failed", _failed(document))
         self._question = replace(question, state="queued", tries=question.tries + 1)
         headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in question.headers]
@@ -189,7 +192,7 @@ def _scope(
         "raw_path": question.path.encode(),
         "query_string": b"",
         "root_path": "",
-        "headers": [*headers, *own, (b"x-request-id", question.identifier.encode())],
+        "headers": [*headers, *own, (b"x-request-id", hashed(question.identifier).encode())],
         "server": ("toolchat", None),
         "client": (question.address, 0),
         "state": {BACKGROUND: checkpoints, OWN_ADDRESS: question.service},

@@ -29,7 +29,7 @@ def test_dropped_log_lines_are_counted_and_reported_once_lines_are_written_again
         handler = LogHandler(stream, most=10)
         for number in range(500):
             handler.enqueue(f'{{"message":"{number}"}}')
-        lost = handler.output.lost
+        lost = handler.writer.lost
         assert lost > 0
         lines = [from_json(reader.readline()) for _ in range(500 - lost + 1)]
         handler.enqueue('{"message":"again"}')
@@ -37,21 +37,6 @@ def test_dropped_log_lines_are_counted_and_reported_once_lines_are_written_again
         handler.flush()
     assert [each["lost"] for each in lines if each["message"] == "log lines were lost"] == [lost]
     assert sum(each["message"].isdecimal() for each in lines) == 500 - lost
-
-
-def test_a_process_without_a_thread_for_its_log_waits_for_no_reader_either() -> None:
-    reading, writing = small_pipe()
-    with os.fdopen(reading, "rb") as reader, os.fdopen(writing, "w") as stream:
-        handler = LogHandler(stream, thread=False)
-        for number in range(500):
-            handler.enqueue(f'{{"message":"{number}"}}')
-        lost = handler.output.lost
-        assert lost > 0
-        lines = [from_json(reader.readline()) for _ in range(500 - lost)]
-        handler.enqueue('{"message":"again"}')
-        lines += [from_json(reader.readline()) for _ in range(2)]
-    assert [each["message"] for each in lines[-2:]] == ["again", "log lines were lost"]
-    assert lines[-1]["lost"] == lost
 
 
 async def test_a_log_that_nobody_reads_stops_no_answer(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from tests.observability.tracing import PATH
 from tests.players.otlp_receiver import OtlpReceiver
 from tests.serving import service
 from toolchat.errors import ConfigurationError
-from toolchat.service.observability.tracing_settings import read_tracing_settings
+from toolchat.service.observability.tracing import read_tracing_settings
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 _LOADED = """

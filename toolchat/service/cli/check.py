@@ -21,7 +21,7 @@ from toolchat.service.cli.opened_service import OpenedService, opened_service
 from toolchat.service.cli.program import Program
 from toolchat.service.cli.terminal import escape_controls, print_result
 from toolchat.service.composition.models import PROVIDER_VARIABLES
-from toolchat.service.observability.tracing_settings import TracingSettings
+from toolchat.service.observability.tracing import TracingSettings
 from toolchat.service.tool_modules.discovery import ConfiguredModule
 from toolchat.state.base import StateStore
 from toolchat.tool_calling.definition import ToolDefinition

@@ -97,7 +97,7 @@ def _serve(program: Program) -> int:
             from toolchat.service.cli.local_model import local_model_hint
 
             hint = local_model_hint()
-        configure_logging(settings.log_level, thread=settings.server_workers == 1)
+        configure_logging(settings.log_level)
         configuration.log_warnings()  # before anything else can fail: a mistyped variable may be the reason
         # The application is created in the space of what the imports leave, which need not be looked at again.
         gc.collect()

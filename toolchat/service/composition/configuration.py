@@ -14,7 +14,7 @@ from toolchat.service.composition.models import PROVIDER_VARIABLES, ChosenModel,
 from toolchat.service.composition.state import state_store
 from toolchat.service.composition.wiring import wired
 from toolchat.service.mcp_client.file import McpServers, read_mcp_servers
-from toolchat.service.observability.tracing_settings import TracingSettings, other_variables, read_tracing_settings
+from toolchat.service.observability.tracing import TracingSettings, other_variables, read_tracing_settings
 from toolchat.service.settings.base import read_settings
 from toolchat.service.settings.env_file import known_variables, load_env_file, unread_variables
 from toolchat.service.settings.service_settings import Settings, Tuning, inverted_time_limits

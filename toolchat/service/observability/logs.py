@@ -3,7 +3,6 @@
 import hashlib
 import logging
 import os
-import select
 import sys
 import threading
 import time
@@ -64,31 +63,27 @@ class LogHandler(QueueHandler):
 
     queue: SimpleQueue[Any]
 
-    def __init__(self, stream: TextIO, most: int = 5_000, *, thread: bool = True) -> None:
-        """Start the thread; without one, a line is written at once, or lost if that would block."""
+    def __init__(self, stream: TextIO, most: int = 5_000) -> None:
         super().__init__(SimpleQueue())
         self.setFormatter(JsonFormatter())
-        self.output, self._most, self._has_thread = _Output(stream), most, thread
-        if thread:
-            _Writer(self.queue, self.output).start()
+        self._most, self.is_terminal = most, stream.isatty()
+        self.writer = _Writer(self.queue, stream.fileno())
+        self.writer.start()
 
     def prepare(self, record: logging.LogRecord) -> str:
         return self.format(record)
 
     def enqueue(self, line: Any) -> None:
-        if not self._has_thread and self.output.is_writable:
-            self.output.write([line])
-        elif self._has_thread and self.queue.qsize() < self._most:
+        if self.queue.qsize() < self._most:
             self.queue.put(line)
         else:
-            self.output.lost += 1
+            self.writer.lost += 1
 
     def flush(self) -> None:
         """Wait until all queued lines are written, for at most a second."""
-        if self._has_thread:
-            written = threading.Event()
-            self.queue.put(written)
-            written.wait(1)
+        written = threading.Event()
+        self.queue.put(written)
+        written.wait(1)
 
 
 class _Writer(QueueListener):
@@ -96,9 +91,10 @@ class _Writer(QueueListener):
 
     queue: SimpleQueue[Any]
 
-    def __init__(self, queue: SimpleQueue[Any], output: "_Output") -> None:
+    def __init__(self, queue: SimpleQueue[Any], descriptor: int) -> None:
         super().__init__(queue)
-        self._output = output
+        self._descriptor = descriptor
+        self.lost = self._reported = 0
 
     def dequeue(self, block: bool) -> Any:  # noqa: ARG002 - always true
         batch = [self.queue.get()]
@@ -108,33 +104,19 @@ class _Writer(QueueListener):
         return batch
 
     def handle(self, batch: Any) -> None:
-        self._output.write([each for each in batch if isinstance(each, str)])
+        lines = [each for each in batch if isinstance(each, str)]
+        try:
+            self._write(lines)
+            if more := self.lost - self._reported:
+                self._write([JsonFormatter().format(_record("WARNING", "log lines were lost", lost=more))])
+                self._reported += more
+        except OSError:
+            self.lost += len(lines)
         for each in batch:
             if isinstance(each, threading.Event):
                 each.set()
 
-
-class _Output:
-    """The stream, and the number of lines that it has not received."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._descriptor, self.is_terminal = stream.fileno(), stream.isatty()
-        self.lost = self._reported = 0
-
-    @property
-    def is_writable(self) -> bool:
-        return bool(select.select([], [self._descriptor], [], 0)[1])
-
-    def write(self, lines: Sequence[str]) -> None:
-        try:
-            self._write_whole(lines)
-            if more := self.lost - self._reported:
-                self._write_whole([JsonFormatter().format(_record("WARNING", "log lines were lost", lost=more))])
-                self._reported += more
-        except OSError:
-            self.lost += len(lines)
-
-    def _write_whole(self, lines: Sequence[str]) -> None:
+    def _write(self, lines: Sequence[str]) -> None:
         data = "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
         while data:
             try:
@@ -145,7 +127,7 @@ class _Output:
 
 def lost_lines() -> int:
     """Number of log lines lost since the start."""
-    return sum(each.output.lost for each in logging.root.handlers if isinstance(each, LogHandler))
+    return sum(each.writer.lost for each in logging.root.handlers if isinstance(each, LogHandler))
 
 
 def write_text(text: str) -> None:
@@ -153,7 +135,7 @@ def write_text(text: str) -> None:
     for each in logging.root.handlers:
         if isinstance(each, LogHandler):
             for line in text.splitlines():
-                each.enqueue(line if each.output.is_terminal else each.format(_record("INFO", line.strip())))
+                each.enqueue(line if each.is_terminal else each.format(_record("INFO", line.strip())))
 
 
 def _record(level: str, message: str, **fields: Any) -> logging.LogRecord:
@@ -165,13 +147,13 @@ def _shown_second(second: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
 
 
-def configure_logging(level: str, overrides: Mapping[str, str] | None = None, *, thread: bool = True) -> None:
+def configure_logging(level: str, overrides: Mapping[str, str] | None = None) -> None:
     """Send the records of all loggers to standard error as JSON lines.
 
-    Libraries are limited to WARNING, because some log URLs or bodies at lower levels. A process that forks later must
-    not use a thread: a lock that the thread holds would stay locked in the child.
+    Libraries are limited to WARNING, because some log URLs or bodies at lower levels. A fork of the process calls it
+    again, for it has no thread that writes.
     """
-    logging.basicConfig(level="WARNING", handlers=[LogHandler(sys.stderr, thread=thread)], force=True)
+    logging.basicConfig(level="WARNING", handlers=[LogHandler(sys.stderr)], force=True)
     for package in ("app", "toolchat"):
         logging.getLogger(package).setLevel(level)
     for name, its_level in (overrides or {}).items():

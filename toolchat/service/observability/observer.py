@@ -26,20 +26,11 @@ from toolchat.service.observability.request import current_request
 from toolchat.tool_calling.events import ToolCallFinished
 
 _error_kinds, _upstreams, _tools = BoundedNames(100), BoundedNames(50), BoundedNames(500)
-_PROVIDER_FAILURES = tuple(
-    error.code
-    for error in (
-        UpstreamUnavailable,
-        UpstreamTimeout,
-        UpstreamInvalid,
-        ProviderAuth,
-        ProviderQuota,
-        ProviderRateLimited,
-    )
-)
-"""Outcomes of a model call that are the provider's fault."""
+_UNAVAILABLE = (UpstreamUnavailable, UpstreamTimeout)
+_PROVIDER_FAILURES = (*_UNAVAILABLE, UpstreamInvalid, ProviderAuth, ProviderQuota, ProviderRateLimited)
+"""Errors of a model call that are the provider's fault."""
 _TOKENS_AROUND_A_MESSAGE = 4
-_UPSTREAM_FAILURES = ("429", "500", "502", "503", "504", UpstreamUnavailable.code, UpstreamTimeout.code)
+_UPSTREAM_FAILURES = ("429", "500", "502", "503", "504", *[each.code for each in _UNAVAILABLE])
 """Outcomes of a request that are the upstream's fault."""
 
 
@@ -51,9 +42,8 @@ class ServiceObserver(Observer):
     """
 
     def register_model(self, provider: str, model: str) -> None:
-        """Begin the series of failed model calls at 0."""
-        for outcome in _PROVIDER_FAILURES:
-            labelled(metrics.MODEL_TURNS, provider, model, outcome)
+        for error in _PROVIDER_FAILURES:
+            labelled(metrics.MODEL_TURNS, provider, model, error.code)
 
     def observe_model_call(self, provider: str, model: str, prompt: Prompt) -> ModelCall:
         return ServiceModelCall(provider, model, prompt)
@@ -84,7 +74,6 @@ class ServiceObserver(Observer):
         current_request.get().go_on(perf_counter())
 
     def record_wait(self, resource: str, seconds: float) -> None:
-        """Record a wait for a ``place``, an upstream's ``pace`` or a lock such as ``lock:memory``."""
         labelled(metrics.WAIT_SECONDS, resource).observe(seconds)
 
     def record_upstream_response(self, upstream: str, outcome: str) -> None:
@@ -96,7 +85,6 @@ class ServiceObserver(Observer):
         metrics.CONNECTIONS_OPENED.inc()
 
     def register_breaker(self, upstream: str) -> None:
-        """Begin the series of a circuit breaker at 0."""
         name = _upstreams.of(upstream)
         labelled(metrics.BREAKER_OPEN, name)
         labelled(metrics.BREAKER_OPENINGS, name)
@@ -164,10 +152,7 @@ class ServiceModelCall(ModelCall):
         return self.response.usage.total_tokens or _prompt_tokens(self.prompt) + estimate_size([self.response.message])
 
     def _spent_by(self, error: BaseException) -> int:
-        """The tokens of an attempt without a response, estimated: the provider reports them at the end only.
-
-        None if the provider has refused the attempt, or was not reached.
-        """
+        """The estimated tokens of an attempt without a response; 0 if it was refused, or the provider not reached."""
         was_refused = isinstance(error, ToolchatError) and not isinstance(error, UpstreamTimeout | UpstreamInvalid)
         return 0 if was_refused and not self._received else _prompt_tokens(self.prompt) + self._received
 

@@ -110,7 +110,6 @@ def result_attributes(finished: ToolCallFinished, *, captures: bool) -> Attribut
 
 
 def server_attributes(url: URL) -> Attributes:
-    """The server that a request is sent to."""
     return {"server.address": url.host or "", "server.port": url.port or 0}
 
 

@@ -6,7 +6,7 @@ import re
 import threading
 import time
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from importlib.metadata import entry_points
 from math import inf
 from typing import Any
@@ -21,7 +21,7 @@ from opentelemetry.trace import NoOpTracer, Tracer
 from toolchat import __version__
 from toolchat.errors import ConfigurationError
 from toolchat.service.observability import metrics
-from toolchat.service.observability.tracing_settings import TracingSettings
+from toolchat.service.observability.tracing import TracingSettings
 
 _log = logging.getLogger(__name__)
 _WARNING_EVERY = 60.0
@@ -32,101 +32,87 @@ _QUERY = re.compile(r"\?[^\s)]+")
 async def exporting(settings: TracingSettings, flush_timeout: float) -> AsyncGenerator[Tracer, None]:
     """Within the block, export the spans that the yielded tracer and tools start."""
     _set_propagators(settings.propagators)
-    with closing(_Losses()) as losses:
-        try:
-            exporter = _CountingExporter(_otlp_exporter(settings), losses)
-            processor = _BoundedProcessor(exporter, losses, settings.bsp_max_queue_size)
-        except ValueError as error:
-            raise ConfigurationError(f"OTEL_...: {error}") from None
-        provider = _provider(processor)
-        try:
-            yield provider.get_tracer("toolchat", __version__)
-        finally:
-            # In a thread of its own, since the SDK waits half a minute for a collector that does not answer.
-            last_export = threading.Thread(target=provider.shutdown, daemon=True)
-            last_export.start()
-            await asyncio.to_thread(last_export.join, flush_timeout)
-            if last_export.is_alive():
-                losses.add(processor.waiting, "the collector did not answer in time")
+    try:
+        processor = _BoundedProcessor(_CountingExporter(settings), settings.bsp_max_queue_size)
+    except ValueError as error:
+        raise ConfigurationError(f"OTEL_...: {error}") from None
+    provider = _provider(processor)
+    try:
+        yield provider.get_tracer("toolchat", __version__)
+    finally:
+        # In a thread of its own, since the SDK waits half a minute for a collector that does not answer.
+        last_export = threading.Thread(target=provider.shutdown, daemon=True)
+        last_export.start()
+        await asyncio.to_thread(last_export.join, flush_timeout)
+        if last_export.is_alive():
+            processor.exporter.count_lost(processor.waiting, "the collector did not answer in time")
 
 
 async def try_export(settings: TracingSettings, seconds: float) -> str:
     """Send the collector an empty request; returns why that failed, or nothing."""
-    with closing(_Losses()) as losses:
-        exporter = _otlp_exporter(settings, seconds)
-        result = await asyncio.to_thread(exporter.export, ())
-        exporter.shutdown()
-    return "" if result is SpanExportResult.SUCCESS else losses.reason
+    exporter = _CountingExporter(settings, seconds)
+    result = await asyncio.to_thread(exporter.export, ())
+    exporter.shutdown()
+    return "" if result is SpanExportResult.SUCCESS else exporter.reason
 
 
-class _Losses(logging.Handler):
-    """Counts lost spans, and logs once a minute how many, with the reason from the exporter's own log.
+class _CountingExporter(SpanExporter, logging.Handler):
+    """Counts the spans that the SDK's exporter cannot send, and logs once a minute how many, and why.
 
-    As a handler it receives that log, which would otherwise have a line for each attempt.
+    As a handler it receives that exporter's own log, which would otherwise have a line for each attempt.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, settings: TracingSettings, timeout: float | None = None) -> None:
+        logging.Handler.__init__(self)
+        self._exporter = _otlp_exporter(settings, timeout)
         self.reason = ""
-        self._unreported = 0
-        self._reported_at = -inf
+        self.finished = 0
+        """The number of spans that were exported or lost."""
+        self._unreported, self._reported_at = 0, -inf
         self._logger = logging.getLogger("opentelemetry.exporter")
         self._logger.addHandler(self)
         self._logger.propagate = False
-
-    def close(self) -> None:
-        """Return the log to the other handlers."""
-        self._logger.removeHandler(self)
-        self._logger.propagate = not self._logger.handlers
-        super().close()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep the first message of an export, which says more than those about its retries."""
         self.reason = self.reason or _QUERY.sub("", record.getMessage())  # a query may contain a key
 
-    def add(self, count: int, reason: str) -> None:
-        """Count lost spans."""
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self.reason = ""
+        try:
+            result = self._exporter.export(spans)
+        except Exception as error:  # noqa: BLE001 - the SDK would log a traceback for every batch
+            result, self.reason = SpanExportResult.FAILURE, type(error).__name__
+        self.finished += len(spans)
+        if result is not SpanExportResult.SUCCESS and spans:
+            self.count_lost(len(spans), self.reason)
+        return result
+
+    def count_lost(self, count: int, reason: str) -> None:
         metrics.SPANS_LOST.inc(count)
         self._unreported += count
         if time.monotonic() - self._reported_at >= _WARNING_EVERY:
             lost, self._unreported, self._reported_at = self._unreported, 0, time.monotonic()
             _log.warning("traces could not be sent", extra={"spans_lost": lost, "reason": reason})
 
-
-class _CountingExporter(SpanExporter):
-    """Exports by another exporter, and counts the spans that could not be sent."""
-
-    def __init__(self, exporter: SpanExporter, losses: _Losses) -> None:
-        self._exporter, self._losses = exporter, losses
-        self.shutdown = exporter.shutdown  # type: ignore[method-assign]
-        self.finished = 0
-        """The number of spans that were exported or lost."""
-
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        self._losses.reason = ""
-        try:
-            result = self._exporter.export(spans)
-        except Exception as error:  # noqa: BLE001 - the SDK would log a traceback for every batch
-            result, self._losses.reason = SpanExportResult.FAILURE, type(error).__name__
-        if result is not SpanExportResult.SUCCESS:
-            self._losses.add(len(spans), self._losses.reason)
-        self.finished += len(spans)
-        return result
+    def shutdown(self) -> None:
+        self._exporter.shutdown()
+        self._logger.removeHandler(self)
+        self._logger.propagate = not self._logger.handlers
 
 
 class _BoundedProcessor(BatchSpanProcessor):
     """A batch processor that counts the spans for which its queue has no room; the SDK drops them uncounted."""
 
-    def __init__(self, exporter: _CountingExporter, losses: _Losses, max_queue_size: int) -> None:
+    def __init__(self, exporter: _CountingExporter, max_queue_size: int) -> None:
         super().__init__(exporter, max_queue_size)
-        self._exporter, self._losses, self._max_queue_size = exporter, losses, max_queue_size
-        self._accepted = 0
+        self.exporter, self._max_queue_size, self._accepted = exporter, max_queue_size, 0
         self._lock = threading.Lock()  # tools end spans in threads
 
     @property
     def waiting(self) -> int:
         """The number of spans that are queued or being sent."""
-        return self._accepted - self._exporter.finished
+        return self._accepted - self.exporter.finished
 
     def on_end(self, span: ReadableSpan) -> None:
         with self._lock:
@@ -135,14 +121,11 @@ class _BoundedProcessor(BatchSpanProcessor):
         if has_room:
             super().on_end(span)
         else:
-            self._losses.add(1, "too many spans were waiting")
+            self.exporter.count_lost(1, "too many spans were waiting")
 
 
 class _Provider(TracerProvider):
-    """Provides the tracers of the service and of its tools, but none to the SDK of MCP.
-
-    Its spans would contain the messages of errors, which are the texts of other servers and of users.
-    """
+    """Provides no tracer to the SDK of MCP, whose spans would contain the messages of errors, texts of others."""
 
     def get_tracer(self, instrumenting_module_name: str, *args: Any, **kwargs: Any) -> Tracer:
         if instrumenting_module_name == "mcp-python-sdk":
@@ -161,7 +144,7 @@ def _provider(processor: BatchSpanProcessor) -> TracerProvider:
     return provider
 
 
-def _otlp_exporter(settings: TracingSettings, timeout: float | None = None) -> SpanExporter:
+def _otlp_exporter(settings: TracingSettings, timeout: float | None) -> SpanExporter:
     if settings.protocol == "grpc":
         from opentelemetry.exporter.otlp.proto.grpc import trace_exporter as grpc
 

@@ -1,11 +1,7 @@
-"""The observer that records spans, by OpenTelemetry's API; imported only while traces are on.
-
-Every span is OpenTelemetry's current span while its work runs, so that spans which a tool opens itself become its
-children. A request whose trace is not sampled has one span, which is not recorded but propagated.
-"""
+"""The observer that records spans, each as OpenTelemetry's current one, so that a tool's own become its children."""
 
 from collections import defaultdict
-from collections.abc import Coroutine, Generator, Mapping, MutableMapping, Sequence
+from collections.abc import Coroutine, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import Context as Variables, ContextVar
 from time import time_ns
@@ -36,21 +32,18 @@ from toolchat.service.observability.observer import ServiceModelCall, ServiceObs
 from toolchat.service.observability.semantic_conventions import AGENT, ERROR_TYPE, STATUS, Attributes, short
 from toolchat.tool_calling.events import ToolCallFinished
 
-_MIN_WAIT = 0.001
-"""Seconds; a shorter wait gets no span."""
+_MIN_WAIT = 0.001  # seconds; a shorter wait gets no span
 _UNOBSERVED_TOOL = ToolRun()
 _conversation: ContextVar[str] = ContextVar("traced_conversation", default="")
 
 
 class TracingObserver(ServiceObserver):
-    """Counts what the engine reports, and records it as spans.
-
-    Args:
-        captures: spans contain questions, answers, arguments and results as well.
-    """
+    """Counts what the engine reports, and records it as spans."""
 
     def __init__(self, tracer: Tracer, *, captures: bool) -> None:
-        self._tracer, self.captures = tracer, captures
+        self._tracer = tracer
+        self.captures = captures
+        """Whether spans contain questions, answers, arguments and results as well."""
 
     def current_ids(self) -> dict[str, str]:
         """The ids of the current span, if there is one."""
@@ -75,10 +68,7 @@ class TracingObserver(ServiceObserver):
         return CurrentSpan(self._tracer.start_span(name, context, kind, attributes), context)
 
     def start_request(self, scope: Mapping[str, Any]) -> "CurrentSpan":
-        """Start the span of an HTTP request.
-
-        Its parent is the current span of an outer application, if there is one, or else what the request's headers say.
-        """
+        """Start the span of an HTTP request, as the child of an outer application's, or of what its headers say."""
         context = get_current()
         if not context or not get_current_span(context).get_span_context().is_valid:
             headers = defaultdict[str, list[str]](list)
@@ -111,17 +101,8 @@ class TracingObserver(ServiceObserver):
             return super().observe_model_call(provider, model, prompt)
         return _TracedModelCall(self, provider, model, prompt)
 
-    def record_fallback(self, provider: str, model: str, error: ToolchatError) -> None:
-        super().record_fallback(provider, model, error)
-        attributes = {ERROR_TYPE: error.code, "toolchat.provider": provider, "toolchat.model": model}
-        get_current_span().add_event("fallback", attributes)
-
     def observe_tool_run(self, call: ToolCall) -> ToolRun:
         return _TracedToolRun(self, call) if self.is_recorded() else _UNOBSERVED_TOOL
-
-    def record_tool_retry(self, tool: str) -> None:
-        super().record_tool_retry(tool)
-        get_current_span().add_event("retry")
 
     def record_wait(self, resource: str, seconds: float) -> None:
         super().record_wait(resource, seconds)
@@ -129,52 +110,34 @@ class TracingObserver(ServiceObserver):
             self._add_finished(f"wait {resource}", SpanKind.INTERNAL, seconds, {})
 
     def observe_upstream_request(self, upstream: str, method: str, url: URL) -> UpstreamRequest:
-        """Record the span of a request to an upstream, and propagate the trace to it.
-
-        The request of a model call is part of that call's span, which is a client's span already.
-        """
+        """Propagate the trace to an upstream, in a span unless the request is that of a model call's, which has one."""
         parent = get_current_span()
         if not parent.is_recording():
-            return _PropagatedRequest(get_current())
+            return _TracedRequest()
         if isinstance(parent, ReadableSpan) and parent.kind is SpanKind.CLIENT:
             parent.set_attributes(conventions.server_attributes(url))
-            return _PropagatedRequest(get_current())
+            return _TracedRequest()
         attributes = conventions.upstream_attributes(upstream, method, url, captures=self.captures)
         return _TracedRequest(self._tracer.start_span(method, None, SpanKind.CLIENT, attributes))
 
     @contextmanager
     def mcp_request(
-        self, method: str, target: str, attributes: Attributes, received_meta: Mapping[str, Any] | None = None
+        self, method: str, tool: str, attributes: Attributes, received_meta: Mapping[str, Any] | None = None
     ) -> Generator["CurrentSpan", None, None]:
-        """Record the span of an MCP request while the block runs; an exception ends it by its kind, never its text.
-
-        Args:
-            method: the method, such as ``tools/call``.
-            target: the tool of a call, otherwise empty.
-            attributes: further attributes.
-            received_meta: the ``_meta`` of a request that the service serves, whose trace is continued; ``None`` for
-                a request that it sends.
-        """
+        """Record an MCP request; one that is received has ``_meta``, whose trace is continued."""
         kind = SpanKind.CLIENT if received_meta is None else SpanKind.SERVER
         texts = {name: each for name, each in (received_meta or {}).items() if isinstance(each, str)}
         context = propagate.extract(texts, get_current())
-        current = self.start(short(f"{method[:64]} {target[:64]}".strip()), kind, attributes, context)
+        current = self.start(short(f"{method[:64]} {tool[:64]}".strip()), kind, attributes, context)
         try:
             yield current
-        except BaseException as error:
-            # Errors of tools have a kind, those of the protocol a number.
+        except BaseException as error:  # by its kind, if a tool's, or the protocol's number; never its text
             current.failure = str(getattr(error, "kind", None) or getattr(error, "code", None) or outcome_of(error))
             raise
         finally:
             current.end()
 
-    def inject(self, headers: MutableMapping[str, str]) -> None:
-        """Add the current trace to the headers of a request."""
-        propagate.inject(headers)
-
-    def record_breaker_refusal(self, upstream: str) -> None:
-        super().record_breaker_refusal(upstream)
-        get_current_span().add_event("breaker open", {"toolchat.upstream": upstream})
+    inject = staticmethod(propagate.inject)
 
     def record_store_operation(self, kind: str, operation: str, seconds: float) -> None:
         super().record_store_operation(kind, operation, seconds)
@@ -211,7 +174,7 @@ class CurrentSpan:
     def end(self, error: BaseException | None = None) -> None:
         """End it, and make the previous span current again."""
         detach(self._token)
-        _end(self.span, self.failure or _kind_of(error), error)
+        _end(self.span, self.failure, error)
 
     def end_request(
         self, scope: Mapping[str, Any], path: str, route: str, status: int, outcome: str, failure: ToolchatError | None
@@ -288,40 +251,29 @@ class _TracedToolRun(ToolRun):
         self._current.end(error)
 
 
-class _PropagatedRequest(UpstreamRequest):
-    """Sends the trace of a context to an upstream."""
+class _TracedRequest(UpstreamRequest):
+    """Sends the current trace to an upstream, or that of the span that the request has of its own."""
 
-    __slots__ = ("headers",)
+    __slots__ = ("_span", "_status", "headers")
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, span: Span | None = None) -> None:
         self.headers: dict[str, str] = {}
-        propagate.inject(self.headers, context)
-
-
-class _TracedRequest(_PropagatedRequest):
-    """Records the span of a request to an upstream."""
-
-    __slots__ = ("_span", "_status")
-
-    def __init__(self, span: Span) -> None:
-        super().__init__(set_span_in_context(span))
+        propagate.inject(self.headers, set_span_in_context(span) if span else None)
         self._span, self._status = span, 0
 
     def record_status(self, status: int) -> None:
         self._status = status
-        self._span.set_attribute(STATUS, status)
 
     def __exit__(self, _: object, error: BaseException | None, trace: TracebackType | None) -> None:
-        _end(self._span, _kind_of(error) or (str(self._status) if self._status >= 400 else ""), error)
-
-
-def _kind_of(error: BaseException | None) -> str:
-    return "" if error is None else outcome_of(error)
+        if self._span is not None:
+            if self._status:
+                self._span.set_attribute(STATUS, self._status)
+            _end(self._span, str(self._status) if self._status >= 400 else "", error)
 
 
 def _end(span: Span, failure: str, error: BaseException | None = None) -> None:
-    """End a span; ``failure`` is empty if it has not failed. The message of a foreign exception is not recorded."""
-    if failure:
+    """End a span, which has failed if there is either; the message of a foreign exception is not recorded."""
+    if failure := failure or ("" if error is None else outcome_of(error)):
         span.set_attribute(ERROR_TYPE, failure)
         detail = None
         if isinstance(error, ToolchatError):

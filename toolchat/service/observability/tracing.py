@@ -37,7 +37,7 @@ def _endpoint(value: str) -> str:
 _Endpoint = Annotated[str, AfterValidator(_endpoint)]
 _Lowercase = BeforeValidator(lambda value: value.strip().lower() if isinstance(value, str) else value)
 _Protocol = Annotated[Literal["http/protobuf", "grpc"], _Lowercase]
-_SAMPLER = re.compile("(parentbased_)?(always_on|always_off|traceidratio)")
+_SAMPLER = re.compile("^(parentbased_)?(always_on|always_off|traceidratio)$")
 
 
 class TracingSettings(EnvironmentSettings):

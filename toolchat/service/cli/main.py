@@ -1,7 +1,6 @@
 """The command line: parses the arguments and runs one command."""
 
 import argparse
-import gc
 import io
 import logging
 import os
@@ -16,6 +15,7 @@ from toolchat.errors import ConfigurationError
 from toolchat.service.cli.parser import parse
 from toolchat.service.cli.program import Program
 from toolchat.service.cli.serve import StoppedEarly
+from toolchat.service.process_memory import pause_collections
 
 
 def run(program: Program = Program()) -> int:
@@ -37,8 +37,7 @@ def run(program: Program = Program()) -> int:
             return 2
         sys.path.append(str(Path.cwd()))  # a console script lacks it, and tools import the project's own packages
         parsed = parse(program, sys.argv[1:])
-        # Imports create no garbage, but collections take a tenth of the start time; each command enables them later.
-        gc.disable()
+        pause_collections()
         code = _run_command(program, parsed)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C must not interrupt the exit
         _abandon_threads(code)

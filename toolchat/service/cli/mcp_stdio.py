@@ -1,7 +1,6 @@
 """The command ``mcp``: an MCP server over standard input and output, for hosts on the same machine."""
 
 import asyncio
-import gc
 import logging
 import os
 import sys
@@ -20,6 +19,7 @@ from toolchat.service.cli.program import Program
 from toolchat.service.composition.configuration import read_configuration
 from toolchat.service.composition.lifespan import open_service
 from toolchat.service.observability.logs import configure_logging, request_id as current_request_id
+from toolchat.service.process_memory import resume_collections
 from toolchat.service.protocols.mcp_server.calls import Context, Origin
 from toolchat.service.protocols.mcp_server.server import SERVER
 
@@ -40,9 +40,7 @@ def serve_stdio(program: Program) -> int:
     async def serve() -> None:
         # What a tool prints does not reach the host: the SDK directs it to standard error.
         async with open_service(configuration) as (state, _), stdio_server() as (messages, answers):
-            # Everything created so far lives until the end: collections need not look at it.
-            gc.freeze()
-            gc.enable()
+            resume_collections()
             await serve_dual_era_loop(SERVER, messages, answers, lifespan_state=state)
             sys.stdout.flush()  # what a tool printed, while it still goes to standard error
 

@@ -1,7 +1,6 @@
 """The service opened inside a command, without an HTTP server: its event loop runs in a thread of its own."""
 
 import asyncio
-import gc
 import threading
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from toolchat.service.cli.program import Program
 from toolchat.service.cli.terminal import show_warnings
 from toolchat.service.composition.configuration import Configuration, read_configuration
 from toolchat.service.composition.lifespan import open_service
+from toolchat.service.process_memory import resume_collections
 from toolchat.tool_calling.caller import current_caller
 
 _T = TypeVar("_T")
@@ -76,7 +76,5 @@ def opened_service(program: Program, *, tenant: str = "") -> Generator[OpenedSer
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(open_service(configuration)) as (state, registry),
     ):
-        # Everything created so far lives until the end: collections need not look at it.
-        gc.freeze()
-        gc.enable()
+        resume_collections()
         yield OpenedService(configuration, state, registry, portal, RequestCaller(tenant=tenant))

@@ -3,7 +3,6 @@
 The functions import the server themselves, because a SIGTERM that arrives during these imports must be handled.
 """
 
-import gc
 import os
 import shlex
 import signal
@@ -15,6 +14,7 @@ from pathlib import Path
 from toolchat.errors import ConfigurationError
 from toolchat.service.cli.program import Program
 from toolchat.service.cli.terminal import is_interactive
+from toolchat.service.process_memory import keep_for_good
 
 
 class StoppedEarly(BaseException):
@@ -100,8 +100,7 @@ def _serve(program: Program) -> int:
         configure_logging(settings.log_level)
         configuration.log_warnings()  # before anything else can fail: a mistyped variable may be the reason
         # The application is created in the space of what the imports leave, which need not be looked at again.
-        gc.collect()
-        gc.freeze()
+        keep_for_good()
         app = create_app(configuration)
         return runner.serve(app, settings, provider=configuration.chat_model.provider, notice=notice, hint=hint)
 

@@ -1,0 +1,31 @@
+"""What is done to the garbage collector and the heap of a whole process, and why; nothing else in the service does."""
+
+import ctypes
+import gc
+import sys
+
+
+def pause_collections() -> None:
+    """Imports create no garbage, and collections take a tenth of the start time."""
+    gc.disable()
+
+
+def keep_for_good() -> None:
+    """Exclude what exists from further collections, which would look at it and, in a fork, copy the memory it is in."""
+    gc.collect()
+    gc.freeze()
+
+
+def resume_collections() -> None:
+    """Collect rarely, and only what is created from now on: a question creates thousands of objects, hardly a cycle."""
+    gc.freeze()
+    gc.enable()
+    gc.set_threshold(20_000, 20, 20)
+
+
+def trim_heap(generation: int) -> None:
+    """Collect garbage, such as the cycles that cancelled requests leave, and return free memory to the system."""
+    gc.collect(generation)
+    malloc_trim = None if sys.platform == "win32" else getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if malloc_trim is not None:  # glibc keeps most of what is freed
+        malloc_trim(0)

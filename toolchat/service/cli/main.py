@@ -15,7 +15,7 @@ from toolchat.errors import ConfigurationError
 from toolchat.service.cli.parser import parse
 from toolchat.service.cli.program import Program
 from toolchat.service.cli.serve import StoppedEarly
-from toolchat.service.process_memory import pause_collections
+from toolchat.service.server.process_memory import pause_collections
 
 
 def run(program: Program = Program()) -> int:

@@ -19,9 +19,9 @@ from toolchat.service.cli.program import Program
 from toolchat.service.composition.configuration import read_configuration
 from toolchat.service.composition.lifespan import open_service
 from toolchat.service.observability.logs import configure_logging, request_id as current_request_id
-from toolchat.service.process_memory import resume_collections
 from toolchat.service.protocols.mcp_server.calls import Context, Origin
 from toolchat.service.protocols.mcp_server.server import SERVER
+from toolchat.service.server.process_memory import resume_collections
 
 _log = logging.getLogger("toolchat.request")
 

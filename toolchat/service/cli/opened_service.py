@@ -16,7 +16,7 @@ from toolchat.service.cli.program import Program
 from toolchat.service.cli.terminal import show_warnings
 from toolchat.service.composition.configuration import Configuration, read_configuration
 from toolchat.service.composition.lifespan import open_service
-from toolchat.service.process_memory import resume_collections
+from toolchat.service.server.process_memory import resume_collections
 from toolchat.tool_calling.caller import current_caller
 
 _T = TypeVar("_T")

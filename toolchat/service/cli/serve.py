@@ -14,7 +14,7 @@ from pathlib import Path
 from toolchat.errors import ConfigurationError
 from toolchat.service.cli.program import Program
 from toolchat.service.cli.terminal import is_interactive
-from toolchat.service.process_memory import keep_for_good
+from toolchat.service.server.process_memory import keep_for_good
 
 
 class StoppedEarly(BaseException):

@@ -20,9 +20,9 @@ from toolchat.errors import ConfigurationError
 from toolchat.service.access.runtime import Access, generated_key_notice
 from toolchat.service.api.service import Admission, ServiceState
 from toolchat.service.observability.logs import configure_logging, write_text
-from toolchat.service.process_memory import keep_for_good, resume_collections, trim_heap
 from toolchat.service.server.client_limits import ConnectionLimit, SlowClientWatch, check_open_files
 from toolchat.service.server.http_protocol import ProblemProtocol
+from toolchat.service.server.process_memory import keep_for_good, resume_collections, trim_heap
 from toolchat.service.settings.service_settings import Settings
 
 _log = logging.getLogger(__name__)

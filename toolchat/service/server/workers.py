@@ -15,7 +15,7 @@ from gunicorn.workers.base import Worker as GunicornWorker
 
 from toolchat.service.observability import metrics
 from toolchat.service.observability.multiprocess import forget_worker
-from toolchat.service.process_memory import keep_for_good
+from toolchat.service.server.process_memory import keep_for_good
 from toolchat.service.settings.service_settings import Settings
 
 _GRACE = 5

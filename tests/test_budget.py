@@ -19,7 +19,7 @@ BUDGET = {
     "toolchat/service/composition": 837,
     "toolchat/service/gazetteer": 878,
     "toolchat/service/mcp_client": 1383,
-    "toolchat/service/observability": 1506,
+    "toolchat/service/observability": 1486,
     "toolchat/service/offline": 1456,
     "toolchat/service/pages": 304,
     "toolchat/service/protocols": 5213,

@@ -33,10 +33,7 @@ def hashed(identifier: str) -> str:
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats a record as one JSON object, with the fields of ``extra``.
-
-    Exceptions are logged as types and code locations, without their message, which may contain user text or a key.
-    """
+    """Formats a record as JSON, an exception without its message, which may contain user text or a key."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -55,11 +52,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class LogHandler(QueueHandler):
-    """Formats a line where it is logged, in the context of its request; a thread writes it.
-
-    Writing directly would block the event loop, and so the whole service, on a paused pager, a hanging collector or a
-    full disk. Lines that do not fit into the queue are lost; their number is logged later.
-    """
+    """Formats a line in the context of its request; a thread writes it, for a paused pager or full disk may block."""
 
     queue: SimpleQueue[Any]
 

@@ -147,11 +147,7 @@ class Growth:
 
 
 class BoundedNames:
-    """Limits the number of different names from outside, so that labels stay bounded.
-
-    Args:
-        limit: every further name is ``other``.
-    """
+    """Limits the number of different names from outside: every further one is ``other``."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

@@ -35,11 +35,10 @@ _UPSTREAM_FAILURES = ("429", "500", "502", "503", "504", *[each.code for each in
 
 
 class ServiceObserver(Observer):
-    """Adds to the ``metrics``; while traces are on, its subclass in ``spans`` is used.
+    """Adds to the ``metrics``; while traces are on, its subclass in ``spans`` is used."""
 
-    Prometheus' ``increase()`` and ``rate()`` compare values: they miss the first failure of a series that appears with
-    the value 1. So the failures that alerts are based on start at 0 as soon as their labels are known.
-    """
+    # Prometheus' ``increase()`` and ``rate()`` miss the first failure of a series that appears with the value 1. So the
+    # failures that alerts are based on start at 0 as soon as their labels are known.
 
     def register_model(self, provider: str, model: str) -> None:
         for error in _PROVIDER_FAILURES:

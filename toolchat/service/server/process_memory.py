@@ -26,10 +26,10 @@ def resume_collections() -> None:
 def trim_heap(generation: int) -> None:
     """Collect garbage, such as the cycles that cancelled requests leave, and return free memory to the system.
 
-    It takes 0.3 ms. Without it, 55 MiB stayed for minutes after 100 clients had not read an answer of 2 MB each,
-    instead of 2 s; after questions in sessions it makes no difference.
+    glibc keeps what is freed between small objects that live on: of 100 answers of 2 MB in pieces, 188 of 193 MiB
+    stayed, and none after a trim, which takes 0.3 ms. After 4,000 questions in sessions it makes no difference.
     """
     gc.collect(generation)
     malloc_trim = None if sys.platform == "win32" else getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if malloc_trim is not None:  # glibc keeps most of what is freed
+    if malloc_trim is not None:
         malloc_trim(0)

@@ -28,9 +28,14 @@ def _serve_with_reload(program: Program) -> int:
     except ModuleNotFoundError:
         raise ConfigurationError("--reload: needs the package watchfiles: pip install 'toolchat[reload]'") from None
     from toolchat.service.settings.base import read_settings
+    from toolchat.service.settings.env_file import load_env_file
     from toolchat.service.tool_modules.sources import ToolsPathSettings, folders_of
 
+    before = dict(os.environ)
+    load_env_file()
     sources = (*program.tools, *read_settings(ToolsPathSettings).sources)
+    os.environ.clear()  # each child reads the file anew
+    os.environ.update(before)
     folders = [folder for each in sources for folder in folders_of(each)]
     is_source = DefaultFilter()
 
@@ -64,7 +69,7 @@ def _serve(program: Program) -> int:
         from toolchat.service.server import runner
 
         settings = configuration.settings
-        configure_logging(settings.log_level, thread=settings.server_workers == 1)
+        configure_logging(settings.log_level)
         configuration.log_warnings()  # before anything else can fail: a mistyped variable may be the reason
         # The application is created in the space of what the imports leave, which need not be looked at again.
         gc.collect()

@@ -19,7 +19,6 @@ from toolchat.service.api.body_limits import CONNECTION
 from toolchat.service.api.guard import MAX_URL_BYTES
 from toolchat.service.api.headers import SECURITY_HEADERS
 from toolchat.service.api.problems import PROBLEM_MEDIA_TYPE, problem
-from toolchat.service.observability.logs import log_event
 from toolchat.service.server.client_limits import ConnectionLimit, SlowClientWatch, limit_send_buffer
 
 MAX_HEADER_BYTES = 64 * 1024
@@ -311,7 +310,7 @@ def error_response(error: ToolchatError) -> bytes:
     request_id, retry_after = os.urandom(8).hex(), "retry-after: 1\r\n" if error.retryable else ""
     if not isinstance(error, Overloaded):  # the connection limit logs its refusals once a minute
         fields = {"request_id": request_id, "status": error.status, "outcome": error.code, "detail": error.detail}
-        log_event(_log, logging.INFO, "request refused", fields)
+        _log.info("request refused", extra=fields)
     body = to_json(problem(error, request_id))
     head = (
         f"HTTP/1.1 {error.status} {error.title}\r\ncontent-type: {PROBLEM_MEDIA_TYPE}\r\n"

@@ -1,14 +1,11 @@
 """Serving over HTTP: the listening socket, signals, draining, memory, uvicorn's settings, and reports to systemd."""
 
-import ctypes
 import errno
-import gc
 import logging
 import math
 import os
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -25,6 +22,7 @@ from toolchat.service.api.service import Admission, ServiceState
 from toolchat.service.observability.logs import configure_logging, write_text
 from toolchat.service.server.client_limits import ConnectionLimit, SlowClientWatch, check_open_files
 from toolchat.service.server.http_protocol import ProblemProtocol
+from toolchat.service.server.process_memory import keep_for_good, resume_collections, trim_heap
 from toolchat.service.settings.service_settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -180,7 +178,8 @@ class _Server(uvicorn.Server):
         """Start to serve, and report it."""
         await super().startup(sockets)
         if self.started:
-            tune_gc()
+            keep_for_good()
+            resume_collections()
             self._on_start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -220,30 +219,6 @@ def _listen(settings: Settings) -> socket.socket:
         variable = "SERVER_HOST" if wrong_host else "SERVER_PORT"
         reason = "not an address of this machine" if wrong_host else os.strerror(error.errno or 0)
         raise ConfigurationError(f"{variable}: cannot listen on {host}:{port}: {reason}") from None
-
-
-def tune_gc() -> None:
-    """Configure the garbage collector for serving; it has been off since the process started.
-
-    Objects created at start live as long as the process, so collections need not look at them. A chat request creates
-    thousands of objects and hardly any cycle, so that collections can be rare.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.enable()
-    gc.set_threshold(20_000, 20, 20)
-
-
-def trim_heap(generation: int) -> None:
-    """Collect garbage, and return free memory to the system.
-
-    Cancelled requests leave cycles, which an idle service would keep forever; those of a request that ran for some
-    seconds are in the oldest generation. glibc keeps most freed memory until ``malloc_trim`` is called.
-    """
-    gc.collect(generation)
-    malloc_trim = None if sys.platform == "win32" else getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if malloc_trim is not None:
-        malloc_trim(0)
 
 
 def systemd_notifier() -> Callable[[str], None]:

@@ -1,6 +1,5 @@
 """Worker processes on one port, supervised by gunicorn; ``docs/decisions/workers.md`` explains the choice."""
 
-import gc
 import math
 import mmap
 import os
@@ -16,6 +15,7 @@ from gunicorn.workers.base import Worker as GunicornWorker
 
 from toolchat.service.observability import metrics
 from toolchat.service.observability.multiprocess import forget_worker
+from toolchat.service.server.process_memory import keep_for_good
 from toolchat.service.settings.service_settings import Settings
 
 _GRACE = 5
@@ -123,8 +123,7 @@ class Supervisor(Arbiter):  # type: ignore[misc]
 
     def run(self) -> int:
         """Run the workers; return the exit code, in the parent as well as in each worker."""
-        gc.collect()
-        gc.freeze()  # a collection in a worker would write to every object, and so copy the shared memory
+        keep_for_good()
         try:
             super().run()
         except SystemExit as ended:

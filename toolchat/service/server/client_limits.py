@@ -26,30 +26,21 @@ class ClientLimits:
 
     timeout: float
     """Seconds to receive the headers, and that a client may read nothing of its response."""
-    files: int = field(default_factory=lambda: _raise_file_limit())
     is_draining: bool = False
     """Whether each response is the last one of its connection, because the server stops."""
+    max_connections: int = field(init=False)
+    max_lingering: int = field(init=False)
+    """Above this number, a refused connection is closed at once instead of after the client has read why."""
+    backlog: int = field(init=False)
+    """Length of the accept queue; the loop accepts the whole queue before it can refuse a connection."""
     logged_at: float = -_LOGGED_EVERY
 
-    @property
-    def reserve(self) -> int:
-        """Descriptors for the log, the store and connections that are being refused."""
-        return max(_LEAST_RESERVE, self.files // 8)
-
-    @property
-    def max_connections(self) -> int:
-        """Further connections are refused."""
-        return max(1, (self.files - self.reserve) // 2)
-
-    @property
-    def max_lingering(self) -> int:
-        """Above this number, a refused connection is closed at once instead of after the client has read why."""
-        return self.max_connections + self.reserve // 6
-
-    @property
-    def backlog(self) -> int:
-        """Length of the accept queue; the loop accepts the whole queue before it can refuse a connection."""
-        return min(2048, self.reserve // 3)
+    def __post_init__(self) -> None:
+        files = _raise_file_limit()
+        reserve = max(_LEAST_RESERVE, files // 8)  # for the log, the store and connections being refused
+        self.max_connections = max(1, (files - reserve) // 2)
+        self.max_lingering = self.max_connections + reserve // 6
+        self.backlog = min(2048, reserve // 3)
 
     def refuses(self, connections: int) -> bool:
         """Return whether a number of connections is too high; log that at most once a minute."""
@@ -67,8 +58,7 @@ class ClientLimits:
         A full buffer pauses the response, and so the model that generates it; the kernel's default is megabytes.
         """
         connection = transport.get_extra_info("socket")
-        options = {"TCP_USER_TIMEOUT": round(self.timeout * 1000), "TCP_NOTSENT_LOWAT": _UNSENT_BYTES}
-        for name, value in options.items():
+        for name, value in ("TCP_USER_TIMEOUT", round(self.timeout * 1000)), ("TCP_NOTSENT_LOWAT", _UNSENT_BYTES):
             if hasattr(socket, name):
                 connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 

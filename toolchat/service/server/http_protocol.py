@@ -4,13 +4,14 @@ import asyncio
 import os
 import re
 from collections.abc import Callable
+from functools import partial
 from urllib.parse import quote_from_bytes
 
 import httptools
 from pydantic_core import to_json
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from toolchat.errors import HeadersTooLarge, Overloaded, RequestTimeout, TooLarge, ToolchatError
+from toolchat.errors import HeadersTooLarge, Overloaded, TooLarge, ToolchatError
 from toolchat.service.api.body_limits import CONNECTION
 from toolchat.service.api.guard import MAX_URL_BYTES
 from toolchat.service.api.problems import PROBLEM_MEDIA_TYPE, problem
@@ -48,8 +49,8 @@ class LimitedProtocol(HttpToolsProtocol):
     limits: ClientLimits
     _head_bytes = 0
     """Bytes received of headers that are not complete yet."""
-    _head_timer: asyncio.TimerHandle | None = None
-    _answer_timer: asyncio.TimerHandle | None = None
+    _timer: asyncio.TimerHandle | None = None
+    """For the headers, and then for the response."""
     _disconnect_callback: Callable[[], None] | None = None
     _discarded: int | None = None
     """Bytes received that nobody will read; ``None`` unless the next response is the last one."""
@@ -69,9 +70,9 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Cancel the request that is being answered."""
-        for timer in (self._head_timer, self._answer_timer, self.timeout_keep_alive_task):
-            if timer is not None:  # it would keep the connection in memory
-                timer.cancel()
+        self._stop_timer()  # or it would keep the connection in memory, as uvicorn's does
+        if self.timeout_keep_alive_task is not None:
+            self.timeout_keep_alive_task.cancel()
         super().connection_lost(exc)
         if self._disconnect_callback is not None:
             self._disconnect_callback()
@@ -81,10 +82,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return self.loop.call_soon(callback).cancel
         self._disconnect_callback = callback
-        return self._forget_callback
-
-    def _forget_callback(self) -> None:
-        self._disconnect_callback = None
+        return partial(setattr, self, "_disconnect_callback", None)
 
     @property
     def is_receiving(self) -> bool:
@@ -104,12 +102,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def abort_after(self, seconds: float) -> None:
         """See ``Connection``."""
-        self._stop_answer_timer()
-        self._answer_timer = self.loop.call_later(seconds, self.abort)
-
-    def _stop_answer_timer(self) -> None:
-        if self._answer_timer is not None:
-            self._answer_timer.cancel()
+        self._stop_timer()
+        self._timer = self.loop.call_later(seconds, self.abort)
 
     def data_received(self, data: bytes) -> None:
         """Parse received data; data behind the last request is discarded, up to a limit."""
@@ -124,7 +118,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().data_received(data)
         if self._head_bytes > MAX_URL_BYTES + MAX_HEADER_BYTES:
             self.send_400_response("")
-        elif self._head_bytes and self._head_timer is None and not self.transport.is_closing():
+        elif self._head_bytes and self._timer is None and not self.transport.is_closing():
             self._expect_head(self.limits.timeout)
 
     def on_headers_complete(self) -> None:
@@ -137,22 +131,21 @@ class LimitedProtocol(HttpToolsProtocol):
         self.scope["extensions"] = {CONNECTION: self}  # type: ignore[dict-item]
         super().on_headers_complete()
         self._head_bytes = 0
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
+        if not self.pipeline:
+            self._stop_timer()
         if self.limits.is_draining:
             self.cycle.keep_alive = False
 
     def on_response_complete(self) -> None:
         """Wait for the next request; or linger, so that the client can read the response before the end."""
         super().on_response_complete()
-        self._stop_answer_timer()
+        self._stop_timer()
         if self._discarded is not None and not self.transport.is_closing():
             self._linger()
 
     def shutdown(self) -> None:
         """Close the connection, unless a request is being answered, is being received, or is about to arrive."""
-        if self.cycle is None or self._head_bytes:
+        if self.cycle is None or (self._head_bytes and self.cycle.response_complete):
             self._expect_head(_FIRST_REQUEST_SECONDS)
         else:
             super().shutdown()
@@ -161,23 +154,21 @@ class LimitedProtocol(HttpToolsProtocol):
         """Refuse what cannot be parsed or is too long, and close the connection."""
         if self.pipeline or (self.cycle and self.cycle.response_started and not self.cycle.response_complete):
             self.abort()  # a client would take the refusal for part of an earlier response
+        elif self._head_bytes <= MAX_HEADER_BYTES:
+            super().send_400_response(msg)
         elif len(getattr(self, "url", b"")) > MAX_URL_BYTES:
             self._refuse(TooLarge(f"the URL is longer than {MAX_URL_BYTES} bytes"))
-        elif self._head_bytes > MAX_HEADER_BYTES:
-            self._refuse(HeadersTooLarge(f"the headers are longer than {MAX_HEADER_BYTES} bytes"))
         else:
-            super().send_400_response(msg)
+            self._refuse(HeadersTooLarge(f"the headers are longer than {MAX_HEADER_BYTES} bytes"))
 
     def _expect_head(self, seconds: float) -> None:
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-        self._head_timer = self.loop.call_later(seconds, self._end_late)
+        self._stop_timer()
+        self._timer = self.loop.call_later(seconds, self.transport.close)
 
-    def _end_late(self) -> None:
-        if self._head_bytes and (self.cycle is None or self.cycle.response_complete):
-            self._refuse(RequestTimeout("the headers did not arrive in time"))
-        else:
-            self.transport.close()
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _refuse(self, error: ToolchatError) -> None:
         self._discarded = 0

@@ -1,6 +1,7 @@
 """Serving over HTTP: the listening socket, signals, draining, and uvicorn's settings."""
 
 import errno
+import gc
 import logging
 import os
 import signal
@@ -18,7 +19,6 @@ from toolchat.service.api.service import Admission, ServiceState
 from toolchat.service.observability.logs import write_text
 from toolchat.service.server.client_limits import ClientLimits
 from toolchat.service.server.http_protocol import LimitedProtocol
-from toolchat.service.server.memory import TICKS_BETWEEN_TRIMS, trim_heap, tune_gc
 from toolchat.service.settings.service_settings import Settings
 
 CLOSING_SECONDS = 5
@@ -83,7 +83,8 @@ class Server(uvicorn.Server):
             signal.signal(signal.SIGQUIT, self.handle_exit)
             signal.signal(signal.SIGHUP, lambda *_: self._app.state.access.reload())
         await super().startup(sockets)
-        tune_gc()
+        gc.freeze()  # what was created at start lives as long as the process, so no collection need look at it
+        gc.enable()
         self._on_start()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
@@ -99,9 +100,7 @@ class Server(uvicorn.Server):
             self._admission.draining = True
 
     async def on_tick(self, counter: int) -> bool:
-        """Return whether the server should stop; trim the heap from time to time."""
-        if counter % TICKS_BETWEEN_TRIMS == 0:
-            trim_heap()
+        """Return whether the server should stop: not before the questions that run have ended, or had their time."""
         should_stop = await super().on_tick(counter)
         if should_stop and self._admission and self._admission.in_flight:
             if time.monotonic() < self._drain_until:
@@ -126,15 +125,13 @@ def _announce(banner: str) -> None:
 
 def _banner(listener: socket.socket, provider: str, generated_key: str) -> str:
     host, port = listener.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    url = f"http://{shown}:{port}"
+    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     banner = f"toolchat on {url} - chat model: {provider}\n  playground: {url}/playground\n  Swagger UI: {url}/docs"
     if not generated_key:
         return banner
-    # A browser cannot open the wildcard address.
-    reachable = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(shown, shown)
-    page = f"http://{reachable}:{port}/playground/#key={generated_key}"
-    return f"{banner}\n{generated_key_notice(generated_key)}\n  playground with this key: {page}"
+    page = url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")  # which a browser can open
+    notice = generated_key_notice(generated_key)
+    return f"{banner}\n{notice}\n  playground with this key: {page}/playground/#key={generated_key}"
 
 
 def _listen(settings: Settings) -> socket.socket:

@@ -1,6 +1,5 @@
 """Worker processes on one port, supervised by gunicorn; ``docs/decisions/workers.md`` explains the choice."""
 
-import gc
 import math
 import os
 import signal
@@ -20,9 +19,7 @@ from toolchat.service.observability.multiprocess import forget_worker
 from toolchat.service.server.runner import CLOSING_SECONDS, Server, server_config
 from toolchat.service.settings.service_settings import Settings
 
-_GRACE = CLOSING_SECONDS + 5
-"""Seconds in addition to SHUTDOWN_TIMEOUT that a worker has to close its resources."""
-_MEMORY = "/dev/shm"  # noqa: S108 - for heartbeats: the rest of the file system may be read-only
+_MEMORY = "/dev/shm"  # noqa: S108
 
 
 class Worker(GunicornWorker):  # type: ignore[misc] # gunicorn has no types
@@ -83,17 +80,16 @@ def run_workers(app: FastAPI, listener: socket.socket, settings: Settings, annou
         "backlog": 2048,
         "workers": settings.server_workers,
         "worker_class": Worker,
+        # For heartbeats: the rest of the file system may be read-only.
         "worker_tmp_dir": _MEMORY if os.access(_MEMORY, os.W_OK) else None,
         "timeout": math.ceil(settings.server_worker_timeout),
-        "graceful_timeout": math.ceil(settings.shutdown_timeout) + _GRACE,
+        "graceful_timeout": math.ceil(settings.shutdown_timeout) + CLOSING_SECONDS + 5,
         "when_ready": when_ready,
         "child_exit": _record_exit,
         "control_socket_disable": True,
         "errorlog": None,  # its lines go to the service's log
         "loglevel": "warning",
     }
-    gc.collect()
-    gc.freeze()  # a collection in a worker would write to every object, and so copy the shared memory
     try:
         _Application(serve, options).run()
     except SystemExit as ended:

@@ -190,10 +190,6 @@ class Connection(Protocol):
         """Close the connection after this response, and read little more of its request."""
         ...
 
-    def allow_half_close(self) -> None:
-        """Send the rest of a complete response even if the client has closed its sending side."""
-        ...
-
     def abort(self) -> None:
         """Close the connection at once, and drop unsent bytes."""
         ...

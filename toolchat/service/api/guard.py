@@ -216,8 +216,6 @@ class _Answer:
     async def _send_pieces(self, message: Message, connection: Connection) -> None:
         """Send a long body in pieces, so that the server does not buffer a second copy of it."""
         body, more = message["body"], message.get("more_body", False)
-        if not more:
-            connection.allow_half_close()
         with self._unread.counted(len(body), connection.abort):
             for start in range(0, len(body), PIECE_BYTES):
                 end = start + PIECE_BYTES

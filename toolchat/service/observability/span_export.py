@@ -31,6 +31,7 @@ _QUERY = re.compile(r"\?[^\s)]+")
 @asynccontextmanager
 async def exporting(settings: TracingSettings, flush_timeout: float) -> AsyncGenerator[Tracer, None]:
     """Within the block, export the spans that the yielded tracer and tools start."""
+    before = propagate.get_global_textmap()
     _set_propagators(settings.propagators)
     try:
         processor = _BoundedProcessor(_CountingExporter(settings), settings.bsp_max_queue_size)
@@ -40,6 +41,7 @@ async def exporting(settings: TracingSettings, flush_timeout: float) -> AsyncGen
     try:
         yield provider.get_tracer("toolchat", __version__)
     finally:
+        propagate.set_global_textmap(before)
         # In a thread of its own, since the SDK waits half a minute for a collector that does not answer.
         last_export = threading.Thread(target=provider.shutdown, daemon=True)
         last_export.start()

@@ -15,7 +15,7 @@ BUDGET = {
     "toolchat/service": 232,
     "toolchat/service/access": 1544,
     "toolchat/service/api": 6937,
-    "toolchat/service/cli": 1271,
+    "toolchat/service/cli": 1286,
     "toolchat/service/composition": 875,
     "toolchat/service/gazetteer": 878,
     "toolchat/service/mcp_client": 1383,

@@ -36,7 +36,7 @@ from toolchat.service.api.body_limits import (
 )
 from toolchat.service.api.headers import with_security_headers
 from toolchat.service.api.parameters import decoded_query
-from toolchat.service.api.paths import Paths, is_missing_discovery, path_below_root
+from toolchat.service.api.paths import Paths, ShownPaths, is_missing_discovery, path_below_root
 from toolchat.service.api.problems import (
     BASE,
     ERROR_RESPONSE,
@@ -48,9 +48,9 @@ from toolchat.service.api.problems import (
 )
 from toolchat.service.api.responses.active_request import BACKGROUND, OUTLIVES_CLIENT
 from toolchat.service.observability import tracing
-from toolchat.service.observability.logs import hashed, log_event, request_id as current_request_id
+from toolchat.service.observability.logs import request_id as current_request_id
 from toolchat.service.observability.metrics import OTHER
-from toolchat.service.observability.request import Request, current_request
+from toolchat.service.observability.request import MeasuredRequest, current_request
 from toolchat.tool_calling.caller import current_caller
 
 _log = logging.getLogger("toolchat.request")
@@ -60,8 +60,6 @@ _SUSPICIOUS = re.compile(rb"%(?:[89A-Fa-f]|00)|[^\x00-\x7f]")
 _WELL_FORMED_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _POLLED = ("/health/", "/metrics")
 """Paths that programs request every few seconds; they are logged at DEBUG and not traced."""
-_PRIVATE = ("chat", "todo", "approvals")
-"""Paths that contain ids, which logs must not show."""
 _MAX_DETAIL = 300
 
 
@@ -110,6 +108,7 @@ class RequestMiddleware:
         self._prefixes = tuple([each.prefix for each in protocols])
         self._unread = UnreadAnswers()
         short = [path for each in protocols for path in each.short]
+        self._shown = ShownPaths()
         self._paths = Paths(tuple(short), next((each.base for each in protocols if each.base), ""))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -121,14 +120,14 @@ class RequestMiddleware:
         scope.setdefault("state", {})["request_id"] = request_id
         token = current_request_id.set(request_id)
         owner, path = self._paths.correct(scope), path_below_root(scope)
-        answer = _Answer(send, request_id, path, scope["state"], self._unread, connection_of(scope))
+        shown = self._shown.of(scope, path)
+        answer = _Answer(send, request_id, shown, scope["state"], self._unread, connection_of(scope))
         answer.max_body_bytes = self._max_body_bytes
         observed = current_request.set(answer.observed)
         is_polled = path.startswith(_POLLED)
         if tracing.observer is not None and not is_polled:
             answer.observed.span = tracing.observer.start_request(scope)
-        if _log.isEnabledFor(logging.DEBUG):
-            log_event(_log, logging.DEBUG, "request started", {"method": scope["method"], "path": _shown_path(path)})
+        _log.debug("request started", extra={"method": scope["method"], "path": shown})
         if f"{owner}/".startswith(self._prefixes):
             protocol = next(each for each in self._protocols if f"{owner}/".startswith(each.prefix))
             scope["state"][ERROR_RESPONSE], scope["state"][BASE] = protocol.error_response, protocol.base
@@ -141,8 +140,6 @@ class RequestMiddleware:
         finally:
             del scope["state"][_ANSWER]  # a reference cycle, which would keep the whole request for the collector
             answer.end(scope, logging.DEBUG if is_polled else logging.INFO)
-            if answer.observed.span is not None:
-                answer.observed.span.leave()
             current_request.reset(observed)
             current_request_id.reset(token)
 
@@ -177,7 +174,7 @@ class _Answer:
         connection: Connection | None,
     ) -> None:
         self._send = send
-        self.observed = Request()
+        self.observed = MeasuredRequest()
         self._state = state
         self._unread = unread
         self._connection = connection
@@ -219,8 +216,6 @@ class _Answer:
     async def _send_pieces(self, message: Message, connection: Connection) -> None:
         """Send a long body in pieces, so that the server does not buffer a second copy of it."""
         body, more = message["body"], message.get("more_body", False)
-        if not more:
-            connection.allow_half_close()
         with self._unread.counted(len(body), connection.abort):
             for start in range(0, len(body), PIECE_BYTES):
                 end = start + PIECE_BYTES
@@ -241,17 +236,17 @@ class _Answer:
         # A client that has left does not receive the error that was ready for it.
         failure: ToolchatError | None = self._state.get(FAILURE) if outcome != CLIENT_GONE else None
         self.observed.end(route, outcome, self._state, ended)
-        if (span := self.observed.span) is not None and span.is_recorded:
-            span.end_request(scope, _shown_path(self._path), route, self.status, outcome, failure)
         if self.status >= 500 or (failure is not None and failure.status >= 500):
             level = logging.WARNING
         if _log.isEnabledFor(level):
-            line = {"method": scope["method"], "path": _shown_path(self._path), "route": route}
+            line = {"method": scope["method"], "path": self._path, "route": route}
             line |= {"status": self.status, "outcome": outcome, **self.observed.summary(ended)}
             line.update(self._state.get("summary", {}))
             if failure is not None and level == logging.WARNING:
                 line |= {"detail": failure.detail[:_MAX_DETAIL], **failure.log_fields}
-            log_event(_log, level, "request finished", line)
+            _log.log(level, "request finished", extra=line)
+        if self.observed.span is not None:
+            self.observed.span.end_request(scope, self._path, route, self.status, outcome, failure)
 
 
 async def _cancel_on_disconnect(app: ASGIApp, scope: Scope, receive: Receive, send: Send, body: Body) -> None:
@@ -292,14 +287,6 @@ def _watch(scope: Scope, receive: Receive, on_disconnect: Callable[[], None]) ->
         on_disconnect()
 
     return asyncio.create_task(wait()).cancel
-
-
-def _shown_path(path: str) -> str:
-    """A path for logs and traces: ids are hashed."""
-    first, *rest = path[:200].lstrip("/").split("/")
-    if first.lower() not in _PRIVATE:
-        return path[:200]
-    return "/".join(["", first, *(each if each in ("", "chat", "stream") else hashed(each) for each in rest)])
 
 
 def _request_id(scope: Scope) -> str:

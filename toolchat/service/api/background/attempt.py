@@ -17,6 +17,7 @@ from toolchat.service.api.background.records import MAX_AGE, BackgroundQuestion,
 from toolchat.service.api.paused_turns import turn_of, turn_record
 from toolchat.service.api.problems import FAILURE, problem
 from toolchat.service.api.responses.active_request import BACKGROUND
+from toolchat.service.observability.logs import hashed
 from toolchat.state.base import Lock, LockLost, decoding
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import ToolContext
@@ -58,7 +59,7 @@ class Attempt:
             return await self._end("cancelled", _CANCELLED)
         principal = rights(self._question.principal)
         if principal is None or self._question.crashes >= _MAX_CRASHES or self._question.is_late():
-            document = problem(_refusal(self._question, principal), self._question.identifier)
+            document = problem(_refusal(self._question, principal), hashed(self._question.identifier))
             return await self._end("failed", ("failed", to_json(document).decode()))
         self._question = replace(self._question.begun, principal=principal)
         await self._store()
@@ -139,7 +140,7 @@ class Attempt:
             "raw_path": question.path.encode(),
             "query_string": b"",
             "root_path": "",
-            "headers": [*given, *_OWN_HEADERS, (b"x-request-id", question.identifier.encode())],
+            "headers": [*given, *_OWN_HEADERS, (b"x-request-id", hashed(question.identifier).encode())],
             "server": ("toolchat", None),
             "client": (question.address, 0),
             "state": {BACKGROUND: checkpoints, OWN_ADDRESS: question.service},

@@ -133,6 +133,7 @@ def test_the_dashboard_and_the_alerts_use_every_series() -> None:
         "toolchat_quotas_refused_total",  # requests by outcome
         "toolchat_breaker_openings_total",  # which breakers are open
         "toolchat_log_lines_lost_total",  # the log itself
+        "toolchat_approvals_webhook_total",  # the log names each event that is given up
     }
 
 

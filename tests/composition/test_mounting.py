@@ -1,4 +1,4 @@
-"""The service mounted in somebody's own application, as ``docs/operations.md`` shows it."""
+"""The service mounted in somebody's own application, as ``docs/running.md`` shows it."""
 
 import re
 from collections.abc import AsyncGenerator
@@ -32,7 +32,7 @@ async def served(outer: FastAPI) -> AsyncGenerator[httpx.AsyncClient, None]:
 
 def documented() -> FastAPI:
     """The outer application of the page, with a route of its own."""
-    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
     (block,) = [each for each in re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S) if ".mount(" in each]
     names: dict[str, FastAPI] = {}
     exec(block, names)

@@ -33,7 +33,7 @@ HEADER = """\
 TRACES = """\
 ## Traces
 
-# OpenTelemetry's own variables turn traces on and configure them: docs/operations.md#traces
+# OpenTelemetry's own variables turn traces on and configure them: docs/monitoring.md#traces
 #OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318
 """
 

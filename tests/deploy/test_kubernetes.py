@@ -225,7 +225,7 @@ def test_the_check_runs_as_the_service_and_receives_no_requests() -> None:
     for field in ("securityContext", "volumes"):
         assert pod(check)[field] == pod(service)[field], field
     assert service["metadata"]["labels"]["app.kubernetes.io/component"] == "server"  # which the first step leaves out
-    assert "component!=server" in (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+    assert "component!=server" in (ROOT / "docs/scaling.md").read_text(encoding="utf-8")
 
 
 def test_the_operator_gets_the_alerts_of_the_other_installations() -> None:

@@ -151,7 +151,7 @@ async def test_the_documented_permissions_suffice(
     has_tables: bool, postgresql: PostgresqlServer, open_store: OpenStore
 ) -> None:
     # With a schema that it owns it creates the tables; with tables of another user it only reads and writes them.
-    documented = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    documented = (ROOT / "docs" / "state.md").read_text(encoding="utf-8")
     [owner, user] = re.findall(r"^psql (.+)$", documented, re.MULTILINE)
     name = f"toolchat_{secrets.token_hex(4)}"
     if has_tables:

@@ -10,7 +10,7 @@ from tests.waiting import PATIENCE
 from toolchat.state.redis import RedisStateStore
 from toolchat.state.redis_connection import _MEANINGS
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "operations.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "state.md"
 [COMMAND] = [line for line in DOCUMENT.read_text().splitlines() if line.startswith("redis-cli ACL SETUSER service ")]
 RIGHTS = [each for each in shlex.split(COMMAND) if each.startswith("+")]
 

@@ -130,7 +130,6 @@ def test_the_dashboard_and_the_alerts_use_every_series() -> None:
     names = {re.sub(r"_(bucket|sum|count)$", "", each or "") for each in asked}
 
     assert {row.name for row in ROWS} - names == {
-        "toolchat_approvals_webhook_total",  # the log: an event that was given up
         "toolchat_quotas_alone",  # whether the store is within reach
         "toolchat_quotas_refused_total",  # requests by outcome
         "toolchat_breaker_openings_total",  # which breakers are open

@@ -5,6 +5,7 @@ import json
 import re
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.command_line import ROOT
@@ -12,6 +13,8 @@ from tests.docs.test_readme import anchors
 from tests.examples.project import FOLDER, INSTALL, Project
 from tests.players.openai_player import OpenAIPlayer, sensible_model
 from tests.programs import require
+from tests.serving import client_of
+from tests.waiting import until
 
 READMES = sorted(FOLDER.glob("*/README.md"))
 NAMES = ["approvals", "database", "front_end", "library", "mcp_servers"]
@@ -58,15 +61,23 @@ def test_the_refund_is_approved_by_the_manager_and_recorded(tmp_path: Path) -> N
     assert len(answers) == 1
 
 
-def test_the_tool_of_the_mcp_server_answers(tmp_path: Path) -> None:
+async def test_the_tool_of_the_mcp_server_answers(tmp_path: Path) -> None:
     require("curl")
     project = Project("mcp_servers", tmp_path)
     ((*install, serve),) = project.scripts
     assert install == INSTALL
     with project.served(serve) as (_, url):
-        answers = project.answers(url)
+        async with client_of(url) as client:
+            await until(lambda: has_connected(client))
+        answers = await asyncio.to_thread(project.answers, url)
     assert answers == [each.answer for each in project.shown]
     assert len(answers) == 1
+
+
+async def has_connected(client: httpx.AsyncClient) -> bool:
+    """A service that has started may still wait for the process of a slow server."""
+    (module,) = (await client.get("/tools")).json()
+    return bool(module["name"] == "mcp-warehouse" and module["registered"])
 
 
 def test_the_script_with_the_library_runs_without_a_key(tmp_path: Path) -> None:

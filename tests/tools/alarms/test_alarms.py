@@ -188,6 +188,8 @@ async def test_a_write_without_a_key_is_refused(offline: httpx.AsyncClient) -> N
 @pytest.mark.parametrize("given", [b"", b"x" * 256, b"a\tb", "é".encode()], ids=lambda given: repr(given)[:20])
 async def test_a_key_that_is_none_is_refused(given: bytes, offline: httpx.AsyncClient) -> None:
     answer = await offline.post("/tool/alarm", headers=[(b"Idempotency-Key", given)])
+    twice = await offline.post("/tool/alarm", headers=[("Idempotency-Key", "a"), ("Idempotency-Key", "b")])
+    assert twice.status_code == 422
     assert (answer.status_code, await alarms(offline)) == (422, [])
 
 

@@ -167,3 +167,8 @@ async def test_a_decision_about_an_unknown_call_lists_the_waiting_calls(client: 
 async def test_a_body_of_another_shape_is_refused(client: httpx.AsyncClient, body: dict[str, object]) -> None:
     wrong = await client.post("/approvals/nothing", json=body)
     assert (wrong.status_code, wrong.json()["code"]) == (422, "validation")
+
+
+async def test_a_body_that_is_no_json_is_refused(client: httpx.AsyncClient) -> None:
+    unread = await client.post("/approvals/x", content=b"{", headers=JSON_BODY)
+    assert (unread.status_code, unread.json()["code"]) == (400, "invalid-request")

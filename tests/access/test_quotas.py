@@ -1,13 +1,11 @@
 """Rates and quotas: in one process and over several, and while the store is away."""
 
 import asyncio
-import itertools
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
 import pytest
-from hypothesis import given, strategies as st
 
 from tests.players.postgresql_server import PostgresqlServer
 from tests.players.redis_server import RedisServer
@@ -16,72 +14,11 @@ from tests.waiting import until
 from toolchat.errors import QuotaExceeded
 from toolchat.service.access.principals import Principal
 from toolchat.service.access.quotas import Quotas
-from toolchat.service.access.usage import Limits, NameUsage, QuotaUsage, reserve
+from toolchat.service.access.usage import Limits
 from toolchat.state.base import StateStore
 from toolchat.state.redis import RedisStateStore
 from toolchat.state.sqlite import SqliteStateStore
 from toolchat.state.sqlite_file import IN_MEMORY
-
-
-class Pace:
-    """A name with a limit of questions per minute, at a time that a test sets."""
-
-    def __init__(self, limit: int) -> None:
-        self.limits, self.used, self.now = Limits("alice", limit), NameUsage(), 1000.0
-        self.usage: QuotaUsage
-
-    def accepts(self) -> bool:
-        """Ask once more, and keep the usage after that."""
-        self.used.refresh(self.now, 60)
-        _, [self.usage], refused = reserve([self.used], [self.limits], "1", now=self.now, longest=60)
-        return refused is None
-
-
-paces = st.builds(Pace, st.integers(1, 50))
-pauses = st.lists(st.floats(0, 5), min_size=1, max_size=40)
-
-
-@given(paces, pauses)
-def test_no_window_allows_more_than_the_limit_plus_the_refill(pace: Pace, waits: list[float]) -> None:
-    allowed: list[float] = []
-    for wait in waits:
-        pace.now += wait
-        if pace.accepts():
-            allowed.append(pace.now)
-    limit, interval = pace.limits.requests_per_minute or 0, pace.limits.interval
-    for (first, start), (last, end) in itertools.combinations(enumerate(allowed), 2):
-        assert last - first + 1 <= limit + (end - start) / interval + 1e-3
-
-
-@given(paces, pauses)
-def test_a_client_that_waits_for_retry_after_is_accepted_and_not_before(pace: Pace, waits: list[float]) -> None:
-    for wait in waits:
-        pace.now += wait
-        if not pace.accepts():
-            wait = pace.usage.wait
-            assert not pace.accepts()
-            assert pace.usage.wait == wait  # a refused one is as if it had not come
-            pace.now += wait + 2e-6 * pace.limits.interval
-            assert pace.accepts()
-
-
-@given(paces)
-def test_the_whole_limit_may_come_at_once_and_one_more_an_interval_later(pace: Pace) -> None:
-    limit = pace.limits.requests_per_minute or 0
-    assert [(pace.accepts(), pace.usage.remaining) for _ in range(limit)] == [(True, n) for n in reversed(range(limit))]
-    assert not pace.accepts()
-    pace.now += pace.usage.wait - 1e-6 * pace.limits.interval - 2e-6
-    assert not pace.accepts()
-    pace.now += 2e-6 * pace.limits.interval + 4e-6
-    assert [pace.accepts() for _ in range(2)] == [True, False]
-
-
-def test_a_clock_that_was_set_back_refuses_nobody_without_a_limit_per_minute() -> None:
-    used, limits = NameUsage(), Limits("alice", concurrent=5)
-    for now in (1000.0, 10.0):
-        used.refresh(now, 60)
-        assert reserve([used], [limits], "1", now=now, longest=60)[2] is None
-
 
 pytestmark = pytest.mark.usefixtures("tmp_path")  # for the file of the state
 
@@ -210,14 +147,6 @@ async def accepted_by(counted: Quotas, principal: Principal) -> int:
         except QuotaExceeded:
             return number
         number += 1
-
-
-async def test_a_used_up_day_admits_nobody_and_a_new_one_begins_with_all_its_tokens() -> None:
-    used, limits = NameUsage(), Limits("alice", tokens_per_day=10)
-    for now, tokens, refused in ((0.0, 9, None), (1.0, 1, None), (2.0, 0, "day"), (86_400.0, 0, None)):
-        used.refresh(now, 60)
-        assert reserve([used], [limits], "1", now=now, longest=60)[2] == refused
-        used.settle(limits, "1", tokens)
 
 
 async def test_principals_without_a_limit_are_not_counted() -> None:

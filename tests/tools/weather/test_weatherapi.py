@@ -1,11 +1,18 @@
-"""WeatherAPI's answers: its errors, what is no forecast, and forecasts with odd parts."""
+"""WeatherAPI: what is sent to it and to the sandbox, its errors, what is no forecast, and forecasts with odd parts."""
 
 import json
 import logging
+from collections.abc import AsyncGenerator
+from urllib.parse import urlsplit
 
 import pytest
+from pydantic import SecretStr
 from pydantic_core import from_json
+from starlette.applications import Starlette
 
+from app.tools.weather.client import WeatherClient
+from app.tools.weather.places import MAX_NAME
+from tests.serving import serving
 from tests.tools.weather.weatherapi_player import (
     CURRENT,
     DAY,
@@ -14,6 +21,7 @@ from tests.tools.weather.weatherapi_player import (
     PLACE,
     both,
     called,
+    client_of,
     day,
     error,
     failure_of,
@@ -21,8 +29,10 @@ from tests.tools.weather.weatherapi_player import (
     played,
     replaced,
     reply,
+    settings,
     without,
 )
+from tests.upstreams.weatherapi import routes
 from toolchat.errors import UpstreamInvalid, UpstreamTimeout
 from toolchat.tool_calling.errors import ToolExecutionError
 
@@ -40,15 +50,12 @@ from toolchat.tool_calling.errors import ToolExecutionError
         (error(2007, 403), "provider-quota", True),
         (error(2008, 403), "provider-auth", True),
         (error(2009, 403), "unavailable", True),
-        (error(9000), "unavailable", False),
-        (error(9001), "unavailable", False),
         (error(9999), "unavailable", False),
         (error(4711), "unavailable", True),
         (error([1006]), "unavailable", True),
         (error(True), "unavailable", True),
         (error(None, 200), "unavailable", True),
         (reply({"error": "no"}, 400), "unavailable", True),
-        (reply(HTML, 401), "unavailable", True),
         (reply(HTML, 404), "unavailable", True),
         (reply(b"", 204), "unavailable", True),
         (reply(HTML, 429), "unavailable", False),
@@ -82,25 +89,11 @@ async def test_an_unknown_place_has_a_hint_for_the_model() -> None:
             assert "pinyin name with its country" in (caught.value.hint or "")
 
 
-async def test_a_rejected_key_names_its_variable_to_the_operator_only(caplog: pytest.LogCaptureFixture) -> None:
-    async with played(error(2006, 401)) as (client, _):
-        failure = await failure_of(client)
-    (record,) = caplog.records
-    assert record.getMessage() == "WeatherAPI: the API key is invalid: check WEATHER_API_KEY"
-    assert "WEATHER_API_KEY" not in failure.as_result()
-
-
 async def test_an_internal_error_is_tried_once_more() -> None:
     async with played(error(9999), reply(forecast())) as (client, player):
         assert (await client.forecast("Beijing", 1))["days"] == [DAY]
     assert len(player.arrivals) == 2
     assert player.arrivals[0].target == player.arrivals[1].target
-
-
-async def test_an_internal_error_twice_is_the_end() -> None:
-    async with played(error(9999)) as (client, player):
-        assert (await failure_of(client)).kind == "unavailable"
-    assert len(player.arrivals) == 2
 
 
 async def test_a_plan_without_enough_days_is_asked_again_for_three() -> None:
@@ -122,8 +115,6 @@ async def test_a_plan_that_refuses_even_three_days_is_unavailable(days: int, req
     [
         HTML,
         b"",
-        b"null",
-        b"21",
         b"[]",
         b"{}",
         json.dumps(forecast()).encode()[:-5],
@@ -132,16 +123,12 @@ async def test_a_plan_that_refuses_even_three_days_is_unavailable(days: int, req
         b'{"location":' + b"[" * 100_000,
         json.dumps(forecast()).replace("-0.6", "NaN").encode(),
         forecast() | {"padding": "x" * 1_100_000},
-        b"x" * 5_000_000,
         without("location"),
         replaced({"name": " "}, "location"),
-        replaced({"name": 7}, "location"),
         without("forecast"),
         replaced([], "forecast"),
         replaced([], "forecast", "forecastday"),
-        replaced({"0": day()}, "forecast", "forecastday"),
         replaced([None, 21, "sunny", [], {}], "forecast", "forecastday"),
-        replaced([{"date": "2025-12-22"}], "forecast", "forecastday"),
         replaced([{"day": day()["day"]}], "forecast", "forecastday"),
         replaced([{"date": "2025-12-22", "day": {"maxtemp_c": "21"}}], "forecast", "forecastday"),
     ],
@@ -191,13 +178,6 @@ async def test_long_and_broken_texts_become_one_short_line() -> None:
     assert len(told) == 100
 
 
-async def test_numbers_come_as_they_are() -> None:
-    async with played(reply(replaced(3, "current", "temp_c"))) as (client, _):
-        answer = await client.forecast("Beijing", 1)
-    assert isinstance(answer["current"]["temp_c"], int)
-    assert isinstance(answer["current"]["uv"], float)
-
-
 @pytest.mark.parametrize(("asked", "sent", "told"), [(3, 3, None), (7, 3, 3), (2, 5, None)])
 async def test_fewer_days_are_reported_and_surplus_days_dropped(asked: int, sent: int, told: int | None) -> None:
     async with played(reply(forecast(sent))) as (client, _):
@@ -205,3 +185,98 @@ async def test_fewer_days_are_reported_and_surplus_days_dropped(asked: int, sent
     assert len(answer["days"]) == min(asked, sent)
     assert answer.get("days_delivered") == told
     assert answer.get("days_requested") == (asked if told else None)
+
+
+async def test_the_key_travels_in_a_header_and_never_in_the_url() -> None:
+    async with played() as (client, player):
+        await client.forecast("Paris, France", 14)
+    (arrival,) = player.arrivals
+    assert arrival.headers["key"] == KEY
+    assert KEY not in arrival.target
+    assert urlsplit(arrival.target).path == "/v1/forecast.json"
+    assert arrival.parameters == [("q", "Paris, France"), ("days", "14"), ("hour", "12")]
+
+
+async def test_a_name_in_chinese_characters_requests_chinese_texts() -> None:
+    async with played() as (client, player):
+        await client.forecast("北京", 1)
+    assert player.arrivals[0].parameters == [("q", "Beijing, China"), ("days", "1"), ("hour", "12"), ("lang", "zh")]
+
+
+@pytest.mark.parametrize(
+    "city",
+    [
+        "",
+        " \u3000 ",
+        "auto:ip",
+        "metar:EGLL",
+        "id:2801268",
+        "8.8.8.8",
+        "８．８．８．８",
+        "127.0.0.1#",
+        "127。0。0。1",
+        "2130706433",
+        "::1",
+        "http://169.254.169.254/",
+        "../../etc",
+        "?key=",
+        "a\nb",
+        "Paris\x00",
+        "\u202eParis",
+        "\ud800",
+        "🍕",
+        "...",
+        "91,0",
+        "0,181",
+        "x" * (MAX_NAME + 1),
+        "x" * 900_000,
+        "ﷺ" * MAX_NAME,
+        "法国第戎",
+        "香港九龙",
+    ],
+    ids=lambda city: ascii(city)[:40],
+)
+async def test_an_invalid_place_name_is_rejected_without_a_request(city: str) -> None:
+    async with played() as (client, player):
+        failure = await failure_of(client, city)
+    assert failure.kind == "invalid-place"
+    assert "English or pinyin" in (failure.hint or "")
+    assert player.arrivals == []
+
+
+@pytest.fixture(scope="module")
+async def sandbox() -> AsyncGenerator[str, None]:
+    """The address of a sandbox; it keeps nothing from one question to the next."""
+    async with serving(Starlette(routes=routes)) as url:
+        yield url
+
+
+@pytest.fixture
+async def client(sandbox: str) -> AsyncGenerator[WeatherClient, None]:
+    async with client_of(settings(SANDBOX_URL=sandbox)) as client:
+        yield client
+
+
+async def test_in_the_sandbox_the_upstreams_own_key_stays_at_home() -> None:
+    async with played() as (_, player):
+        origin = player.url.removesuffix("/v1")
+        async with client_of(settings(api_key=SecretStr(KEY), SANDBOX_URL=origin)) as client:
+            await client.forecast("Beijing", 1)
+    (arrival,) = player.arrivals
+    assert urlsplit(arrival.target).path == "/weatherapi/v1/forecast.json"
+    assert arrival.headers["key"] == "sandbox"
+
+
+@pytest.mark.parametrize(
+    ("city", "kind"),
+    [("nowhere", "no-such-place"), ("error 2006", "provider-auth"), ("status 503", "unavailable")],
+)
+async def test_the_sandbox_plays_faults_that_reach_the_model(city: str, kind: str, client: WeatherClient) -> None:
+    assert (await failure_of(client, city)).kind == kind
+
+
+@pytest.mark.parametrize("city", ["Trinidad & Tobago", "москва"])
+async def test_any_name_travels_as_one_parameter(city: str) -> None:
+    async with played() as (client, player):
+        await client.forecast(city, 1)
+    assert player.arrivals[0].parameters == [("q", city), ("days", "1"), ("hour", "12")]

@@ -39,9 +39,3 @@ async def test_a_conversation_that_is_forgotten_begins_to_count_anew() -> None:
         await outcomes(client, "What time is it?")
         assert (await client.delete("/chat/s-1")).status_code == 204
         assert await outcomes(client, "What time is it?") == {"ok": 2}
-
-
-async def test_without_a_limit_nothing_is_counted() -> None:
-    async with OpenAIPlayer(looks_twice) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        told = [await outcomes(client, "What time is it?") for _ in range(3)]
-    assert told == [{"ok": 2}] * 3

@@ -128,19 +128,3 @@ async def test_retries_of_one_client_do_not_hold_up_another() -> None:
             tasks.append(asyncio.create_task(ask(name, retries)))
     await asyncio.gather(*tasks)
     assert order.index("b") <= 2
-
-
-async def test_many_calls_of_one_client_do_not_hold_up_the_first_of_another() -> None:
-    pacer, order = Pacer(rate=200, max_wait=60), list[str]()
-    pacer.hold(0.05)
-
-    async def asked(name: str) -> None:
-        await pacer.acquire()
-        order.append(name)
-
-    tasks = []
-    for name in "aaaab":
-        with calling_as(address=name):
-            tasks.append(asyncio.create_task(asked(name)))
-    await asyncio.gather(*tasks)
-    assert "".join(order) == "abaaa"

@@ -16,7 +16,7 @@ BUDGET = {
     "toolchat/service/access": 1544,
     "toolchat/service/api": 6920,
     "toolchat/service/cli": 1264,
-    "toolchat/service/composition": 890,
+    "toolchat/service/composition": 891,
     "toolchat/service/mcp_client": 1384,
     "toolchat/service/observability": 2001,
     "toolchat/service/offline": 1424,

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -100,45 +99,6 @@ async def test_of_reports_that_come_too_fast_the_first_and_the_last_are_emitted(
     first, last = (each["done"] for each in progress_of(events))
     assert first < 10
     assert last == 999
-
-
-async def test_at_most_ten_reports_a_second_are_emitted() -> None:
-    took = 0.0
-
-    def working(context: ToolContext) -> str:
-        nonlocal took
-        began = time.monotonic()
-
-        def report(last: float) -> None:
-            for number in range(20_000):
-                context.report(number)
-            context.report(last)
-
-        threads = [threading.Thread(target=report, args=(50_000 + number,)) for number in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(PATIENCE)
-        context.report(60_000)
-        took = time.monotonic() - began
-        return "worked"
-
-    told = progress_of(await executing(call("working"), tools=[working]))
-    assert told[-1]["done"] == 60_000
-    assert 2 <= len(told) <= 2 + 9 * took
-
-
-async def test_calls_side_by_side_report_each_for_themselves() -> None:
-    both = asyncio.Barrier(2)
-
-    async def working(number: int, context: ToolContext) -> str:
-        await both.wait()
-        context.report(number)
-        return "worked"
-
-    calls = [call("working", f'{{"number": {number}}}', f"c-{number}") for number in (1, 2)]
-    told = progress_of(await executing(*calls, tools=[working]))
-    assert sorted((each["id"], each["done"]) for each in told) == [("c-1", 1), ("c-2", 2)]
 
 
 async def test_a_report_after_the_end_is_ignored() -> None:

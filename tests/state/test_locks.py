@@ -208,17 +208,6 @@ async def test_a_failure_inside_releases_the_lock(store: StateStore) -> None:
     assert len(locks) == 0
 
 
-async def test_a_cancelled_holder_passes_the_lock_on(store: StateStore) -> None:
-    locks = Locks(store)
-    holder = await begun(locks)
-    room = Room(locks)
-    following = asyncio.create_task(room.visit(1))
-    await ended(holder)
-    await following
-    assert room.visitors == [1]
-    assert len(locks) == 0
-
-
 async def test_a_cancelled_wait_leaves_no_trace(store: StateStore) -> None:
     # Those behind move up, and the order stays.
     locks = Locks(store)

@@ -101,25 +101,6 @@ async def test_of_reports_that_come_too_fast_the_first_and_the_last_are_emitted(
     assert last == 999
 
 
-async def test_a_report_after_the_end_is_ignored() -> None:
-    kept: list[ToolContext] = []
-    told: list[ToolCallEvent] = []
-
-    async def emit(event: ToolCallEvent) -> None:
-        told.append(event)
-
-    async def working(context: ToolContext) -> str:
-        kept.append(context)
-        return "worked"
-
-    await run(("working", ""), tools=[working], emit=emit)
-    kept[0].report(1)
-    await asyncio.to_thread(kept[0].report, 2)
-    for _ in range(10):
-        await asyncio.sleep(0)
-    assert [type(event) for event in told] == [ToolCallStarted, ToolCallFinished]
-
-
 async def test_reports_of_an_abandoned_thread_are_ignored() -> None:
     late, reported_late = threading.Event(), threading.Event()
 
@@ -203,19 +184,6 @@ async def test_a_report_without_a_listener_does_nothing() -> None:
         return "worked"
 
     assert (await run(("working", ""), tools=[working])).executions[0].result == "worked"
-
-
-async def test_a_listener_that_fails_ends_the_question() -> None:
-    async def refuses(event: ToolCallEvent) -> None:
-        if isinstance(event, ToolCallProgress):
-            raise OSError("nobody listens")
-
-    async def working(context: ToolContext) -> str:
-        context.report(1)
-        return "worked"
-
-    with pytest.raises(OSError, match="nobody listens"):
-        await run(("working", ""), tools=[working], emit=refuses)
 
 
 async def test_a_question_that_is_cancelled_leaves_no_task_behind() -> None:

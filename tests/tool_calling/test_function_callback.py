@@ -170,22 +170,6 @@ def test_a_generator_stops_the_definition(function: Callable[..., Any]) -> None:
         FunctionToolCallback.from_function(function, name="numbers")
 
 
-def test_a_wrapped_generator_stops_the_definition_by_its_annotation() -> None:
-    with pytest.raises(ToolDefinitionError, match=r"^tool numbers: an iterator cannot be a result"):
-        FunctionToolCallback.from_function(plainly(_numbers), name="numbers")
-
-
-@pytest.mark.parametrize(
-    ("function", "type_name"), [(lambda: _numbers(), "generator"), (lambda: _async_numbers(), "async_generator")]
-)
-async def test_a_generator_that_comes_back_all_the_same_is_the_authors_fault(
-    function: Callable[..., Any], type_name: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    finished = await only(("wrapper", ""), tools=[FunctionToolCallback.from_function(function, name="wrapper")])
-    assert (finished.outcome, finished.error_kind) == ("error", "tool-result")
-    assert [vars(record)["result_type"] for record in caplog.records] == [type_name]
-
-
 class Kiosk:
     name = "shop"
 

@@ -12,14 +12,12 @@ from typing import Any
 import pytest
 from pydantic_core import from_json
 
-from tests.chat.scripted import calls, client_of, says
 from tests.tool_calling.calls import call, only, run
 from tests.waiting import until
 from toolchat.errors import NotFound, UpstreamUnavailable
 from toolchat.messages import AssistantMessage, Message, ToolResponse, ToolResponseMessage, UserMessage
-from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
-from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata, tool
+from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.events import ToolCallEvent, ToolCallFinished
 from toolchat.tool_calling.exception_processor import ToolExecutionExceptionProcessor
@@ -42,14 +40,6 @@ async def test_a_name_that_was_not_offered_runs_nothing_and_is_answered_with_tho
     assert len(answer.result) < 300
     assert "\n" not in error["message"]
     assert caplog.records == []
-
-
-async def test_a_request_continues_after_an_unknown_tool() -> None:
-    client, model = client_of(calls(("default_api:add", '{"a":1,"b":2}')), calls(("add", '{"a":1,"b":2}')), says("3"))
-    response = await client.prompt("1+2?").tools("add").call().response()
-    assert [each.error_kind for each in response.executions] == ["unknown-tool", None]
-    assert response.message.text == "3"
-    assert len(model.prompts) == 3
 
 
 async def test_two_calls_with_one_id_and_name_are_both_run_and_answered() -> None:
@@ -451,19 +441,6 @@ async def test_the_pauses_before_further_tries_grow() -> None:
     await only(("ask", ""), tools=[ask])
     pauses = [later - earlier for earlier, later in pairwise(begun)]
     assert [pause >= least for pause, least in zip(pauses, (0.09, 0.19, 0.39), strict=True)] == [True] * 3
-
-
-async def test_a_custom_callback_is_retried_too() -> None:
-    flaky = Flaky([Busy()])
-
-    class Own(ToolCallback):
-        definition = ToolDefinition("own", "Own", {"type": "object"})
-        metadata = ToolMetadata(retries=1)
-
-        async def call(self, tool_input: str, context: ToolContext) -> str:
-            return await flaky.ask(context)
-
-    assert (await only(("own", ""), tools=[Own()])).result == "answer 2"
 
 
 async def test_cancelling_the_caller_ends_the_pause() -> None:

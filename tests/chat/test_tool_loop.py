@@ -155,6 +155,16 @@ async def test_a_direct_result_beside_the_callers_call_is_no_answer() -> None:
     assert response.message.text == ""
 
 
+@pytest.mark.parametrize("others", [(), (ADD,)], ids=["alone", "beside another"])
+async def test_a_message_that_was_cut_ends_the_question_as_cut_if_the_caller_is_asked_for_a_call(
+    others: tuple[tuple[str, str], ...],
+) -> None:
+    cut = ChatResponse(calls(ROLLED, *others), "length", Usage(), "scripted-1")
+    response, model, _ = await asked(cut, says("never asked"))
+    assert (response.finish_reason, len(model.prompts)) == ("length", 1)
+    assert [each.error_kind for each in response.executions] == ["not-run"] * len(others)
+
+
 @tool(requires_approval=True)
 async def ship(number: int) -> str:
     raise AssertionError("not without consent")

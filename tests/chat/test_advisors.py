@@ -118,8 +118,7 @@ class Offering(Advisor):
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
         self.given.append([each.definition.name for each in request.tools])
-        changed = ChatRequest(request.messages, self.change(request.tools), request.context, request.options)
-        return await chain.proceed(changed, emit)
+        return await chain.proceed(request.with_tools(self.change(request.tools)), emit)
 
 
 async def double(n: int) -> int:
@@ -161,19 +160,6 @@ async def test_the_offered_tools_may_change_in_every_round() -> None:
     assert offered(model) == [["add"], ["double"], ["add"]]
 
 
-Change = Callable[[tuple[ToolCallback, ...]], tuple[ToolCallback, ...]]
-
-
-class Changing(Advisor):
-    """Changes the tools of each request that passes."""
-
-    def __init__(self, change: Change, order: int) -> None:
-        self.order, self._change = order, change
-
-    async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
-        return await chain.proceed(request.with_tools(self._change(request.tools)), emit)
-
-
 class Wrapped(ToolCallback):
     """A tool whose result is redacted."""
 
@@ -192,19 +178,19 @@ def pay_tool(name: str, *, guarded: bool) -> ToolCallback:
     return FunctionToolCallback.from_function(pay, name=name, requires_approval=guarded)
 
 
-def wrap(tools: tuple[ToolCallback, ...], guarded: bool) -> tuple[ToolCallback, ...]:
+def wrap(tools: Tools, guarded: bool) -> Tools:
     return tuple(Wrapped(tool) for tool in tools)
 
 
-def remove_pay(tools: tuple[ToolCallback, ...], guarded: bool) -> tuple[ToolCallback, ...]:
+def remove_pay(tools: Tools, guarded: bool) -> Tools:
     return tuple(tool for tool in tools if tool.definition.name != "pay")
 
 
-def add_more(tools: tuple[ToolCallback, ...], guarded: bool) -> tuple[ToolCallback, ...]:
+def add_more(tools: Tools, guarded: bool) -> Tools:
     return (*tools, pay_tool("payMore", guarded=guarded))
 
 
-def rename(tools: tuple[ToolCallback, ...], guarded: bool) -> tuple[ToolCallback, ...]:
+def rename(tools: Tools, guarded: bool) -> Tools:
     renamed = [Wrapped(tool) for tool in tools]
     for each in renamed:
         each.definition = replace(each.definition, name=f"my_{each.definition.name}")
@@ -218,11 +204,11 @@ CHANGES = [wrap, remove_pay, add_more, rename]
 @pytest.mark.parametrize(("change", "order"), list(product(CHANGES, [280, 350])))
 @pytest.mark.parametrize("stream", [False, True])
 async def test_what_an_advisor_does_to_tools_holds_after_an_approval(
-    change: Callable[[tuple[ToolCallback, ...], bool], tuple[ToolCallback, ...]], order: int, stream: bool
+    change: Callable[[Tools, bool], Tools], order: int, stream: bool
 ) -> None:
     results = []
     for guarded in (False, True):
-        advisor = Changing(lambda tools, guarded=guarded: change(tools, guarded), order)  # type: ignore[misc]
+        advisor = Offering(lambda tools, guarded=guarded: change(tools, guarded), order)  # type: ignore[misc]
         client, model = client_of(PAY_CALLS, says("done"), advisors=[advisor])
         own = pay_tool("pay", guarded=guarded)
         spec = client.prompt("?").tools(own)

@@ -3,10 +3,7 @@
 import asyncio
 import re
 import shlex
-import subprocess
-import sys
 import time
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +11,6 @@ import pytest
 
 from tests.players.redis_server import RedisServer
 from tests.ports import silent_port
-from tests.programs import REDIS, require
 from tests.state.conftest import OpenStore
 from tests.state.outages import AWAY, answering, every_operation, reasons, recovered, refused, reported
 from tests.waiting import PATIENCE, until
@@ -23,8 +19,6 @@ from toolchat.state.base import LockLost, Write
 from toolchat.state.locks import Locks
 from toolchat.state.redis import RedisStateStore
 from toolchat.state.redis_connection import _CLUSTER, _MEANINGS, _SENTINEL
-
-ROOT = Path(__file__).parent.parent.parent
 
 
 async def test_a_lock_taken_after_a_flush_fences_the_one_before(server: RedisServer, open_store: OpenStore) -> None:
@@ -72,20 +66,6 @@ async def test_a_value_of_a_foreign_type_does_not_block_its_lock(server: RedisSe
     assert store.available
 
 
-async def test_a_cluster_is_named(tmp_path: Path) -> None:
-    async with RedisServer(options=["--cluster-enabled", "yes", "--dir", str(tmp_path)]) as server:
-        await server.run("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
-        store = RedisStateStore(server.url, deadline=PATIENCE)
-
-        async def is_named() -> bool:
-            with suppress(StoreUnavailable):
-                await store.put("memory:a", b"x", ttl=30)
-            return _CLUSTER in store.cause
-
-        await until(is_named)
-        await store.aclose()
-
-
 @pytest.mark.parametrize("is_cancelled", [True, False])
 async def test_a_reply_that_nobody_waited_for_is_given_to_no_later_command(
     is_cancelled: bool, server: RedisServer
@@ -128,36 +108,6 @@ async def test_a_lock_outlives_an_outage(server: RedisServer, open_store: OpenSt
         await until(is_older)
         await until(is_fresh)
         await store.put("memory:a", b"x", ttl=30, lock=lock)
-
-
-def test_a_program_that_used_the_store_ends_without_a_warning(tmp_path: Path) -> None:
-    # Also when the server was away all the time.
-    require(*REDIS)
-    program = """
-import asyncio
-from toolchat.state.redis import RedisStateStore
-from tests.players.redis_server import RedisServer
-
-async def use(url):
-    store = RedisStateStore(url, deadline=60)
-    await store.start()
-    if store.available:
-        await asyncio.gather(*(store.put(str(n), b"x", ttl=30) for n in range(20)))
-    await store.aclose()
-
-async def main():
-    asyncio.get_running_loop().slow_callback_duration = 60  # a busy machine is nothing to warn of
-    async with RedisServer() as server:
-        await use(server.url)
-        await server.kill()
-        await use(server.url)
-
-asyncio.run(main())
-"""
-    command = [sys.executable, "-X", "dev", "-W", "error", "-c", program]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr in ("", f"{AWAY}\n")
 
 
 @pytest.mark.parametrize(
@@ -406,12 +356,3 @@ async def test_the_documented_permissions_suffice_and_the_probe_finds_each_that_
     assert await cause(server, RIGHTS) == ""
     found = {each: await cause(server, [right for right in RIGHTS if right != each]) for each in RIGHTS}
     assert found == dict.fromkeys(RIGHTS, _MEANINGS["NOPERM"])
-
-
-@pytest.mark.parametrize("further", [["+scan", "+zrange"]])
-async def test_an_export_needs_two_more(further: list[str], server: RedisServer) -> None:
-    await cause(server, RIGHTS + further)
-    store = RedisStateStore(f"redis://service:secret@127.0.0.1:{server.port}", deadline=PATIENCE)
-    await store.put("memory:a", b"x", ttl=30)
-    assert [each.key async for each in store.records()] == ["memory:a"]
-    await store.aclose()

@@ -4,7 +4,6 @@
 
 import asyncio
 import os
-import random
 import sqlite3
 import subprocess
 import sys
@@ -178,36 +177,6 @@ async def test_a_disk_that_does_not_answer_is_not_waited_for(path: Path) -> None
     await store.put("memory:a", b"2", ttl=30)
     assert store.available
     await store.aclose()
-
-
-CHECKPOINTS = """
-import sys
-from toolchat.state.sqlite_file import checkpoint
-
-while True:
-    checkpoint(sys.argv[1])
-    print(flush=True)
-"""
-
-
-@pytest.mark.slow
-async def test_a_process_that_is_killed_while_it_moves_the_log_loses_nothing(
-    path: Path, store: SqliteStateStore
-) -> None:
-    stored = 0
-    for _ in range(10):
-        process = subprocess.Popen([sys.executable, "-c", CHECKPOINTS, path], env=ENVIRONMENT, stdout=subprocess.PIPE)
-        assert process.stdout
-        await asyncio.to_thread(process.stdout.readline)
-        for _ in range(random.randint(20, 60)):  # the log is never moved as a whole meanwhile
-            await store.put(f"memory:{stored}", bytes(20_000), ttl=3600)
-            stored += 1
-        process.kill()
-        process.wait()
-        process.stdout.close()
-        with closing(sqlite3.connect(path)) as database:
-            assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-            assert database.execute("SELECT count(*) FROM entries").fetchone() == (stored,)
 
 
 async def test_a_log_that_is_never_out_of_use_does_not_grow(path: Path, store: SqliteStateStore) -> None:

@@ -92,11 +92,6 @@ class Counting(ToolCallback):
         return str(self.runs)
 
 
-async def test_a_callback_without_a_cache_runs_each_time() -> None:
-    last = await called(Counting(), times=3)
-    assert (last.result, last.cached) == ("3", False)
-
-
 class KeepingSettings(ToolSettings):
     """A folder's settings that say how long results are kept."""
 

@@ -26,17 +26,6 @@ def may_call(prompt: Prompt) -> bool:
     return prompt.options.tool_choice != "none"
 
 
-async def test_a_model_at_the_round_limit_is_called_once_more_and_may_call_no_tool() -> None:
-    def turn(prompt: Prompt) -> AssistantMessage:
-        return calls(("add", f'{{"a":{len(prompt.messages)},"b":0}}')) if may_call(prompt) else says("enough")
-
-    client, model = client_of(turn)
-    response = await client.prompt("?").tools("add").call().response()
-    assert response.message.text == "enough"
-    assert len(model.prompts) == 4
-    assert len(response.executions) == 3
-
-
 async def test_the_same_call_for_ever_is_run_three_times_and_then_ends() -> None:
     client, model = client_of(lambda prompt: calls(ADD) if may_call(prompt) else says("3 it is"), max_rounds=50)
     response = await client.prompt("?").tools("add").call().response()

@@ -161,11 +161,7 @@ async def test_an_expired_lock_still_allows_writes_until_another_holder_takes_it
     # A slow holder without a rival loses nothing, and holds the lock again when it renews it.
     lock = await taken(store, "memory:a", ttl=0.02)
     await taken(store, "memory:b", ttl=0.04)
-
-    async def ran_out() -> bool:
-        return await store.try_lock("memory:b", ttl=30) is not None
-
-    await until(ran_out)
+    await until(lambda: store.try_lock("memory:b", ttl=30))
     await store.put("memory:a", b"late", ttl=30, lock=lock)
     assert await store.delete("memory:a", lock=lock)
     assert await store.renew(lock, ttl=30)
@@ -175,11 +171,7 @@ async def test_an_expired_lock_still_allows_writes_until_another_holder_takes_it
 async def test_a_renewed_lock_outlives_its_first_expiry(store: StateStore) -> None:
     lock, other = await taken(store, "memory:a", ttl=0.05), await taken(store, "memory:b", ttl=0.06)
     assert await store.renew(lock, ttl=30)
-
-    async def other_ran_out() -> bool:
-        return await store.try_lock("memory:b", ttl=30) is not None
-
-    await until(other_ran_out)
+    await until(lambda: store.try_lock("memory:b", ttl=30))
     assert await store.try_lock("memory:a", ttl=30) is None
     assert other.key == "memory:b"
 

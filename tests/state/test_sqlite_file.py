@@ -156,11 +156,7 @@ async def test_a_lock_that_is_granted_too_late_is_released(store: SqliteStateSto
         attempt = asyncio.create_task(store.try_lock("memory:a", ttl=30))
         await asyncio.sleep(0)
         attempt.cancel()
-
-    async def is_free() -> bool:
-        return await store.try_lock("memory:a", ttl=30) is not None
-
-    await until(is_free)
+    await until(lambda: store.try_lock("memory:a", ttl=30))
 
 
 async def test_a_disk_that_does_not_answer_is_not_waited_for(path: Path) -> None:
@@ -257,11 +253,7 @@ async def test_a_file_that_is_removed_ends_the_store(
     # What is acknowledged after that would be gone with the process.
     await store.put("memory:a", b"1", ttl=30)
     path.unlink()
-
-    async def is_unavailable() -> bool:
-        return not store.available
-
-    await until(is_unavailable)
+    await until(lambda: not store.available)
     for operation in (store.get("memory:a"), store.put("memory:a", b"2", ttl=30), store.try_lock("memory:a", ttl=1)):
         with pytest.raises(StoreUnavailable):
             await operation

@@ -31,19 +31,6 @@ class Store(Generic[T]):
 class Numbers(Store[int]): ...
 
 
-class Order(BaseModel):
-    """An order."""
-
-    id: int = Field(description="The order's number", ge=1)
-    note: str = ""
-
-
-@dataclass
-class Point:
-    x: int
-    y: int = 0
-
-
 def forecast(city: Annotated[str, "City name"], days: Annotated[int, Field(ge=1, le=14)] = 1) -> None:
     """Tell the weather."""
 
@@ -167,17 +154,6 @@ def test_every_parameter_of_a_plain_function_has_a_name_of_its_own() -> None:
     assert list(tool_input.schema["properties"]) == ["id", "id_", "self", "cls", "_"]
     given = {"id": 1, "id_": 2, "self": 3, "cls": 4, "_": 5}
     assert tool_input.arguments(json.dumps(given)) == given
-
-
-@pytest.mark.parametrize("model", [Order, Point])
-def test_a_single_model_is_the_whole_input(model: Any) -> None:
-    def function(request: Any) -> None: ...
-
-    function.__annotations__["request"] = model
-    tool_input = input_of_function(function, "whole")
-    assert tool_input.schema["additionalProperties"] is False
-    text = '{"id": 1}' if model is Order else '{"x": 1}'
-    assert isinstance(tool_input.arguments(text)["request"], model)
 
 
 def test_a_comma_inside_a_string_is_no_trailing_comma() -> None:

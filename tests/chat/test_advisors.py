@@ -217,7 +217,8 @@ async def test_what_an_advisor_does_to_tools_holds_after_an_approval(
             approvals = {call.id: Approval(True) for call in response.waiting_calls}
             spec = client.resume(response, approvals).tools(own)
             response = await (spec.stream() if stream else spec.call()).response(*[_ignore] * stream)
-        results.append((told(model.prompts[-1]), [tool.name for tool in model.prompts[-1].tools]))
+        offers = [tool.name for tool in model.prompts[-1].tools]
+        results.append((told(model.prompts[-1]), offers, len(model.prompts)))
     fresh, resumed = results
     assert resumed == fresh
 

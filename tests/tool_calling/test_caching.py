@@ -292,8 +292,8 @@ SCHEMA = {"properties": {"q": {}, "days": {"default": 3}}}
         ('{"days": 3, "q": "x"}', ' {"q": "\\u0078"}\n', True),
         ('{"q": "y", "q": "x"}', '{"q": "x"}', True),
         *((each, '{"q": "x"}', False) for each in (
-            '{"q":"X"}', '{"q":"x","days":4}', '{"q":"x","days":3.0}', '{"q":["x"]}', '{"q":"x "}', '{"city":"x"}',
-            '{"q":"x","other":1}', '```{"q":"x"}```', '"{}"', "", "{}",
+            '{"q":"X"}', '{"q":"x","days":4}', '{"q":"x","days":"3"}', '{"q":"x","days":3.0}', '{"q":["x"]}',
+            '{"q":"x "}', '{"city":"x"}', '{"q":"x","other":1}', '```{"q":"x"}```', '"{}"', "", "{}",
         )),
         ('{"q": 1}', '{"q": true}', False),
         ('{"q": 0}', '{"q": -0.0}', False),
@@ -323,3 +323,13 @@ def test_a_tool_that_cannot_be_cached_stops_the_definition(
     with pytest.raises(ToolDefinitionError) as caught:
         FunctionToolCallback.from_function(function, metadata=ToolMetadata(**settings))
     assert str(caught.value).startswith(told)
+
+
+async def test_a_caller_that_waits_and_leaves_changes_nothing_for_the_others() -> None:
+    atlas = Atlas()
+    async with asking(atlas, atlas.callback(), 3) as (first, second, third):
+        second.cancel()
+        await asyncio.gather(second, return_exceptions=True)
+        atlas.open()
+        assert [each.cached for each in await asyncio.gather(first, third)] == [False, True]
+    assert atlas.runs == ["Paris"]

@@ -3,6 +3,7 @@
 import functools
 import re
 from collections.abc import Callable
+from itertools import combinations
 from typing import Annotated, Any, get_type_hints
 
 import pytest
@@ -290,3 +291,15 @@ def test_invalid_or_unsafe_metadata_stop_the_definition(options: dict[str, Any],
     for function, said in ((ask, options), (tool(**options)(ask), {})):
         with pytest.raises(ToolDefinitionError, match=rf"^tool ask: {told}$"):
             FunctionToolCallback.from_function(function, **said)
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        ("天气查询", "时间查询", "____"),
+        ("orders.find", "orders_find", "orders/find", "orders find"),
+        ("a" * 64, "a" * 65, "a" * 66),
+    ],
+)
+def test_different_names_stay_different(group: tuple[str, ...]) -> None:
+    assert all(provider_name(one) != provider_name(other) for one, other in combinations(group, 2))

@@ -206,3 +206,16 @@ async def test_a_question_that_is_cancelled_leaves_no_task_behind() -> None:
     await asyncio.gather(question, return_exceptions=True)
     assert question.cancelled()
     assert asyncio.all_tasks() == before
+
+
+async def test_a_listener_that_fails_ends_the_question() -> None:
+    async def refuses(event: ToolCallEvent) -> None:
+        if isinstance(event, ToolCallProgress):
+            raise OSError("nobody listens")
+
+    async def working(context: ToolContext) -> str:
+        context.report(1)
+        return "worked"
+
+    with pytest.raises(OSError, match="nobody listens"):
+        await run(("working", ""), tools=[working], emit=refuses)

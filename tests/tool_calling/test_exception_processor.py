@@ -87,13 +87,14 @@ async def test_an_error_within_a_task_group_keeps_its_text(levels: int) -> None:
             group.create_task(fails(error, deeper - 1) if deeper else _raise(error))
 
     async def refuses() -> None:
-        await fails(ToolExecutionError("no such place", kind="no-such-place"), levels)
+        await fails(ToolExecutionError("no such place", kind="no-such-place", hint="add the country"), levels)
 
     async def denies() -> None:
         await fails(PermissionError("not yours"), levels)
 
     refused = await only(("refuses", ""), tools=[refuses])
-    assert from_json(refused.result)["error"] == {"kind": "no-such-place", "message": "no such place"}
+    told = {"kind": "no-such-place", "message": "no such place", "hint": "add the country"}
+    assert from_json(refused.result)["error"] == told
     with pytest.raises(PermissionError):
         await only(
             ("denies", ""), tools=[denies], exception_processor=ToolExecutionExceptionProcessor(rethrow=(OSError,))

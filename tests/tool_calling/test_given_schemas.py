@@ -359,3 +359,20 @@ async def test_an_error_names_the_place_within_what_was_sent() -> None:
     with pytest.raises(ToolArgumentsError) as caught:
         await defined(everything, schema).call('{"node": {"both": 5}}', EMPTY)
     assert [each["field"] for each in caught.value.fields] == ["node.both"]
+
+
+async def test_a_missing_required_argument_is_reported_to_the_model() -> None:
+    async def days_in(month: int) -> int:
+        return month
+
+    optional = {"type": "object", "properties": {"month": {"type": "integer"}}}
+    with pytest.raises(ToolArgumentsError, match="month: Field required"):
+        await defined(days_in, optional).call("{}", EMPTY)
+    assert await defined(days_in, {"type": "object"}).call('{"month": 3}', EMPTY) == "3"
+
+
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf", "allOf"])
+def test_a_union_at_the_root_shows_the_properties_of_its_members(keyword: str) -> None:
+    members = [{"properties": {"a": {"type": "string"}}, "required": ["a"]}, {"$ref": "#/$defs/b"}]
+    schema = {keyword: members, "$defs": {"b": {"properties": {"b": {"type": "integer"}}}}}
+    assert normalized(schema)["properties"] == {"a": {"type": "string"}, "b": {"type": "integer"}}

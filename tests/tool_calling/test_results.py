@@ -474,6 +474,19 @@ def anything_else() -> Any:
     """Say anything_else."""
 
 
+class OldDictionary(typing.TypedDict):
+    price: float
+
+
+def old() -> OldDictionary:
+    """Give a dictionary of a kind that pydantic does not read on every Python."""
+    return {"price": 1}
+
+
+def test_a_result_type_that_cannot_be_read_does_not_hinder_the_tool() -> None:
+    assert isinstance(FunctionToolCallback.from_function(old).definition.output_schema, dict)
+
+
 @pytest.mark.parametrize("function", [plain_text, anything_else])
 def test_a_result_without_named_fields_has_no_schema(function: Any) -> None:
     assert FunctionToolCallback.from_function(function).definition.output_schema == {}

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -102,64 +101,6 @@ async def test_of_reports_that_come_too_fast_the_first_and_the_last_are_emitted(
     assert last == 999
 
 
-async def test_at_most_ten_reports_a_second_are_emitted() -> None:
-    took = 0.0
-
-    def working(context: ToolContext) -> str:
-        nonlocal took
-        began = time.monotonic()
-
-        def report(last: float) -> None:
-            for number in range(20_000):
-                context.report(number)
-            context.report(last)
-
-        threads = [threading.Thread(target=report, args=(50_000 + number,)) for number in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(PATIENCE)
-        context.report(60_000)
-        took = time.monotonic() - began
-        return "worked"
-
-    told = progress_of(await executing(call("working"), tools=[working]))
-    assert told[-1]["done"] == 60_000
-    assert 2 <= len(told) <= 2 + 9 * took
-
-
-async def test_calls_side_by_side_report_each_for_themselves() -> None:
-    both = asyncio.Barrier(2)
-
-    async def working(number: int, context: ToolContext) -> str:
-        await both.wait()
-        context.report(number)
-        return "worked"
-
-    calls = [call("working", f'{{"number": {number}}}', f"c-{number}") for number in (1, 2)]
-    told = progress_of(await executing(*calls, tools=[working]))
-    assert sorted((each["id"], each["done"]) for each in told) == [("c-1", 1), ("c-2", 2)]
-
-
-async def test_a_report_after_the_end_is_ignored() -> None:
-    kept: list[ToolContext] = []
-    told: list[ToolCallEvent] = []
-
-    async def emit(event: ToolCallEvent) -> None:
-        told.append(event)
-
-    async def working(context: ToolContext) -> str:
-        kept.append(context)
-        return "worked"
-
-    await run(("working", ""), tools=[working], emit=emit)
-    kept[0].report(1)
-    await asyncio.to_thread(kept[0].report, 2)
-    for _ in range(10):
-        await asyncio.sleep(0)
-    assert [type(event) for event in told] == [ToolCallStarted, ToolCallFinished]
-
-
 async def test_reports_of_an_abandoned_thread_are_ignored() -> None:
     late, reported_late = threading.Event(), threading.Event()
 
@@ -245,19 +186,6 @@ async def test_a_report_without_a_listener_does_nothing() -> None:
     assert (await run(("working", ""), tools=[working])).executions[0].result == "worked"
 
 
-async def test_a_listener_that_fails_ends_the_question() -> None:
-    async def refuses(event: ToolCallEvent) -> None:
-        if isinstance(event, ToolCallProgress):
-            raise OSError("nobody listens")
-
-    async def working(context: ToolContext) -> str:
-        context.report(1)
-        return "worked"
-
-    with pytest.raises(OSError, match="nobody listens"):
-        await run(("working", ""), tools=[working], emit=refuses)
-
-
 async def test_a_question_that_is_cancelled_leaves_no_task_behind() -> None:
     telling = asyncio.Event()
 
@@ -278,3 +206,16 @@ async def test_a_question_that_is_cancelled_leaves_no_task_behind() -> None:
     await asyncio.gather(question, return_exceptions=True)
     assert question.cancelled()
     assert asyncio.all_tasks() == before
+
+
+async def test_a_listener_that_fails_ends_the_question() -> None:
+    async def refuses(event: ToolCallEvent) -> None:
+        if isinstance(event, ToolCallProgress):
+            raise OSError("nobody listens")
+
+    async def working(context: ToolContext) -> str:
+        context.report(1)
+        return "worked"
+
+    with pytest.raises(OSError, match="nobody listens"):
+        await run(("working", ""), tools=[working], emit=refuses)

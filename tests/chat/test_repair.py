@@ -5,15 +5,14 @@ from typing import Any
 import pytest
 from pydantic_core import from_json
 
-from tests.application import read_configuration
 from tests.chat.played import EVENTS, USAGE, asked, asks, clock, results, says, turns, update
 from tests.chat.scripted import ADD, add, calls, client_of, says as answers
 from tests.players.openai_player import OpenAIPlayer
 from tests.serving import events_of, service
 from toolchat.chat.advisors.repair import ToolCallRepairAdvisor
-from toolchat.errors import ConfigurationError, ToolLoop
+from toolchat.errors import ToolLoop
 from toolchat.messages import AssistantMessage, ToolResponseMessage, Usage
-from toolchat.models.base import ChatResponse, Prompt
+from toolchat.models.base import Prompt
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolArgumentsError
 from toolchat.tool_calling.function_callback import FunctionToolCallback
@@ -22,7 +21,6 @@ CLOCK = "getCityTimeFunction"
 BROKEN = asks((CLOCK, '{"timeZoneId": "Asia/Tokyo", "at": }'))
 GOOD = asks(clock("Asia/Tokyo"))
 DONE = says("It is late.")
-
 BROKEN_ARGUMENTS = {
     "truncated": '{"a": 1, "b"',
     "single quotes": "{'a': 1, 'b': 2}",
@@ -88,13 +86,6 @@ async def test_repair_exchanges_are_not_part_of_the_conversation() -> None:
     }
     assert [each["role"] for each in conversation["messages"]] == ["user", "assistant", "tool", "assistant"]
     assert "RFC 8259" not in str(conversation)
-
-
-async def test_turns_and_tokens_of_all_tries_are_counted() -> None:
-    document, requests = await asked(BROKEN, BROKEN, GOOD, DONE)
-    assert len(requests) == 4
-    assert document["rounds"] == 4
-    assert document["usage"]["total_tokens"] == 4 * USAGE["total_tokens"]
 
 
 async def test_the_tokens_of_the_last_try_are_known_alone() -> None:
@@ -172,13 +163,6 @@ async def test_the_setting_also_holds_where_a_route_would_repair_three_times() -
     assert ["RFC 8259" in str(each.body) for each in requests] == [False, True, False]
 
 
-@pytest.mark.parametrize("value", ["-1", "11", "some"])
-def test_a_number_of_repairs_out_of_bounds_stops_the_start(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TOOL_CALL_REPAIRS", value)
-    with pytest.raises(ConfigurationError, match="TOOL_CALL_REPAIRS: "):
-        read_configuration()
-
-
 async def repaired(arguments: str) -> bool:
     """Whether arguments go back to the model before anything runs."""
     client, model = client_of(calls(("add", arguments)), calls(ADD), answers("3"), advisors=[ToolCallRepairAdvisor()])
@@ -219,11 +203,3 @@ async def test_a_turn_without_tools_is_not_repaired() -> None:
     with pytest.raises(ToolLoop):
         await client.prompt("?").tools("add").call().response()
     assert [bool(each.tools) for each in model.prompts] == [True, True, True, False]
-
-
-async def test_a_client_that_leaves_stops_the_model_behind_it() -> None:
-    client, model = client_of(answers("a long story"), advisors=[ToolCallRepairAdvisor()])
-    events = client.prompt("?").tools("add").stream().events()
-    assert not isinstance(await anext(events), ChatResponse)
-    await events.aclose()
-    assert model.left.is_set()

@@ -1,25 +1,28 @@
-"""The store in PostgreSQL: several processes, its schema, permissions, and addresses."""
+"""The store in PostgreSQL: its schema, permissions and addresses, and why it cannot be used."""
 
 import asyncio
 import re
 import secrets
+import sys
+import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from tests.players.postgresql_server import PostgresqlServer
+from tests.ports import silent_port
 from tests.state.conftest import postgresql_store
 from tests.state.outages import every_operation, recovered, refused
 from tests.waiting import PATIENCE, until
-from toolchat.errors import ConfigurationError, SessionBusy
-from toolchat.state.base import Lock, StateStore, Write
-from toolchat.state.locks import Locks
+from toolchat.errors import ConfigurationError, StoreUnavailable
+from toolchat.service.composition.state import _without_option, state_store
+from toolchat.service.settings.service_settings import Settings
+from toolchat.state.base import StateStore, Write
 
-pytestmark = pytest.mark.slow
 OpenStore = Callable[..., Awaitable[Any]]
 ROOT = Path(__file__).parent.parent.parent
 
@@ -55,14 +58,6 @@ async def test_processes_that_start_at_once_create_the_tables_once(open_store: O
     assert [(each.available, each.failures) for each in stores] == [(True, 0)] * 4
     await stores[0].put("memory:a", b"x", ttl=30)
     assert [await each.get("memory:a") for each in stores] == [b"x"] * 4
-
-
-async def test_schemas_keep_services_apart(open_store: OpenStore, schema: str) -> None:
-    ours, theirs = await open_store(), await open_store(f"{schema}2")
-    await ours.commit([Write("memory:a", b"x", 30, lists=("all",), line=b"1")])
-    assert await ours.try_lock("memory:a", ttl=30)
-    assert await theirs.try_lock("memory:a", ttl=30)
-    assert (await theirs.get("memory:a"), await theirs.listed("all", limit=9)) == (None, [])
 
 
 async def test_a_later_format_is_refused(open_store: OpenStore, schema: str, postgresql: PostgresqlServer) -> None:
@@ -171,93 +166,6 @@ async def test_the_documented_permissions_suffice(
     await store.aclose()
 
 
-async def test_fifty_requests_for_one_lock_over_three_processes_come_one_by_one(open_store: OpenStore) -> None:
-    inside = 0
-    visitors: list[int] = []
-
-    async def visit(locks: Locks, number: int) -> None:
-        nonlocal inside
-        async with locks.hold("memory:a"):
-            inside += 1
-            assert inside == 1
-            visitors.append(number)
-            await asyncio.sleep(0.002)
-            inside -= 1
-
-    locks = [Locks(await open_store()) for _ in range(3)]
-    results = await asyncio.gather(*(visit(locks[n % 3], n) for n in range(50)), return_exceptions=True)
-    assert all(result is None or isinstance(result, SessionBusy) for result in results)
-    assert len(visitors) == results.count(None) >= 25
-
-
-async def test_a_counter_that_processes_increase_at_once_loses_nothing(open_store: OpenStore) -> None:
-    stores = [await open_store() for _ in range(3)]
-
-    def increased(values: Any, _: float) -> list[bytes]:
-        return [str(int(each or 0) + 1).encode() for each in values]
-
-    both = ["memory:a", "memory:b"]
-    keys = [both, both[::-1]]  # in either order, which must not deadlock
-    await asyncio.gather(*(stores[n % 3].update(keys[n % 2], increased, ttl=30) for n in range(60)))
-    assert [await stores[0].get(key) for key in both] == [b"60", b"60"]
-    assert [each.failures for each in stores] == [0, 0, 0]
-
-
-async def test_a_thousand_operations_share_few_connections(open_store: OpenStore, schema: str) -> None:
-    store = await open_store()
-    await asyncio.gather(*(store.put(f"memory:{number}", b"x", ttl=30) for number in range(1000)))
-    assert (store.available, store.failures) == (True, 0)
-    assert 1 < len(store._idle) <= 8
-
-
-async def test_cancelled_operations_leave_connections_and_locks(open_store: OpenStore) -> None:
-    # Clients leave at different moments; afterwards every lock can be taken, and no answer goes to another question.
-    store = await open_store()
-    await store.put("memory:b", b"b", ttl=30)
-    for round_ in range(4):
-        tasks = [asyncio.ensure_future(store.try_lock(f"memory:{number}", ttl=30)) for number in range(40)]
-        await asyncio.sleep(0.001 * round_)
-        for task in tasks:
-            task.cancel()
-        for lock in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(lock, Lock):  # granted before
-                await store.unlock(lock)
-        assert [await store.get("memory:b") for _ in range(10)] == [b"b"] * 10
-    for number in range(40):
-        await until(partial(store.try_lock, f"memory:{number}", ttl=30))
-    assert store.available
-
-
-async def test_closing_closes_every_connection(schema: str, postgresql: PostgresqlServer) -> None:
-    # Operations that still run come to their end first; later ones are refused.
-    store: Any = postgresql_store(postgresql, schema)
-    await store.start()
-    running = [asyncio.ensure_future(store.put(f"memory:{number}", b"x", ttl=30)) for number in range(100)]
-    await asyncio.sleep(0)
-    await store.aclose()
-    assert (await asyncio.gather(*running, return_exceptions=True))[0] is None
-    assert not store._idle
-    await refused(every_operation(store))
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://h",
-        "postgresql://me:12/canary@h/db",
-        "postgresql://me:canary?x@h/db",
-        "postgresql://h:canary/db",
-        "postgresql://h/db?canary=1",
-    ],
-)
-def test_an_unusable_url_is_refused_without_being_repeated(url: str) -> None:
-    pytest.importorskip("psycopg", reason="needs psycopg: pip install psycopg", exc_type=ImportError)
-    from toolchat.state.postgresql import PostgresqlStateStore
-
-    with pytest.raises(ValueError, match=r"^the URL of PostgreSQL cannot be used$"):
-        PostgresqlStateStore(url)
-
-
 @pytest.mark.parametrize("schema", ["", "1", 'a"b', "a.b", "ü", "x" * 64])
 def test_an_unusable_schema_is_refused(schema: str) -> None:
     pytest.importorskip("psycopg", reason="needs psycopg: pip install psycopg", exc_type=ImportError)
@@ -267,17 +175,93 @@ def test_an_unusable_schema_is_refused(schema: str) -> None:
         PostgresqlStateStore("postgresql://h/db", schema=schema)
 
 
+async def test_a_dropped_schema_is_created_again(
+    schema: str, postgresql: PostgresqlServer, open_store: OpenStore
+) -> None:
+    store = await open_store()
+    postgresql.run(f'DROP SCHEMA "{schema}" CASCADE')
+    await refused([lambda: store.put("memory:a", b"x", ttl=30)])
+    await recovered(store)
+
+
+async def test_a_value_that_the_server_refuses_affects_its_own_key_only(open_store: OpenStore) -> None:
+    store = await open_store()
+    key = f"memory:{secrets.token_hex(10_000)}"  # random, as the server would compress it; no index has such long ones
+    for _ in range(3):
+        await refused([lambda: store.put(key, b"x", ttl=30)])
+        assert await store.get("memory:b") is None
+    assert store.available
+
+
+async def test_the_cause_tells_apart_what_is_wrong_and_shows_no_password(postgresql: PostgresqlServer) -> None:
+    postgresql.run("CREATE ROLE nobody LOGIN PASSWORD 'canary'")
+    with silent_port() as port:
+        url = f"127.0.0.1:{postgresql.port}"
+        causes = {
+            postgresql.url_for("admin:canary-wrong"): f"wrong password: {url}, database postgres",
+            postgresql.url_for("admin"): f"wrong password: {url}, database postgres",
+            postgresql.url_for("unknown:canary"): f"wrong password: {url}, database postgres",
+            postgresql.url_for("admin:canary", "missing"): f"unknown database: {url}, database missing",
+            postgresql.url_for("nobody:canary"): f"missing permission: {url}, database postgres",
+            postgresql.url_for("admin:canary") + "?sslmode=require": f"TLS failed: {url}, database postgres",
+            f"postgresql://admin:canary@127.0.0.1:{port}/x": f"connection refused: 127.0.0.1:{port}, database x",
+            "postgresql://admin:canary@db.invalid/x": "name not found: db.invalid:5432, database x",
+            "postgresql://admin:canary@/x?host=/nowhere": "connection refused: /nowhere:5432, database x",
+        }
+        assert {url: await cause_of(url) for url in causes} == causes
+    postgresql.run("DROP ROLE nobody")
+
+
+async def test_too_many_connections_are_named(postgresql: PostgresqlServer) -> None:
+    postgresql.run(
+        "CREATE ROLE few LOGIN PASSWORD 'canary' CONNECTION LIMIT 0", "GRANT CREATE ON DATABASE postgres TO few"
+    )
+    assert (await cause_of(postgresql.url_for("few:canary"))).startswith("too many connections: ")
+    postgresql.run("DROP OWNED BY few", "DROP ROLE few")
+
+
+async def cause_of(url: str) -> str:
+    from toolchat.state.postgresql import PostgresqlStateStore
+
+    store = PostgresqlStateStore(url, schema="unprivileged", deadline=PATIENCE)
+    await store.start()
+    with pytest.raises(StoreUnavailable) as raised:
+        await store.put("memory:a", b"x", ttl=30)
+    await store.aclose()
+    assert "canary" not in "".join(traceback.format_exception(raised.value)) + repr(store)
+    return str(raised.value.log_fields["cause"])
+
+
 @pytest.mark.parametrize(
-    ("options", "warning"),
+    ("url", "address", "schema"),
     [
-        ({"fsync": "off"}, "a crash of its machine may destroy the database"),
-        ({"fsync": "on", "synchronous_commit": "off"}, "a crash loses the last changes"),
-        ({"fsync": "on"}, ""),
+        ("postgresql://me:pass@h:1/db", "postgresql://me:pass@h:1/db", "toolchat"),
+        ("postgres:///db?schema=other", "postgres:///db", "other"),
+        ("postgres:///db?host=/run&schema=a%2Db&options=-c%20a", "postgres:///db?host=/run&options=-c%20a", "a-b"),
     ],
 )
-async def test_a_server_that_loses_data_in_a_crash_is_warned_about(options: dict[str, str], warning: str) -> None:
-    with PostgresqlServer(*[f"{name}={value}" for name, value in options.items()]) as server:
-        store = postgresql_store(server, "toolchat")
-        warned = await store.durability_warning()
-        await store.aclose()
-    assert warned.partition("so ")[2].partition(":")[0] == warning
+def test_the_schema_is_our_option_and_the_rest_goes_to_libpq(url: str, address: str, schema: str) -> None:
+    assert _without_option(url, "schema", "toolchat") == (address, schema)
+
+
+@pytest.mark.parametrize("name", ["postgres", "postgresql"])
+def test_the_url_opens_a_store_with_its_schema(name: str) -> None:
+    pytest.importorskip("psycopg", reason="needs psycopg: pip install psycopg", exc_type=ImportError)
+    store = state_store(Settings(state_url=SecretStr(f"{name}://me:canary@h:1/db?schema=other"), server_workers=2))
+    assert (store.kind, vars(store)["_schema"], vars(store)["_server"]) == ("postgresql", "other", "h:1, database db")
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://h/db?schema=a.b", "postgresql://h:port/db", "postgresql://h/db?nosuch=1"]
+)
+def test_an_unusable_url_is_refused_with_the_forms(url: str) -> None:
+    pytest.importorskip("psycopg", reason="needs psycopg: pip install psycopg", exc_type=ImportError)
+    with pytest.raises(ConfigurationError, match=r"^STATE_URL: must be .* or postgresql://"):
+        state_store(Settings(state_url=SecretStr(url)))
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    monkeypatch.delitem(sys.modules, "toolchat.state.postgresql", raising=False)
+    with pytest.raises(ConfigurationError, match=r"needs the package psycopg\[binary\]: pip install"):
+        state_store(Settings(state_url=SecretStr("postgresql://h/db")))

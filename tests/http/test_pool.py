@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import time
 
 import psutil
 import pytest
@@ -177,6 +178,20 @@ async def test_a_cancelled_wait_passes_its_slot_on(waiting: bool) -> None:
         last = asyncio.create_task(asked(http, other.url))
         await given_up(stuck)
         assert (await last).body == b"ok"
+
+
+async def test_a_slot_that_comes_free_at_the_moment_of_a_time_out_is_not_lost() -> None:
+    limits = {"max_connections": 1, "max_per_host": 1, "max_wait": 0.05}
+    async with playing(silent) as upstream, playing(forever) as other, outbound(**limits) as http:
+        stuck = asyncio.create_task(asked(http, upstream.url))
+        await until(lambda: upstream.requests)
+        late = asyncio.create_task(asked(http, other.url))
+        await asyncio.sleep(0)
+        stuck.cancel()
+        time.sleep(0.06)  # noqa: ASYNC251 - the time is over in the turn of the loop in which the slot comes free
+        await asyncio.wait([stuck, late])
+        late.exception()
+        assert [(await asked(http, other.url)).body for _ in range(2)] == [b"ok"] * 2
 
 
 async def silent(peer: Peer) -> None:

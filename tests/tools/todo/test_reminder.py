@@ -6,10 +6,10 @@ from itertools import count
 from app.tools.todo.advisors import REMINDER, TodoEvents, TodoReminder
 from app.tools.todo.lists import TodoLists
 from app.tools.todo.tools import TodoUpdate
-from tests.chat.played import EVENTS, JSON, Turn, asked, asks, clock, results, says, turns, update
+from tests.chat.played import JSON, Turn, asked, asks, clock, results, says, turns, update
 from tests.chat.scripted import calls, client_of, says as answers
 from tests.players.openai_player import OpenAIPlayer, PlayedRequest
-from tests.serving import events_of, service
+from tests.serving import service
 from toolchat.chat.request import Notice
 from toolchat.models.base import ChatResponse
 from toolchat.service.settings.service_settings import Settings
@@ -42,17 +42,6 @@ async def turns_of(*given: Turn, tools: str = "", **environment: str) -> list[Pl
 async def test_the_model_is_reminded_once_after_three_rounds_and_again_only_after_three_more() -> None:
     # The count begins anew with the reminder, and no turn is given an earlier one again.
     assert reminded(await turns_of(*looks(8), DONE)) == [4, 7]
-
-
-async def test_a_stream_is_reminded_as_a_whole_answer_is_and_its_client_does_not_see_it() -> None:
-    async with (
-        OpenAIPlayer(turns(*looks(3), DONE)) as player,
-        service(OPENAI_BASE_URL=player.base_url) as client,
-    ):
-        events = events_of((await client.get("/todo/chat", headers=EVENTS)).text)
-    assert reminded(player.requests) == [4]
-    assert events[-1].name == "done"
-    assert REMINDER not in str(events)
 
 
 async def test_the_reminder_follows_the_last_result_and_no_result_is_added_or_moved() -> None:

@@ -1,4 +1,4 @@
-"""Whatever a tool raises: what the model is told, what the log keeps, and what reaches the caller."""
+"""Whatever a tool raises: what the model is told, what the log keeps, and what ends the question."""
 
 import asyncio
 import threading
@@ -11,15 +11,134 @@ from pydantic_core import from_json
 
 from tests.tool_calling.calls import only, run
 from tests.waiting import PATIENCE
-from toolchat.errors import NotFound, UpstreamTimeout
+from toolchat.errors import NotFound, ToolFailed, UpstreamTimeout
 from toolchat.messages import ToolCall
 from toolchat.tool_calling.callback import ToolCallback, ToolResult
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
-from toolchat.tool_calling.errors import ToolExecutionError
+from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
+from toolchat.tool_calling.exception_processor import ToolExecutionExceptionProcessor
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
 from toolchat.tool_calling.manager import ToolCallingManager
+
+
+async def test_a_failing_tool_can_end_the_question() -> None:
+    async def raises() -> None:
+        raise ValueError("secret")
+
+    strict = ToolCallingManager(exception_processor=ToolExecutionExceptionProcessor(always_throw=True))
+    for asked in ([("raises", "")], [("raises", ""), ("raises", "{}")]):
+        with pytest.raises(ToolFailed, match=r"^raises: the tool failed$"):
+            await run(*asked, tools=[raises], manager=strict)
+    wrong = await run(("raises", '{"a": 1}'), ("nothing", ""), tools=[raises], manager=strict)
+    assert [each.error_kind for each in wrong.executions] == ["invalid-arguments", "unknown-tool"]
+
+
+@dataclass
+class Returning:
+    """An exception processor that returns what it was made with."""
+
+    returned: Any
+
+    def process(self, error: BaseException, tool: str) -> Any:
+        return self.returned
+
+
+@pytest.mark.parametrize(
+    ("returned", "kind", "result"),
+    [
+        ("it is broken", "lost", "it is broken"),
+        (ToolExecutionError("broken", kind="b"), "b", '{"error":{"kind":"b","message":"broken"}}'),
+        (ValueError("secret"), "failed", '{"error":{"kind":"failed","message":"the tool failed"}}'),
+        (None, "lost", '{"error":{"kind":"lost","message":"text"}}'),
+        ("", "lost", '{"error":{"kind":"lost","message":"text"}}'),
+        (7, "lost", '{"error":{"kind":"lost","message":"text"}}'),
+    ],
+)
+async def test_a_processor_of_ones_own_returns_an_error_or_a_text(returned: Any, kind: str, result: str) -> None:
+    async def fails() -> None:
+        raise ToolExecutionError("text", kind="lost")
+
+    done = await only(("fails", ""), tools=[fails], exception_processor=Returning(returned))
+    assert (done.outcome, done.error_kind, done.result) == ("error", kind, result)
+
+
+class _Asynchronous:
+    async def process(self, error: BaseException, tool: str) -> str:
+        return "text"
+
+
+class _Narrow:
+    def process(self, error: BaseException) -> str:
+        return "text"
+
+
+@pytest.mark.parametrize("processor", [None, "text", str, _Asynchronous(), _Narrow(), lambda error, tool: "text"])
+def test_what_is_no_processor_is_refused_when_it_is_set(processor: Any) -> None:
+    with pytest.raises(TypeError, match=r"^an exception processor needs a method process\(error, tool\) .*$"):
+        ToolCallingManager(exception_processor=processor)
+
+
+@pytest.mark.parametrize("levels", [1, 2])
+async def test_an_error_within_a_task_group_keeps_its_text(levels: int) -> None:
+    async def fails(error: Exception, deeper: int) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(fails(error, deeper - 1) if deeper else _raise(error))
+
+    async def refuses() -> None:
+        await fails(ToolExecutionError("no such place", kind="no-such-place", hint="add the country"), levels)
+
+    async def denies() -> None:
+        await fails(PermissionError("not yours"), levels)
+
+    refused = await only(("refuses", ""), tools=[refuses])
+    told = {"kind": "no-such-place", "message": "no such place", "hint": "add the country"}
+    assert from_json(refused.result)["error"] == told
+    with pytest.raises(PermissionError):
+        await only(
+            ("denies", ""), tools=[denies], exception_processor=ToolExecutionExceptionProcessor(rethrow=(OSError,))
+        )
+
+
+async def _raise(error: Exception) -> None:
+    raise error
+
+
+class NeedsLogin(ToolExecutionError):
+    """A tool's own failure that the caller wants to see."""
+
+
+@pytest.mark.parametrize("error", [PermissionError("not yours"), NeedsLogin("log in first")], ids=repr)
+@pytest.mark.parametrize("number", [1, 2])
+async def test_chosen_exceptions_reach_the_caller_as_they_are(error: Exception, number: int) -> None:
+    async def raises() -> None:
+        raise error
+
+    manager = ToolCallingManager(exception_processor=ToolExecutionExceptionProcessor(rethrow=(OSError, NeedsLogin)))
+    with pytest.raises(type(error)) as caught:
+        await run(*[("raises", "")] * number, tools=[raises], manager=manager)
+    assert caught.value is error
+    assert (await only(("raises", ""), tools=[raises])).error_kind == "failed"
+
+
+@pytest.mark.parametrize(
+    ("error", "told", "logged"),
+    [
+        (ToolExecutionError("no such city", kind="no-such-city"), ("no-such-city", "no such city"), []),
+        (ToolArgumentsError("city: too long"), ("invalid-arguments", "city: too long"), []),
+        (NotFound("no such order"), ("not-found", "no such order"), []),
+        (UpstreamTimeout("it did not answer"), ("upstream-timeout", "it did not answer"), ["WARNING"]),
+        (LookupError("secret"), ("failed", "the tool failed"), ["ERROR"]),
+    ],
+)
+def test_only_messages_meant_for_the_model_reach_it_and_faults_of_the_tool_are_logged(
+    error: Exception, told: tuple[str, str], logged: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    processed = ToolExecutionExceptionProcessor().process(error, "tool")
+    assert not isinstance(processed, str)
+    assert (processed.kind, processed.message) == told
+    assert [each.levelname for each in caplog.records] == logged
 
 
 async def test_a_tool_that_cancels_its_own_task_has_only_failed() -> None:
@@ -81,20 +200,6 @@ async def test_a_blocking_tool_that_raises_stop_iteration_fails_at_once() -> Non
 
     answer = await only(("stops", ""), tools=[stops], timeout=10)
     assert answer.error_kind == "failed"
-
-
-async def test_an_error_of_a_tool_keeps_its_message_and_one_of_an_upstream_its_code() -> None:
-    async def refuses() -> None:
-        raise ToolExecutionError("no such place", kind="no-such-place", hint="add the country")
-
-    async def waits() -> None:
-        raise UpstreamTimeout("WeatherAPI did not answer within 10 s")
-
-    refused, waited = (await run(("refuses", ""), ("waits", ""), tools=[refuses, waits])).executions
-    assert from_json(refused.result) == {
-        "error": {"kind": "no-such-place", "message": "no such place", "hint": "add the country"}
-    }
-    assert waited.error_kind == "upstream-timeout"
 
 
 @pytest.mark.parametrize("blocking", [False, True])

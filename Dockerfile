@@ -22,7 +22,7 @@ RUN pip --python /opt/build/bin/python wheel --no-cache-dir --disable-pip-versio
     pip --python /opt/venv/bin/python install --no-cache-dir --disable-pip-version-check \
     --no-deps --no-index dist/*.whl
 COPY app/ app/
-RUN chmod -R a+rX,go-w app && python -m compileall -q app && mkdir data
+RUN chmod -R a+rX,go-w app && python -m compileall -q app && mkdir --mode=775 data
 
 FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="toolchat" \
@@ -40,10 +40,11 @@ ENV PATH="/opt/venv/bin:$PATH" \
 WORKDIR /opt/toolchat
 COPY --from=build /opt/venv /opt/venv
 COPY --from=build /opt/toolchat/app app/
-# Conversations and other state: the only place beside /tmp that is written to.
-COPY --from=build --chown=10001:10001 /opt/toolchat/data /data/
+# Conversations and other state: the only place beside /tmp that is written to. It belongs to group 0, which every user
+# has that a platform such as OpenShift chooses.
+COPY --from=build --chown=10001:0 /opt/toolchat/data /data/
 VOLUME /data
-USER 10001:10001
+USER 10001:0
 EXPOSE 8083
 STOPSIGNAL SIGTERM
 # Not urllib: it would ask the proxy that HTTP_PROXY names.

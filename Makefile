@@ -98,7 +98,7 @@ docs: $(VENV)/.dev ## Write what is generated: .env.example, and the pages of se
 
 clean: ## Remove .venv and everything else that can be made again
 	rm -rf $(VENV) $(PEERS) $(SPRING) $(CLIENTS) $(PACKAGES) $(AUDIT) $(SITE) .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist *.egg-info
-	find app toolchat bench lab tests wire_clients -name __pycache__ -type d -prune -exec rm -rf {} +
+	find app toolchat bench examples lab tests wire_clients -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Environments of their own, made by their stamp: `make bench/.venv/.peers`.
 # The stamps hold what was installed: pip runs again only when a lock file is newer.

@@ -1,4 +1,4 @@
-"""The metrics as code, and as the table of ``docs/operations.md`` describes them."""
+"""The metrics as code, and as the table of ``docs/monitoring.md`` describes them."""
 
 import re
 from typing import NamedTuple
@@ -17,16 +17,22 @@ class Row(NamedTuple):
     """A row of the table."""
 
     name: str
-    kind: str
     labels: list[str]
     meaning: str
 
+    @property
+    def kind(self) -> str:
+        """By the name, as the page says."""
+        if self.name.endswith("_total"):
+            return "counter"
+        return "histogram" if self.name.endswith(("_seconds", "_turn_tokens")) else "gauge"
+
 
 ROWS = [
-    Row(name, kind, re.findall(r"`(\w+)`", labels), meaning)
-    for name, kind, labels, meaning in re.findall(
-        r"^\| `(toolchat_\w+)` \| (\w+) \| ([^|]*?) *\| ([^|]*) \|$",
-        (ROOT / "docs" / "operations.md").read_text(encoding="utf-8"),
+    Row(name, re.findall(r"`(\w+)`", labels), meaning)
+    for name, labels, meaning in re.findall(
+        r"^\| `(toolchat_\w+)` \| ([^|]*?) *\| ([^|]*) \|$",
+        (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8"),
         re.MULTILINE,
     )
 ]

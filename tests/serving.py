@@ -3,8 +3,8 @@
 import asyncio
 import os
 import socket
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -74,17 +74,28 @@ async def serving(app: object, settings: Settings | None = None) -> AsyncGenerat
 
 def configured(*parts: str | Tuning, **environment: str) -> Configuration:
     """The configuration with environment variables, the tool folders of more packages, and other constants."""
+    with _environment(environment):
+        return _configured(*parts)
+
+
+def _configured(*parts: str | Tuning) -> Configuration:
     packages = [each for each in parts if isinstance(each, str)]
     (tuning,) = [each for each in parts if isinstance(each, Tuning)] or [Tuning()]
+    configuration = read_configuration(serving=False, tuning=tuning)
+    more = [ConfiguredModule.read(module) for package in packages for module in discover([package])]
+    return replace(configuration, modules=(*configuration.modules, *more))
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Generator[None, None, None]:
+    """Set variables within the block; its end undoes also what else was set, such as by ``.env``."""
     before = dict(os.environ)
-    os.environ.update(environment)
+    os.environ.update(variables)
     try:
-        configuration = read_configuration(serving=False, tuning=tuning)
-        more = [ConfiguredModule.read(module) for package in packages for module in discover([package])]
+        yield
     finally:
         os.environ.clear()
         os.environ.update(before)
-    return replace(configuration, modules=(*configuration.modules, *more))
 
 
 @asynccontextmanager
@@ -93,10 +104,12 @@ async def service(*parts: str | Tuning, **environment: str) -> AsyncGenerator[ht
 
     Yields a client for it.
     """
-    configuration = configured(*parts, **environment)
-    app = create_app(configuration)
-    async with serving(app, configuration.settings) as url, client_of(url) as client:
-        yield client
+    async with AsyncExitStack() as stack:
+        with _environment(environment):  # OpenTelemetry's packages read theirs when the service starts
+            configuration = _configured(*parts)
+            app = create_app(configuration)
+            url = await stack.enter_async_context(serving(app, configuration.settings))
+        yield await stack.enter_async_context(client_of(url))
 
 
 def client_of(url: str) -> httpx.AsyncClient:

@@ -1,7 +1,8 @@
-"""The AI SDK's useChat in a browser: the component of docs/clients.md, bundled with the packages from npm."""
+"""The AI SDK's useChat in a browser: examples/front_end, bundled with the packages from npm."""
 
 import re
 from collections.abc import AsyncGenerator, Iterator
+from shutil import copytree, ignore_patterns
 from typing import Any
 
 import pytest
@@ -12,7 +13,6 @@ from tests.command_line import with_tools
 from tests.players.openai_player import Answer, delta, finish, sse, whole
 from wire_clients.conftest import ROOT, TIME, Model, bundled, started
 
-COMPONENT = re.compile(r"^```jsx\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHIP = '''"""A folder whose tool needs the user's consent."""
 
 from typing import Annotated
@@ -30,12 +30,7 @@ async def ship(number: Annotated[int, "The order's number"]) -> dict[str, int]:
 module = ToolModule(functions=(ship,))
 '''
 SHIPS = {"name": "ship", "arguments": '{"number":1}'}
-MAIN = """import { createRoot } from "react-dom/client";
-import Chat from "./Chat.jsx";
-
-createRoot(document.body.appendChild(document.createElement("div"))).render(<Chat />);
-"""
-PAGE = '<!doctype html><meta charset="utf-8"><title>Chat</title><body><script src="/bundle.js"></script>'
+PAGE = (ROOT / "examples" / "front_end" / "index.html").read_text(encoding="utf-8").replace("main.jsx", "bundle.js")
 
 
 def says(text: str) -> Answer:
@@ -61,11 +56,9 @@ def service(_played: tuple[Model, str], tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The page's script: the documented component and the packages that it imports."""
-    folder = tmp_path_factory.mktemp("page")
-    (component,) = COMPONENT.findall((ROOT / "docs" / "clients.md").read_text(encoding="utf-8"))
-    (folder / "Chat.jsx").write_text(component, encoding="utf-8")
-    (folder / "main.jsx").write_text(MAIN, encoding="utf-8")
+    """The page's script: the example with the documented component, and the packages that it imports."""
+    folder = tmp_path_factory.mktemp("page") / "front_end"
+    copytree(ROOT / "examples" / "front_end", folder, ignore=ignore_patterns("node_modules"))
     return bundled(folder, "--jsx=automatic")
 
 

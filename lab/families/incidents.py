@@ -157,25 +157,24 @@ async def incident_upstream_slow(stage: Stage) -> float:
     )
 
 
-@_incident(2)
+@_incident(1)
 async def incident_a_tool_leaks(stage: Stage) -> float:
     """A tool keeps 3 MiB at each call, among ten times as many calls of another one."""
     signals = await _signals(stage, **stage.tool("leaking", _LEAKING))
     before = await signals.metric("toolchat_memory_bytes")
-    for second in range(20):
+    for second in range(6):
         await _called(stage, signals.service, "works", 30)
         await _called(stage, signals.service, "leaks", 3 * (second % 2))
-        if signals.log(message="memory has grown"):
-            break
-        await asyncio.sleep(0.7)
-    await until(lambda: signals.log(message="memory has grown"))
-    suspects = signals.log(message="memory has grown")[0]["tools"]
-    stage.note = ", ".join(f"{each['name']} {each['correlation']}" for each in suspects)
-    grown = await signals.metric("toolchat_memory_bytes") - before
-    return _named(
-        log=suspects[0]["name"] == "leaks",
-        metrics=grown > 50 * 2**20 and await signals.metric("toolchat_tool_calls_total", tool="leaks") > 0,
-    )
+    grown = 0.0
+
+    async def has_grown() -> bool:
+        nonlocal grown
+        grown = await signals.metric("toolchat_memory_bytes") - before
+        return grown > 50 * 2**20
+
+    await until(has_grown)
+    stage.note = f"{grown / 2**20:.0f} MiB"
+    return _named(metrics=await signals.metric("toolchat_tool_calls_total", tool="leaks") > 0)
 
 
 async def _called(stage: Stage, service: Service, tool: str, questions: int) -> None:

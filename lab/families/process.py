@@ -173,6 +173,7 @@ async def _workers(stage: Stage) -> tuple[Service, list[psutil.Process]]:
     redis = await stage.redis()
     service = await stage.own(SERVER_WORKERS="2", SERVER_WORKER_TIMEOUT="3", REDIS_URL=redis.url)
     await until(lambda: len(_children(service)) == 2)
+    held((await service.ask("/health/ready")).status == 200, "it is not ready")
     return service, _children(service)
 
 

@@ -17,10 +17,8 @@ from tests.players.otlp_receiver import OtlpReceiver
 from tests.protocols.mcp_server.host import Host
 from tests.protocols.openai.asking import COMPLETIONS, call, chunks_of, user
 from tests.serving import service
-from tests.sessions.deciding import LIGHTS, replicas
 from tests.waiting import until
 from toolchat.errors import NotFound
-from toolchat.service.access.keys import digest_of
 from toolchat.service.access.principals import Principal
 from toolchat.service.api.approval_tokens import ApprovalTokens
 from toolchat.state.sqlite import SqliteStateStore
@@ -195,19 +193,6 @@ async def test_neither_logs_nor_traces_nor_models_get_the_token(
         assert token not in text
     assert token not in to_json([each.body for each in shop.player.requests]).decode()
     assert "#token=" in to_json([each.body for each in shop.player.requests]).decode()
-
-
-async def test_another_replica_accepts_the_token() -> None:
-    keys = f"alice={digest_of('alice')}"
-    async with replicas(LIGHTS, API_KEYS=keys) as ([one, other], _, _):
-        body = {"model": "toolchat", "messages": [user("please")]}
-        document = (await one.post(COMPLETIONS, json=body, headers=as_("alice"))).json()
-        token = document["choices"][0]["message"]["content"].partition("#token=")[2].split()[0]
-        bearer, place = {"X-Approval-Token": token}, f"/approvals/{document['approval']['id']}"
-        decisions = {"decisions": {document["approval"]["calls"][0]["id"]: {"approved": True}}}
-        assert (await other.get(place)).status_code == 401
-        assert (await other.post(place, json=decisions, headers=bearer)).text == "It is on in the hall."
-        assert (await one.post(place, json=decisions, headers=bearer)).status_code == 404
 
 
 async def test_the_store_has_a_hash_only_and_forgets_it_in_time() -> None:

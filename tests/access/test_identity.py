@@ -108,6 +108,8 @@ async def test_a_malformed_tenant_is_refused_on_every_path(client: httpx.AsyncCl
     for path in ("/chat?query=hello", "/time/chat?query=hello", "/tools"):
         answer = await client.get(path, headers=[(b"X-Tenant-ID", tenant)])
         assert (answer.status_code, answer.json()["code"]) == (422, "validation")
+    twice = await client.get("/tools", headers=[("X-Tenant-ID", "a"), ("X-Tenant-ID", "b")])
+    assert twice.status_code == 422
 
 
 async def test_functions_and_methods_that_are_different_tools_are_all_listed(client: httpx.AsyncClient) -> None:
@@ -128,7 +130,9 @@ def test_the_command_line_names_the_tenant(tmp_path: Path, options: tuple[str, .
     variables = {"TOOLS_PATH": str(Path(__file__).parent / "folders")}
     done = run("tools", "run", "callerOfMethod", *options, cwd=tmp_path, **variables)
     assert (done.returncode, done.stdout) == (0, f"</{tenant}/>\n")
-    asked = run("ask", "--tool", "callerOfFunction", "--json", *options, "callerOfFunction", cwd=tmp_path, **variables)
+    asked = run(
+        "ask", "--tool", "callerOfFunction", "--json", *options, "callerOfFunction, yes", cwd=tmp_path, **variables
+    )
     assert f"</{tenant}/>" in asked.stdout
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import tracemalloc
 from functools import partial
 from pathlib import Path
 
@@ -28,15 +27,6 @@ def test_a_new_key_is_long_random_and_known_by_its_digest() -> None:
     assert one != other
     assert len(one) >= 43
     assert read_keys(f" alice = {digest_of(one)} , bob={digest_of(other)},").find(other) == Principal("bob")
-
-
-def test_guessed_keys_match_nothing_and_use_no_memory() -> None:
-    registry = read_keys(f"alice={digest_of(new_key())}")
-    tracemalloc.start()
-    assert not any(registry.find(new_key()) for _ in range(5_000))
-    grown, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert grown < 64 * 1024
 
 
 @pytest.mark.parametrize("text", ["alice", "alice=abc", "=" + "a" * 64, "a b=" + "a" * 64, "alice=" + "A" * 64])

@@ -104,19 +104,6 @@ async def test_a_page_of_an_allowed_origin_can_ask_with_a_key_and_read_streams(
     assert (refused[0], '"unauthorized"' in refused[2]) == (401, True)
 
 
-async def test_a_page_of_another_origin_reads_nothing_even_with_a_key_and_leaves_nothing(open_page: OpenPage) -> None:
-    async with (
-        service(API_KEYS=ALICE, CORS_ORIGINS="https://friend.example") as client,
-        site(open_page, "evil.example") as (page, _),
-    ):
-        for init in ({"headers": BEARING}, {}, body_of(headers=BEARING | {"Content-Type": "application/json"})):
-            query = "" if "body" in init else "?userInput=Hello&sessionId=foreign"
-            for path in ("/chat", "/chat/stream"):
-                assert await learned(page, f"{client.base_url}{path}{query}", **init) == [NO_ANSWER]
-        assert await learned(page, f"{client.base_url}/chat/foreign", method="DELETE", headers=BEARING) == [NO_ANSWER]
-        assert (await client.get("/chat/foreign", headers=BEARING)).status_code == 404
-
-
 @pytest.mark.parametrize("name", ["127.0.0.1", "toolchat.example"])
 async def test_where_no_key_is_needed_a_page_of_another_site_still_causes_nothing(
     name: str, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
@@ -147,16 +134,7 @@ async def test_where_no_key_is_needed_a_page_of_another_site_still_causes_nothin
     assert left.status_code == 404
 
 
-@pytest.mark.parametrize(
-    "variables",
-    [{}, {"API_KEYS": ALICE, "ALLOW_ANONYMOUS": "true", "CHAT_PROVIDER": "offline"}],
-    ids=["no key", "keys"],
-)
-async def test_dns_rebinding_is_rejected_by_the_host_check(
-    variables: dict[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for variable, value in variables.items():
-        monkeypatch.setenv(variable, value)
+async def test_dns_rebinding_is_rejected_by_the_host_check(open_page: OpenPage) -> None:
     app = create_app(read_configuration())
 
     async def rebound(scope: Scope, receive: Receive, send: Send) -> None:
@@ -170,9 +148,6 @@ async def test_dns_rebinding_is_rejected_by_the_host_check(
             await learned(page, f"{evil}/chat?userInput=Hello&sessionId=foreign"),
             await learned(page, f"{evil}/chat/stream?userInput=Hello"),
             await learned(page, f"{evil}/chat", **body_of(headers={"Content-Type": "application/json"})),
-            await learned(page, f"{evil}/tools"),
-            await learned(page, f"{evil}/metrics"),
-            await learned(page, f"{evil}/openapi.json"),
             await learned(page, f"{evil}/playground/"),
         ]
     assert {(status, '"misdirected"' in body) for status, _, body in asked} == {(421, True)}

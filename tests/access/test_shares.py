@@ -7,8 +7,7 @@ import httpx
 from tests.observability.reading import figures_of, grown
 from tests.players.openai_player import OpenAIPlayer
 from tests.serving import service
-from tests.sessions.conversing import JSON, GatedPlayer, ask, sociable
-from tests.sessions.deciding import approve, lit
+from tests.sessions.conversing import GatedPlayer, ask, sociable
 from tests.waiting import until
 from toolchat.service.access.keys import digest_of
 
@@ -60,18 +59,6 @@ async def test_many_new_sessions_of_one_address_leave_the_conversations_of_other
         assert (await client.get("/chat/hers", headers=from_("192.0.2.2"))).status_code == 200
 
 
-async def test_many_answers_of_one_address_that_wait_leave_that_of_another_waiting() -> None:
-    async with lit(STATE_URL="memory://?max_mb=1", TRUSTED_PROXIES="127.0.0.1") as (client, _):
-        asked = (await client.get("/light/attic", headers=JSON | from_("192.0.2.2"))).json()
-        for number in range(300):
-            one = {"query": "Light, please " * 250, "sessionId": f"flood-{number}"}
-            flood = await client.get("/chat", params=one, headers=JSON | from_("192.0.2.1"))
-            assert flood.json()["finish_reason"] == "approval_required"
-        (call,) = asked["approval"]["calls"]
-        place = f"/approvals/{asked['approval']['id']}"
-        assert (await approve(client, place, call["id"], **from_("192.0.2.2"))).status_code == 200
-
-
 async def test_waiting_requests_of_others_do_not_block_the_owner_of_a_session() -> None:
     # Where keys are, a session of one is not that of another; without them who knows its name is its owner.
     keys = f"alice={digest_of('a')},bob={digest_of('b')}"
@@ -108,11 +95,3 @@ async def test_a_quota_has_headers_and_rejects_as_the_draft_specifies() -> None:
     assert document["type"] == "https://iana.org/assignments/http-problem-types#quota-exceeded"
     assert (document["violated-policies"], document["code"]) == (["minute"], "quota-exceeded")
     assert refused == {(): 1}
-
-
-async def test_tokens_that_no_provider_counts_are_estimated() -> None:
-    async with service(TOKENS_PER_DAY="5") as client:
-        answers = [await client.get("/time/chat-tool-function") for _ in range(2)]
-        stream = await client.get("/time/chat-tool-function", headers={"Accept": "text/event-stream"})
-    assert [each.status_code for each in (*answers, stream)] == [200, 429, 429]
-    assert answers[1].json()["violated-policies"] == ["day"]

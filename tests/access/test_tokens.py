@@ -50,15 +50,11 @@ WRONG: list[dict[str, Any]] = [
     {"exp": 1_000_000_000},
     {"exp": "soon"},
     {"exp": None},
-    {"exp": 4_000_000_000_000},
     {"exp": 10**400},
-    {"exp": float("inf")},
     {"exp": -(10**18)},
-    {"tenant": ""},
     {"tenant": ["a"]},
     {"nbf": 4_000_000_000},
     {"sub": ""},
-    {"sub": "a" * 300},
     {"sub": None},
 ]
 

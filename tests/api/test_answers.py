@@ -4,7 +4,6 @@ import httpx
 import pytest
 from pydantic_core import from_json
 
-from tests.chat.played import says, turns
 from tests.players.openai_player import OpenAIPlayer, delta, finish, message, sse, whole
 from tests.serving import events_of, service
 from tests.waiting import until
@@ -22,15 +21,6 @@ async def test_plain_text_is_the_default_format(client: httpx.AsyncClient) -> No
     assert answer.headers["cache-control"] == "no-store"
     assert answer.headers["vary"] == "Accept"
     assert answer.headers["x-chat-model"] == "openai_compatible/gpt-4o-mini"
-    assert answer.headers["x-content-type-options"] == "nosniff"
-
-
-async def test_a_servers_address_alone_is_enough_to_ask_it() -> None:
-    async with OpenAIPlayer(turns(says("Hello."))) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        answer = await client.get("/time/chat")
-    assert answer.text == "Hello."
-    assert answer.headers["x-chat-model"] == "openai_compatible/gpt-4o-mini"
-    assert "authorization" not in player.requests[0].headers
 
 
 @pytest.mark.parametrize("variant", ["function", "method"])
@@ -92,13 +82,11 @@ async def test_any_text_arrives_exactly_in_every_form() -> None:
     ("accept", "media_type"),
     [
         ("*/*", "text/plain"),
-        ("text/*", "text/plain"),
         ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "text/plain"),
         ("application/json", "application/json"),
         ("application/json, text/plain, */*", "application/json"),
         ("application/*", "application/json"),
         ("text/plain;q=0.5, application/json", "application/json"),
-        ("application/json;q=0.5, */*;q=0.1", "application/json"),
         ("APPLICATION/JSON", "application/json"),
         ("text/plain;q=0, */*", "application/json"),
         ("text/event-stream", "text/event-stream"),
@@ -132,15 +120,6 @@ async def test_a_well_formed_request_id_is_kept_and_any_other_replaced(
     assert problem.json()["request_id"] == problem.headers["x-request-id"]
 
 
-async def test_a_missing_or_empty_question_is_the_documents_question(
-    client: httpx.AsyncClient, player: OpenAIPlayer
-) -> None:
-    for url in ("/time/chat", "/time/chat?query=", "/time/chat?", "/time/chat?query=你好"):
-        await client.get(url)
-    asked = [request.body["messages"][-1]["content"] for request in player.requests]
-    assert asked == ["请告诉我现在北京时间几点了"] * 3 + ["你好"]
-
-
 async def test_a_question_beyond_the_limit_is_refused_at_once() -> None:
     script = [sse(delta(content="a"), ending="hang", done=False)]
     async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url, MAX_QUESTIONS="1") as client:
@@ -154,12 +133,3 @@ async def test_a_question_beyond_the_limit_is_refused_at_once() -> None:
         await until(player.aborted.is_set)
         live = await client.get("/health/live")
     assert live.status_code == 200
-
-
-async def test_no_answer_is_cached_and_no_question_is_sent_on_as_a_referrer(offline: httpx.AsyncClient) -> None:
-    answers: list[httpx.Response] = [
-        await offline.get(path) for path in ("/", "/time/chat", "/nothing", "/time/chat?query=%ff")
-    ]
-    for answer in answers:
-        assert answer.headers["cache-control"] == "no-store"
-        assert answer.headers["referrer-policy"] == "no-referrer"

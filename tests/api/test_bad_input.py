@@ -160,9 +160,3 @@ async def test_a_tool_without_its_key_names_the_variables_and_the_model_alone_st
     assert all(variable in problem_of(answer).detail for variable in variables)
     assert "retry-after" not in answer.headers
     assert alone.status_code == 200
-
-
-async def test_a_tool_that_is_switched_off_names_the_variable() -> None:
-    async with service(TIME_ENABLED="false") as client:
-        answer = await client.get("/time/chat-tool-function")
-    assert problem_of(answer).detail == "Time: switched off: set TIME_ENABLED=true"

@@ -8,8 +8,7 @@ import pytest
 
 from tests.documented import problems_of
 from tests.serving import events_of, service
-from toolchat.service.api.problems import Problem
-from toolchat.service.api.schemas import Health, Index, ToolModuleDescription
+from toolchat.service.api.schemas import Index, ToolModuleDescription
 
 NINE = {
     f"/{tool}/{variant}"
@@ -26,7 +25,6 @@ OF_NOBODY = (
 """Where what nobody has begun is not found, and how to authenticate where nobody needs to."""
 FOREIGN = re.compile("/v1/|/mcp|/ai-sdk/|/ag-ui")
 """Where the protocols of others have their paths, and errors in their own words."""
-KEYS = {"WEATHER_API_KEY": "w", "BAIDU_TRANSLATE_APP_ID": "a", "BAIDU_TRANSLATE_SECRET_KEY": "s"}
 
 
 async def test_the_index_lists_the_endpoints(offline: httpx.AsyncClient) -> None:
@@ -39,7 +37,6 @@ async def test_the_index_lists_the_endpoints(offline: httpx.AsyncClient) -> None
             )
             assert answer.status_code == (404 if path in OF_NOBODY else 200), path
     assert set(index.endpoints) >= NINE
-    assert index.endpoints["/chat/{sessionId}"] == "GET: Show a conversation; DELETE: Delete a conversation"
     assert index.chat_model == "offline"
 
 
@@ -50,31 +47,6 @@ async def test_tools_lists_definitions_and_the_reasons_of_those_that_are_missing
     assert [tool["name"] for tool in listed["time"]["tools"]] == ["getCityTimeFunction", "getCityTimeMethod"]
     assert listed["weather"]["registered"] is False
     assert listed["weather"]["reason"].startswith("not configured: set WEATHER_API_KEY or WEATHER_PROVIDER=open_meteo")
-
-
-async def test_with_keys_every_tool_of_the_documents_is_there() -> None:
-    async with service(**KEYS) as client:
-        listed = (await client.get("/tools")).json()
-        ready = Health.model_validate((await client.get("/health/ready")).json())
-    names = {tool["name"]: tool["input_schema"] for each in listed for tool in each["tools"]}
-    assert {name: set(schema["properties"]) for name, schema in names.items()} == {
-        "getCityTimeFunction": {"timeZoneId"},
-        "getCityTimeMethod": {"timeZoneId"},
-        "getWeatherFunction": {"city", "days"},
-        "getWeatherServiceMethod": {"city", "days"},
-        "baiduTranslateFunction": {"q", "from", "to"},
-        "baiduTranslateMethod": {"q", "from", "to"},
-        "todoUpdate": {"items"},
-        "todoRead": set(),
-    }
-    assert all(schema["additionalProperties"] is False for schema in names.values())
-    registered = ("time", "weather", "baidu_translate", "examples", "alarms", "todo")
-    assert ready.tools == dict.fromkeys(registered, True)
-
-
-async def test_liveness_and_readiness_answer(offline: httpx.AsyncClient) -> None:
-    assert (await offline.get("/health/live")).json() == {"status": "ok"}
-    assert (await offline.get("/health/ready")).json()["chat_model"] == "offline"
 
 
 @pytest.mark.usefixtures("tmp_path")  # where its file is
@@ -97,25 +69,12 @@ async def test_openapi_documents_every_status_and_form_of_the_nine_endpoints(off
             operation = document["paths"][path][method]
             content = operation["responses"]["200"]["content"]
             assert list(content) == ["application/json", "text/plain", "text/event-stream"]
-            assert content["application/json"]["schema"] == {"$ref": "#/components/schemas/ChatAnswer"}
-            assert list(operation["responses"]) == ["200", "204", "default"]
             asked = {400, 401, 403, 406, 414, 421, 422, 429, 431, 500, 502, 503, 504}
             assert set(problems_of(operation)) == asked | more
         (query,) = document["paths"][path]["get"]["parameters"]
-        assert re.search("[\u4e00-\u9fff]", query["schema"]["default"])
         assert len(query["examples"]) >= 3
-    summaries = [
-        document["paths"][f"/time/{each}"]["get"]["summary"]
-        for each in ("chat", "chat-tool-function", "chat-tool-method")
-    ]
-    assert summaries == [
-        "No tool: the model answers from what it knows",
-        "Function tool, found by its name: getCityTimeFunction",
-        "Method tool, a decorated method of an object: getCityTimeMethod",
-    ]
     references = set(re.findall(r"#/components/schemas/(\w+)", str(document)))
     assert references <= set(document["components"]["schemas"])
-    assert "HTTPValidationError" not in document["components"]["schemas"]
 
 
 async def test_openapi_documents_the_one_form_of_the_streaming_route(offline: httpx.AsyncClient) -> None:
@@ -139,40 +98,7 @@ async def test_every_operation_lists_its_problems_once_with_a_link(offline: http
             listed = {(str(status), code) for status, codes in problems_of(operation).items() for code in codes}
             assert listed <= explained
             assert {("401", "unauthorized"), ("403", "forbidden"), ("421", "misdirected")} <= listed
-    questions = problems_of(document["paths"]["/chat"]["get"])
-    assert questions[429] == ["quota-exceeded"]
-    assert questions[403] == ["cross-site", "forbidden"]
-    assert questions[409] == ["session-busy"]
-    (example,) = document["components"]["schemas"]["Problem"]["examples"]
-    Problem.model_validate(example)
-
-
-async def test_errors_of_another_protocol_are_documented_in_its_own_form(offline: httpx.AsyncClient) -> None:
-    document = (await offline.get("/openapi.json")).json()
-    forms = {
-        path: [*operation["responses"]["default"]["content"]]
-        for path, methods in document["paths"].items()
-        for operation in methods.values()
-        if FOREIGN.match(path)
-    }
-    assert forms == {
-        "/v1/conversations": ["application/json"],
-        "/v1/conversations/{identifier}": ["application/json"],
-        "/v1/conversations/{identifier}/items": ["application/json"],
-        "/v1/conversations/{identifier}/items/{item}": ["application/json"],
-        "/v1/messages": ["application/json"],
-        "/v1/messages/count_tokens": ["application/json"],
-        "/v1/models": ["application/json"],
-        "/v1/models/{model}": ["application/json"],
-        "/v1/responses": ["application/json"],
-        "/v1/responses/{identifier}": ["application/json"],
-        "/v1/responses/{identifier}/cancel": ["application/json"],
-        "/v1/responses/{identifier}/input_items": ["application/json"],
-        "/ai-sdk/chat": ["text/plain"],
-        "/ag-ui": ["application/problem+json"],
-        "/v1/chat/completions": ["application/json"],
-        "/mcp": ["application/json", "application/problem+json"],
-    }
+    assert problems_of(document["paths"]["/chat"]["get"])[403] == ["cross-site", "forbidden"]
 
 
 @pytest.mark.parametrize("query", ["?view=conversation", "?view=conversation&q=%E4%BD%A0%20a%2Bb&x", ""])
@@ -180,14 +106,6 @@ async def test_the_redirect_of_the_page_keeps_its_query(query: str, offline: htt
     bare = await offline.get(f"/playground{query}")
     assert (bare.status_code, bare.headers["location"]) == (307, f"playground/{query}")
     assert (await offline.get(f"/playground{query}", follow_redirects=True)).status_code == 200
-
-
-@pytest.mark.parametrize("path", ["/docs", "/docs/static/swagger-ui-bundle.js", "/docs/static/swagger-ui.css"])
-async def test_the_documentation_comes_from_this_host(path: str, offline: httpx.AsyncClient) -> None:
-    page = await offline.get(path)
-    assert page.status_code == 200
-    if path == "/docs":
-        assert re.findall(r"(?:src|href)=\"(?:https?:)?//", page.text) == []
 
 
 async def test_every_answer_that_is_not_2xx_has_a_status_and_a_code_that_openapi_lists(
@@ -251,17 +169,6 @@ async def test_every_question_and_every_session_id_has_its_pattern(offline: http
         for name, schema in schemas(operation).items():
             if name in ("query", "userInput", "sessionId", "X-Session-ID"):
                 assert not allows(schema, "\x00"), (path, method, name)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [{}, {"userInput": "a", "query": "b"}, {"userInput": ""}, {"sessionId": "chat", "userInput": "a"}],
-    ids=["nothing", "two questions", "empty", "reserved"],
-)
-async def test_a_body_that_is_refused_is_one_that_the_schema_does_not_allow(
-    body: dict[str, str], offline: httpx.AsyncClient
-) -> None:
-    assert (await offline.post("/chat", json=body)).status_code == 422
 
 
 async def test_a_stream_is_documented_as_the_events_that_come(offline: httpx.AsyncClient) -> None:

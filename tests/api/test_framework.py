@@ -11,7 +11,6 @@ from fastapi.testclient import TestClient
 
 from tests.api.assembled import assembled
 from tests.application import create_app
-from tests.players.openai_player import OpenAIPlayer
 from tests.serving import events_of, service
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.request import ChatRequest, Emit
@@ -154,13 +153,3 @@ async def test_head_answers_as_get_does_without_a_body(path: str, client: httpx.
     head, get = await client.head(path), await client.get(path)
     assert (head.status_code, head.headers["content-type"]) == (get.status_code, get.headers["content-type"])
     assert head.content == b""
-
-
-@pytest.mark.parametrize("path", ["/time/chat", "/chat?userInput=hi", "/chat/stream?userInput=hi", "/todo/chat"])
-async def test_head_never_calls_a_model(path: str, client: httpx.AsyncClient, player: OpenAIPlayer) -> None:
-    assert (await client.head(path)).status_code == 405
-    assert player.requests == []
-
-
-def test_head_is_documented_nowhere() -> None:
-    assert {method for path in create_app().openapi()["paths"].values() for method in path} == {"get", "post", "delete"}

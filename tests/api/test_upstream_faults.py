@@ -1,7 +1,6 @@
 """The chat model is dead, slow, lying or cut: the client learns the truth in the form that it asked for."""
 
 import asyncio
-import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import NamedTuple
@@ -10,7 +9,6 @@ import httpx
 import pytest
 
 from tests.players.openai_player import Answer, OpenAIPlayer, body, delta, message, sse, whole
-from tests.ports import silent_port
 from tests.serving import events_of, service
 from tests.waiting import until
 from toolchat.errors import ToolchatError
@@ -88,29 +86,24 @@ async def test_a_fault_before_the_first_byte_has_its_own_status_and_code(
     assert SECRET not in answer.text
     assert "<html>" not in answer.text
     logged = [vars(each) for each in caplog.records if each.levelname == "WARNING"]
-    expected = [] if status < 500 else [(status, code, answer.json()["detail"], "openai_compatible", "gpt-4o-mini")]
-    said = ("status", "outcome", "detail", "provider", "model")
-    assert [tuple(each[name] for name in said) for each in logged] == expected
+    assert [(each["status"], each["outcome"]) for each in logged] == ([] if status < 500 else [(status, code)])
     assert SECRET not in caplog.text
 
 
-@pytest.mark.parametrize("headers", [{}, EVENTS], ids=["whole", "stream"])
 async def test_the_log_says_what_the_provider_answered_and_who_asked(
-    headers: dict[str, str], trying_again: Replay, caplog: pytest.LogCaptureFixture
+    trying_again: Replay, caplog: pytest.LogCaptureFixture
 ) -> None:
-    fault = whole({"error": {"message": SECRET, "code": "internal_error"}}, 500)
-    trying_again.answers[:] = [fault] * 3
-    answer = await trying_again.client.get("/time/chat", headers=headers)
+    trying_again.answers[:] = [whole({"error": {"message": SECRET, "code": "internal_error"}}, 500)] * 3
+    answer = await trying_again.client.get("/time/chat")
     [line] = [vars(each) for each in caplog.records if each.levelname == "WARNING"]
     expected = {
-        "request_id": None,
         "route": "/time/chat",
         "detail": answer.json()["detail"],
+        "provider": "openai_compatible",
+        "model": "gpt-4o-mini",
         "upstream_status": 500,
         "provider_code": "internal_error",
         "retries": 2,
-        "tokens": 0,
-        "worker": os.getpid(),
         "client": "127.0.0.1",
     }
     assert {name: line.get(name) for name in expected} == expected
@@ -123,14 +116,6 @@ async def test_a_question_of_an_open_circuit_may_be_asked_again_after_its_pause(
     ):
         answers = [await client.get("/time/chat") for _ in range(2)]
     assert [(each.status_code, each.headers.get("retry-after")) for each in answers] == [(502, None), (502, "10")]
-
-
-@pytest.mark.parametrize("headers", [{}, EVENTS], ids=["whole", "stream"])
-async def test_a_dead_upstream_is_reported_quickly(headers: dict[str, str]) -> None:
-    with silent_port() as port:
-        async with service(OPENAI_BASE_URL=f"http://127.0.0.1:{port}/v1", **ONCE) as client:
-            answer = await client.get("/time/chat", headers=headers)
-    assert (answer.status_code, answer.json()["code"]) == (502, "upstream-unavailable")
 
 
 @pytest.mark.parametrize("headers", [{}, EVENTS], ids=["whole", "stream"])
@@ -174,80 +159,22 @@ async def test_a_fault_after_the_first_byte_is_an_error_event_and_there_is_no_do
     assert events[-1].data["request_id"] == answer.headers["x-request-id"]
 
 
-async def test_a_rate_limit_is_waited_out_and_the_answer_comes() -> None:
-    busy = whole({"error": {"message": "x", "code": "rate_limit_exceeded"}}, 429)
-    script = [busy, busy, whole(message(content="at last"))]
-    async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        answer = await client.get("/time/chat")
-    assert answer.text == "at last"
-    assert len(player.requests) == 3
-
-
-async def test_a_lost_connection_is_tried_again() -> None:
-    script = [Answer(ending="reset"), whole(message(content="again"))]
-    async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        answer = await client.get("/time/chat")
-    assert answer.text == "again"
-
-
 @pytest.mark.parametrize("headers", [{}, EVENTS], ids=["whole", "stream"])
 @pytest.mark.parametrize(
-    "garbled",
-    [
-        body(b'{"choices": [{"mess', Content_Type="application/json"),
-        body(b"\x00\xff\x17", Content_Type="application/json"),
-        body(b""),
-        sse(b"data: {no json\n\n"),
-        sse(b"data: \xff\xff\n\n"),
-        sse(done=False),
-    ],
-    ids=["half", "bytes", "nothing", "event", "no text", "no end"],
+    "garbled", [body(b'{"mess', Content_Type="application/json"), sse(b"data: {no json\n\n"), sse(done=False)]
 )
-async def test_an_answer_with_invalid_json_is_requested_again(
+async def test_an_answer_that_cannot_be_read_is_requested_again(
     garbled: Answer, headers: dict[str, str], trying_again: Replay
 ) -> None:
     trying_again.answers[:] = [garbled, whole(message(content="again"))]
     answer = await trying_again.client.get("/time/chat", headers=headers)
-    assert answer.status_code == 200
-    assert "again" in answer.text
-    assert trying_again.answers == []
+    assert (answer.status_code, "again" in answer.text, trying_again.answers) == (200, True, [])
 
 
 def asks(*calls: tuple[str, str]) -> Answer:
     named = [{"id": f"c{n}", "type": "function", "function": {"name": name, "arguments": text}}
              for n, (name, text) in enumerate(calls)]  # fmt: skip
     return whole(message("tool_calls", content=None, tool_calls=named))
-
-
-@pytest.mark.parametrize(
-    ("call", "kind"),
-    [
-        (("inventedTool", "{}"), "unknown-tool"),
-        (("getCityTimeFunction", '{"zone": 1}'), "invalid-arguments"),
-        (("getCityTimeFunction", '{"timeZoneId": "Mars/Olympus"}'), "unknown-time-zone"),
-        (("getCityTimeFunction", '{"timeZoneId": '), "invalid-arguments"),
-    ],
-)
-async def test_a_bad_call_is_answered_to_the_model_which_then_answers_the_user(
-    call: tuple[str, str], kind: str
-) -> None:
-    script = [asks(call), whole(message(content="The look-up failed."))]
-    async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        answer = await client.get("/time/chat-tool-function", headers={"Accept": "application/json"})
-    assert answer.json()["answer"] == "The look-up failed."
-    assert answer.json()["tool_calls"][0]["error_kind"] == kind
-    told = player.requests[1].body["messages"][-1]
-    assert told["role"] == "tool"
-    assert kind in told["content"]
-
-
-async def test_the_same_call_for_ever_ends_in_an_answer() -> None:
-    call = asks(("getCityTimeFunction", '{"timeZoneId": "UTC"}'))
-    script = [call] * 4 + [whole(message(content="It is noon."))]
-    async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        answer = await client.get("/time/chat-tool-function")
-    assert answer.text == "It is noon."
-    assert player.requests[-1].body["tool_choice"] == "none"
 
 
 async def test_different_calls_for_ever_end_in_an_error() -> None:
@@ -277,13 +204,3 @@ def test_every_error_has_a_code_and_a_status_of_its_own_kind() -> None:
         codes.append((kind.code, kind.status))
         assert 400 <= kind.status < 600
     assert len(codes) == len(set(codes))
-
-
-@pytest.mark.parametrize("headers", [{}, EVENTS], ids=["whole", "stream"])
-async def test_a_page_at_a_wrong_address_is_not_requested_again(headers: dict[str, str], trying_again: Replay) -> None:
-    page, unused = body(b"<html>hello</html>", Content_Type="text/html"), whole(message(content="again"))
-    trying_again.answers[:] = [page, unused]
-    answer = await trying_again.client.get("/time/chat", headers=headers)
-    assert (answer.status_code, answer.json()["retryable"]) == (502, False)
-    assert "check OPENAI_BASE_URL" in answer.json()["detail"]
-    assert trying_again.answers == [unused]

@@ -1,20 +1,33 @@
-"""Advisors around a question: their order, what they may change, and what they may tell."""
+"""Advisors around a question: their order, what they may change, the tools included, and what they may tell."""
 
 from collections.abc import Callable
-from dataclasses import Field, fields, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from itertools import product
 
 import pytest
 
-from tests.chat.scripted import ADD, MarkingAdvisor, WatchedModel, add, answer_of, calls, client_of, receipt, says
+from tests.chat.scripted import (
+    ADD,
+    MarkingAdvisor,
+    WatchedModel,
+    add,
+    answer_of,
+    calls,
+    client_of,
+    offered,
+    says,
+    told,
+)
 from toolchat.chat.advisors.base import Advisor, AdvisorChain, BaseAdvisor
-from toolchat.chat.client import PromptSpec
-from toolchat.chat.request import Approval, ChatRequest, Notice, Resume
-from toolchat.messages import Usage, UserMessage
-from toolchat.models.base import ChatOptions, ChatResponse
+from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
+from toolchat.chat.request import Approval, ChatRequest, Emit, Notice
+from toolchat.messages import ToolCall, UserMessage
+from toolchat.models.base import ChatResponse
 from toolchat.service.api.advisors import SandboxNoticeAdvisor
+from toolchat.tool_calling.callback import ToolCallback, ToolResult
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.function_callback import FunctionToolCallback
+from toolchat.tool_calling.manager import ProceedToolCall
 
 
 async def test_advisors_wrap_whole_answers_and_streams_alike_in_their_order() -> None:
@@ -91,34 +104,182 @@ async def test_text_that_is_put_behind_an_answer_afterwards_is_a_piece_of_the_st
     assert pieces == ["o", "k", " (signed)"]
 
 
-@pytest.mark.parametrize(
-    ("change", "changed"),
-    [
-        (lambda spec: spec.tools(add), "tools"),
-        (lambda spec: spec.tool_context({"tenant": "other"}), "context"),
-        (lambda spec: spec.messages([UserMessage("!")]), "messages"),
-        (lambda spec: PromptSpec(spec.client, spec.request.with_messages(())), "messages"),
-    ],
-    ids=["tools", "context", "messages", "messages of an advisor"],
-)
-def test_a_changed_copy_of_a_request_keeps_all_other_fields(
-    change: Callable[[PromptSpec], PromptSpec], changed: str
-) -> None:
-    client, _ = client_of(says("ok"))
-    paused = ChatResponse(says("paused"), "approval_required", Usage(), "")
-    given = ChatRequest(
-        (UserMessage("?"),),
-        (FunctionToolCallback.from_function(receipt),),
-        ToolContext({"tenant": "acme"}),
-        ChatOptions(temperature=1),
-        True,
-        Resume(paused.message, {"call_0": Approval(True)}, paused),
+DOUBLE = ("double", '{"n":4}')
+Tools = tuple[ToolCallback, ...]
+
+
+@dataclass(eq=False)
+class Offering(Advisor):
+    """Changes what each turn offers, and notes what it was given."""
+
+    change: Callable[[Tools], Tools]
+    order: int = 320
+    given: list[list[str]] = field(default_factory=list)
+
+    async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
+        self.given.append([each.definition.name for each in request.tools])
+        return await chain.proceed(request.with_tools(self.change(request.tools)), emit)
+
+
+async def double(n: int) -> int:
+    """Double a number."""
+    return 2 * n
+
+
+def adding(*added: Callable[..., object]) -> Offering:
+    callbacks = tuple(map(FunctionToolCallback.from_function, added))
+    return Offering(lambda tools: (*tools, *callbacks) if tools else ())
+
+
+async def test_a_tool_that_an_advisor_inside_the_loop_adds_is_offered_and_can_be_called_in_every_turn() -> None:
+    advisor = adding(double)
+    client, model = client_of(calls(DOUBLE, ADD), calls(DOUBLE), says("8"), advisors=[advisor])
+    response = await client.prompt("?").tools("add").call().response()
+    assert [each.result for each in response.executions] == ["8", "3", "8"]
+    assert offered(model) == [["add", "double"]] * 3
+    # The loop keeps what the question offers; what the advisor adds is added anew.
+    assert advisor.given == [["add"]] * 3
+
+
+async def test_a_tool_removed_by_an_advisor_inside_the_loop_cannot_run() -> None:
+    advisor = Offering(lambda tools: tools[:1])
+    client, model = client_of(calls(ADD, ("receipt", '{"number":1}')), says("3"), advisors=[advisor])
+    response = await client.prompt("?").tools("add", "receipt").call().response()
+    assert [each.error_kind for each in response.executions] == [None, "unknown-tool"]
+    assert offered(model) == [["add"], ["add"]]
+
+
+async def test_the_offered_tools_may_change_in_every_round() -> None:
+    both = (FunctionToolCallback.from_function(add), FunctionToolCallback.from_function(double))
+    turns = iter(both)
+    client, model = client_of(
+        calls(ADD, DOUBLE), calls(ADD, DOUBLE), says("done"), advisors=[Offering(lambda _: (next(turns, both[0]),))]
     )
-    assert not [each.name for each in fields(ChatRequest) if getattr(given, each.name) == _default(each)]
-    copy = change(PromptSpec(client, given)).request
-    differing = [each.name for each in fields(ChatRequest) if getattr(copy, each.name) != getattr(given, each.name)]
-    assert differing == [changed]
+    response = await client.prompt("?").tools(*both).call().response()
+    assert [each.error_kind for each in response.executions] == [None, "unknown-tool", "unknown-tool", None]
+    assert offered(model) == [["add"], ["double"], ["add"]]
 
 
-def _default(field: Field[Any]) -> object:
-    return field.default_factory() if callable(field.default_factory) else field.default
+class Wrapped(ToolCallback):
+    """A tool whose result is redacted."""
+
+    def __init__(self, tool: ToolCallback) -> None:
+        self.definition, self.metadata, self._tool = tool.definition, tool.metadata, tool
+
+    async def call(self, tool_input: str, context: ToolContext) -> str:
+        return f"redacted {await self._tool.call(tool_input, context)}"
+
+
+def pay_tool(name: str, *, guarded: bool) -> ToolCallback:
+    async def pay(amount: int) -> str:
+        """Pay an amount."""
+        return f"paid {amount}"
+
+    return FunctionToolCallback.from_function(pay, name=name, requires_approval=guarded)
+
+
+def wrap(tools: Tools, guarded: bool) -> Tools:
+    return tuple(Wrapped(tool) for tool in tools)
+
+
+def remove_pay(tools: Tools, guarded: bool) -> Tools:
+    return tuple(tool for tool in tools if tool.definition.name != "pay")
+
+
+def add_more(tools: Tools, guarded: bool) -> Tools:
+    return (*tools, pay_tool("payMore", guarded=guarded))
+
+
+def rename(tools: Tools, guarded: bool) -> Tools:
+    renamed = [Wrapped(tool) for tool in tools]
+    for each in renamed:
+        each.definition = replace(each.definition, name=f"my_{each.definition.name}")
+    return tuple(renamed)
+
+
+PAY_CALLS = calls(*((name, '{"amount":1}') for name in ("pay", "payMore", "my_pay")))
+CHANGES = [wrap, remove_pay, add_more, rename]
+
+
+@pytest.mark.parametrize(("change", "order"), list(product(CHANGES, [280, 350])))
+@pytest.mark.parametrize("stream", [False, True])
+async def test_what_an_advisor_does_to_tools_holds_after_an_approval(
+    change: Callable[[Tools, bool], Tools], order: int, stream: bool
+) -> None:
+    results = []
+    for guarded in (False, True):
+        advisor = Offering(lambda tools, guarded=guarded: change(tools, guarded), order)  # type: ignore[misc]
+        client, model = client_of(PAY_CALLS, says("done"), advisors=[advisor])
+        own = pay_tool("pay", guarded=guarded)
+        spec = client.prompt("?").tools(own)
+        response = await (spec.stream() if stream else spec.call()).response(*[_ignore] * stream)
+        while response.finish_reason == APPROVAL_REQUIRED:
+            approvals = {call.id: Approval(True) for call in response.waiting_calls}
+            spec = client.resume(response, approvals).tools(own)
+            response = await (spec.stream() if stream else spec.call()).response(*[_ignore] * stream)
+        offers = [tool.name for tool in model.prompts[-1].tools]
+        results.append((told(model.prompts[-1]), offers, len(model.prompts)))
+    fresh, resumed = results
+    assert resumed == fresh
+
+
+async def _ignore(_: object) -> None: ...
+
+
+class Auditing(Advisor):
+    """Counts the calls, doubles their amount, and marks the results."""
+
+    def __init__(self, order: int) -> None:
+        self.order = order
+        self.seen: list[str] = []
+
+    async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
+        return await chain.proceed(request, emit)
+
+    async def around_tool_call(self, call: ToolCall, context: ToolContext, proceed: ProceedToolCall) -> ToolResult:
+        self.seen.append(call.arguments)
+        result = await proceed(replace(call, arguments=call.arguments.replace("1", "2")), context)
+        return result._replace(text=f"{result.text} by {self.order}")
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+async def test_advisors_wrap_each_call_outermost_first(guarded: bool) -> None:
+    outer, inner = Auditing(100), Auditing(400)
+    client, model = client_of(calls(("pay", '{"amount":"1"}')), says("done"), advisors=[inner, outer])
+    own = pay_tool("pay", guarded=guarded)
+    response = await client.prompt("?").tools(own).call().response()
+    if guarded:
+        response = await client.resume(response, {"call_0": Approval(True)}).tools(own).call().response()
+    assert told(model.prompts[1]) == ["paid 2 by 400 by 100"]
+    assert (outer.seen, inner.seen) == (['{"amount":"1"}'], ['{"amount":"2"}'])
+    (execution,) = response.executions
+    assert execution.repaired  # a text where a number is needed
+    assert execution.call.arguments == '{"amount":"1"}'
+
+
+async def test_an_advisor_that_returns_no_result_fails_the_call() -> None:
+    class Careless(Auditing):
+        async def around_tool_call(self, call: ToolCall, context: ToolContext, proceed: ProceedToolCall) -> ToolResult:
+            return (await proceed(call, context)).text  # type: ignore[return-value]
+
+    client, model = client_of(calls(("pay", '{"amount":1}')), says("done"), advisors=[Careless(1)])
+    await client.prompt("?").tools(pay_tool("pay", guarded=False)).call().response()
+    assert told(model.prompts[1]) == ['{"error":{"kind":"failed","message":"the tool failed"}}']
+
+
+@pytest.mark.parametrize("arguments", ['{"amount":1}', '{"amount":1,"cents":0}'])
+async def test_an_advisor_cannot_change_a_call_to_one_that_needs_approval(arguments: str) -> None:
+    paid: list[int] = []
+
+    async def pay(amount: int) -> None:
+        """Pay an amount."""
+        paid.append(amount)
+
+    class Changes(Auditing):
+        async def around_tool_call(self, call: ToolCall, context: ToolContext, proceed: ProceedToolCall) -> ToolResult:
+            return await proceed(replace(call, arguments='{"amount":1000}'), context)
+
+    client, model = client_of(calls(("pay", arguments)), says("done"), advisors=[Changes(1)])
+    own = FunctionToolCallback.from_function(pay, requires_approval=lambda given, _: bool(given["amount"] > 100))
+    await client.prompt("?").tools(own).call().response()
+    assert (paid, "changed it to a call that needs approval" in told(model.prompts[1])[0]) == ([], True)

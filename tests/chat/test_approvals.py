@@ -144,27 +144,22 @@ async def test_a_stream_pauses_too_and_can_go_on_as_a_stream() -> None:
     assert dock.shipped == [1]
 
 
+SHIP_7 = '{"number":7}'
+
+
+def refusal(reason: str = "the user rejected this call") -> str:
+    return f'{{"error":{{"kind":"rejected","message":"{reason}"}}}}'
+
+
 @pytest.mark.parametrize(
     ("approvals", "shipped", "results"),
     [
         ({"call_0": Approval(True), "call_1": Approval(True)}, [1, 2], ["shipped 1", "shipped 2"]),
-        (
-            {"call_0": Approval(True), "call_1": Approval(False, "too early")},
-            [1],
-            ["shipped 1", '{"error":{"kind":"rejected","message":"too early"}}'],
-        ),
-        (
-            {"call_1": Approval(True)},
-            [2],
-            ['{"error":{"kind":"rejected","message":"the user rejected this call"}}', "shipped 2"],
-        ),
-        (
-            {"call_0": Approval(True, arguments='{"number":7}'), "call_1": Approval(True)},
-            [7, 2],
-            ["shipped 7", "shipped 2"],
-        ),
-        ({"other": Approval(True)}, [], ['{"error":{"kind":"rejected","message":"the user rejected this call"}}'] * 2),
-        ({}, [], ['{"error":{"kind":"rejected","message":"the user rejected this call"}}'] * 2),
+        ({"call_0": Approval(True), "call_1": Approval(False, "too early")}, [1], ["shipped 1", refusal("too early")]),
+        ({"call_1": Approval(True)}, [2], [refusal(), "shipped 2"]),
+        ({"call_0": Approval(True, arguments=SHIP_7), "call_1": Approval(True)}, [7, 2], ["shipped 7", "shipped 2"]),
+        ({"other": Approval(True)}, [], [refusal()] * 2),
+        ({}, [], [refusal()] * 2),
     ],
     ids=["approved", "rejected with a reason", "one decision missing", "changed", "another id", "none"],
 )

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.chat.scripted import add, client_of, receipt, says
+from tests.chat.scripted import add, client_of, says
 from toolchat.chat.manual_execution import manual_request, run_tool_call
 from toolchat.chat.memory import ChatMemory, current_lock
 from toolchat.errors import ValidationFailed
@@ -18,18 +18,6 @@ from toolchat.tool_calling.function_callback import FunctionToolCallback
 ADDING = FunctionToolCallback.from_function(add)
 
 
-async def test_listeners_receive_only_the_events_of_the_call() -> None:
-    client, _ = client_of(says("never"))
-    told: list[object] = []
-
-    async def emit(event: object) -> None:
-        told.append(event)
-
-    ended = await run_tool_call(client, FunctionToolCallback.from_function(receipt), {"number": 1}, emit=emit)
-    assert told == [ToolCallStarted(ended.call, 1), ended]
-    assert isinstance(ended, ToolCallFinished)
-
-
 async def test_invented_data_are_marked_and_need_no_words() -> None:
     client, _ = client_of(says("never"))
     client, told = replace(client, advisors=(SandboxNoticeAdvisor(),)), list[object]()
@@ -38,7 +26,9 @@ async def test_invented_data_are_marked_and_need_no_words() -> None:
         told.append(event)
 
     ended = await run_tool_call(client, ADDING.in_sandbox(), {"a": 1, "b": 2}, emit=emit)
-    assert (ended.result, ended.sandbox, len(told)) == ("3", True, 2)
+    assert isinstance(ended, ToolCallFinished)
+    assert (ended.result, ended.sandbox) == ("3", True)
+    assert told == [ToolCallStarted(ended.call, 1), ended]
 
 
 async def test_arguments_are_read_as_they_were_meant_or_refused_before_anything_runs() -> None:
@@ -47,13 +37,9 @@ async def test_arguments_are_read_as_they_were_meant_or_refused_before_anything_
     assert (repaired.result, repaired.repaired) == ("3", True)
     with pytest.raises(ValidationFailed, match="a: Field required"):
         await run_tool_call(client, ADDING, {"b": 2})
-
-
-@pytest.mark.parametrize("value", [object(), "\ud800", float("nan")], ids=["object", "surrogate", "nan"])
-async def test_arguments_that_no_json_can_carry_are_refused(value: object) -> None:
-    client, _ = client_of(says("never"))
-    with pytest.raises(ValidationFailed):
-        await run_tool_call(client, ADDING, {"a": value, "b": 2})
+    for unwritable in (object(), "\ud800", float("nan")):
+        with pytest.raises(ValidationFailed):
+            await run_tool_call(client, ADDING, {"a": unwritable, "b": 2})
 
 
 async def test_a_tool_in_a_session_runs_under_the_lock_of_the_session() -> None:

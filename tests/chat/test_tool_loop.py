@@ -1,36 +1,29 @@
-"""The tool loop of a question: which tools it runs, and how it comes to an end."""
+"""The tool loop of a question: which tools it runs, which the caller runs, and how it comes to an end."""
+
+from typing import Any
 
 import pytest
 
-from tests.chat.scripted import ADD, calls, client_of, says
-from toolchat.chat.request import ChatEvent, ChatRequest
-from toolchat.errors import ToolLoop
-from toolchat.messages import AssistantMessage, ToolResponseMessage, Usage
-from toolchat.models.base import ChatResponse, Prompt, TextDelta
-from toolchat.tool_calling.definition import tool
-from toolchat.tool_calling.function_callback import FunctionToolCallback
+from tests.chat.played import asks as plays, says as plays_text
+from tests.chat.scripted import ADD, WatchedModel, add, calls, client_of, offered, receipt, says, told
+from tests.models.openai.playing import played
+from tests.models.test_refused_tools import names_in, refusal, resilient_of
+from tests.players.openai_player import Answer, PlayedRequest, message, whole
+from toolchat import ChatClient, FunctionToolCallback
+from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED, ToolCallingAdvisor
+from toolchat.chat.request import Approval, ChatEvent, ChatRequest
+from toolchat.errors import ToolLoop, UpstreamUnavailable
+from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage, Usage, UserMessage
+from toolchat.models.base import ChatOptions, ChatResponse, Prompt, TextDelta
+from toolchat.tool_calling.callback import ClientToolCallback
+from toolchat.tool_calling.definition import ToolDefinition, tool
+from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
+from toolchat.tool_calling.limits import ToolCallLimits
+from toolchat.tool_calling.manager import ToolCallingManager
 
 
 def may_call(prompt: Prompt) -> bool:
     return prompt.options.tool_choice != "none"
-
-
-async def test_a_model_at_the_round_limit_is_called_once_more_and_may_call_no_tool() -> None:
-    def turn(prompt: Prompt) -> AssistantMessage:
-        return calls(("add", f'{{"a":{len(prompt.messages)},"b":0}}')) if may_call(prompt) else says("enough")
-
-    client, model = client_of(turn)
-    response = await client.prompt("?").tools("add").call().response()
-    assert response.message.text == "enough"
-    assert len(model.prompts) == 4
-    assert len(response.executions) == 3
-
-
-async def test_a_model_that_cannot_stop_even_then_is_an_error() -> None:
-    client, model = client_of(lambda prompt: calls(("add", f'{{"a":{len(prompt.messages)},"b":0}}')))
-    with pytest.raises(ToolLoop):
-        await client.prompt("?").tools("add").call().content()
-    assert len(model.prompts) == 5
 
 
 async def test_the_same_call_for_ever_is_run_three_times_and_then_ends() -> None:
@@ -99,3 +92,274 @@ async def test_calls_of_a_message_that_was_cut_do_not_run(reason: str, guarded: 
     assert paid == ([] if guarded else [1])
     assert [each.error_kind for each in response.executions] == ["not-run"] * 2 + ([] if guarded else [None])
     assert response.finish_reason == ("approval_required" if guarded else "stop")
+
+
+ROLL = ClientToolCallback(ToolDefinition("roll", "Roll a die", {"type": "object", "properties": {}}))
+ROLLED = ("roll", "{}")
+
+
+async def asked(*turns: Any, options: ChatOptions | None = None, tools: tuple[Any, ...] = (), **limits: Any) -> Any:
+    client, model = client_of(*turns, **limits)
+    question = client.prompt("?").tools("add", ROLL, *tools).options(options or ChatOptions())
+    return await question.call().response(), model, client
+
+
+async def test_a_call_of_the_callers_tool_ends_the_question_and_comes_back_to_the_caller() -> None:
+    response, model, _ = await asked(calls(ROLLED), says("never asked"))
+    assert [call.name for call in response.message.tool_calls] == ["roll"]
+    assert (response.finish_reason, response.executions, len(model.prompts)) == ("tool_calls", (), 1)
+    assert offered(model) == [["add", "roll"]]
+
+
+async def test_the_other_calls_of_the_message_are_run_first_and_stand_in_the_history() -> None:
+    response, model, _ = await asked(calls(ROLLED, ADD, text="Both."), says("never asked"))
+    assert [(each.call.name, each.result) for each in response.executions] == [("add", "3")]
+    assert response.history[-2:] == (response.message, ToolResponseMessage((ToolResponse("call_1", "add", "3"),)))
+    assert len(model.prompts) == 1
+
+
+async def test_the_caller_continues_with_the_history_and_its_results() -> None:
+    response, model, client = await asked(calls(ROLLED, ADD), says("9"))
+    rolled = ToolResponse("call_0", "roll", "6")
+    *before, ours = response.history
+    whole = ToolResponseMessage((rolled, *ours.responses))
+    answer = await client.prompt().messages((*before, whole)).tools("add", ROLL).call().content()
+    assert (answer, told(model.prompts[1])) == ("9", ["6", "3"])
+
+
+async def test_a_stream_reports_only_the_services_calls_and_no_text_twice() -> None:
+    client, _ = client_of(calls(ROLLED, ADD, text="Both."))
+    *events, last = [event async for event in client.prompt("?").tools("add", ROLL).stream().events()]
+    assert isinstance(last, ChatResponse)
+    assert "".join(each.text for each in events if isinstance(each, TextDelta)) == "Both."
+    ran = [each.call.name for each in events if isinstance(each, ToolCallStarted | ToolCallFinished)]
+    assert ran == ["add", "add"]
+
+
+async def test_a_direct_result_beside_the_callers_call_is_no_answer() -> None:
+    response, _, _ = await asked(
+        calls(ROLLED, ("receipt", '{"number":1}')), tools=(FunctionToolCallback.from_function(receipt),)
+    )
+    assert response.finish_reason == "tool_calls"
+    assert response.message.text == ""
+
+
+@pytest.mark.parametrize("others", [(), (ADD,)], ids=["alone", "beside another"])
+async def test_a_message_that_was_cut_ends_the_question_as_cut_if_the_caller_is_asked_for_a_call(
+    others: tuple[tuple[str, str], ...],
+) -> None:
+    cut = ChatResponse(calls(ROLLED, *others), "length", Usage(), "scripted-1")
+    response, model, _ = await asked(cut, says("never asked"))
+    assert (response.finish_reason, len(model.prompts)) == ("length", 1)
+    assert [each.error_kind for each in response.executions] == ["not-run"] * len(others)
+
+
+@tool(requires_approval=True)
+async def ship(number: int) -> str:
+    raise AssertionError("not without consent")
+
+
+async def test_a_call_that_needs_consent_is_not_run_beside_the_callers() -> None:
+    response, _, _ = await asked(
+        calls(ROLLED, ("ship", '{"number":1}')), tools=(FunctionToolCallback.from_function(ship),)
+    )
+    assert response.finish_reason == "tool_calls"
+    assert [each.error_kind for each in response.executions] == ["not-run"]
+
+
+async def test_a_call_that_needs_approval_pauses_if_it_is_alone() -> None:
+    response, _, client = await asked(
+        calls(("ship", '{"number":1}')), says("It was not shipped."), tools=(FunctionToolCallback.from_function(ship),)
+    )
+    assert response.finish_reason == APPROVAL_REQUIRED
+    resumed = client.resume(response, {"call_0": Approval(False)}).tools(FunctionToolCallback.from_function(ship))
+    assert await resumed.call().content() == "It was not shipped."
+
+
+async def test_client_tools_stay_when_the_services_tools_are_withdrawn() -> None:
+    response, model, _ = await asked(calls(ADD), calls(ROLLED), max_rounds=1)
+    assert [call.name for call in response.message.tool_calls] == ["roll"]
+    assert offered(model) == [["add", "roll"], ["roll"]]
+    with pytest.raises(ToolLoop):
+        await asked(calls(ADD), calls(ADD, ROLLED), max_rounds=1)
+
+
+@pytest.mark.parametrize(
+    ("choice", "tools", "later"),
+    [("add", (ROLL,), None), ("required", (), None), ("required", (ROLL,), "required"), (None, (ROLL,), None)],
+)
+async def test_a_forced_tool_is_forced_once_unless_the_caller_waits_for_a_call(
+    choice: str | None, tools: tuple[Any, ...], later: str | None
+) -> None:
+    client, model = client_of(calls(ADD), says("3"))
+    await (
+        client.prompt("?")
+        .tools(FunctionToolCallback.from_function(add), *tools)
+        .options(ChatOptions(tool_choice=choice))
+        .call()
+        .response()
+    )
+    assert [prompt.options.tool_choice for prompt in model.prompts] == [choice, later]
+
+
+BY_HAND = ChatOptions(internal_tool_execution_enabled=False)
+
+
+async def test_a_caller_may_run_the_calls_himself_round_by_round() -> None:
+    client, model = client_of(calls(ADD), calls(("add", '{"a":3,"b":3}')), says("6"))
+    tools, messages = [FunctionToolCallback.from_function(add)], (UserMessage("1+2+3?"),)
+    conversation: tuple[Message, ...] = messages
+    response = await client.prompt().messages(conversation).tools(*tools).options(BY_HAND).call().response()
+    rounds = 1
+    while response.has_tool_calls:
+        assert response.executions == ()
+        executed = await ToolCallingManager().execute_tool_calls(response.history, response.message, tools)
+        conversation = executed.conversation_history
+        response = await client.prompt().messages(conversation).tools(*tools).options(BY_HAND).call().response()
+        rounds += 1
+    assert (response.message.text, rounds) == ("6", 3)
+    assert told(model.prompts[1]) == ["3"]
+    assert told(model.prompts[2]) == ["6"]
+    assert model.prompts[2].messages[0] == UserMessage("1+2+3?")
+
+
+async def test_a_stream_gives_the_calls_to_the_caller_too() -> None:
+    client, _ = client_of(calls(ADD))
+    events = [event async for event in client.prompt("?").tools("add").options(BY_HAND).stream().events()]
+    assert isinstance(events[-1], ChatResponse)
+    assert [call.name for call in events[-1].message.tool_calls] == ["add"]
+    assert not [event for event in events if isinstance(event, ToolCallStarted | ToolCallFinished)]
+
+
+ADDING = calls(("add", '{"a":1,"b":2}'))
+HISTORY: tuple[Message, ...] = (
+    UserMessage("1+2?"),
+    AssistantMessage("", (ToolCall("call_0", "gone", "{}"),)),
+    ToolResponseMessage((ToolResponse("call_0", "gone", "3"),)),
+    AssistantMessage("3"),
+    UserMessage("Thanks"),
+)
+
+
+async def test_withdrawn_tools_stay_defined_and_may_not_be_called() -> None:
+    client, model = client_of(ADDING, says("3"), max_rounds=1)
+    assert await client.prompt("?").tools("add").call().content() == "3"
+    assert offered(model) == [["add"], ["add"]]
+    assert [each.options.tool_choice for each in model.prompts] == [None, "none"]
+
+
+async def test_a_model_that_calls_a_withdrawn_tool_is_asked_again_without_any_and_no_call_runs() -> None:
+    client, model = client_of(ADDING, ADDING, says("3"), max_rounds=1)
+    response = await client.prompt("?").tools("add").call().response()
+    assert (response.message.text, len(response.executions), response.rounds) == ("3", 1, 3)
+    assert offered(model) == [["add"], ["add"], []]
+    assert model.prompts[2].messages == model.prompts[1].messages
+
+
+async def test_a_model_that_calls_even_without_tools_is_an_error_that_counts_the_rounds_that_ran() -> None:
+    client, model = client_of(ADDING, max_rounds=1)
+    with pytest.raises(ToolLoop, match="after 1 rounds of calls"):
+        await client.prompt("?").tools("add").call().content()
+    assert len(model.prompts) == 3
+
+
+async def test_a_question_that_forbids_calls_runs_none() -> None:
+    client, model = client_of(ADDING, says("three"))
+    response = await client.prompt("?").tools("add").options(ChatOptions(tool_choice="none")).call().response()
+    assert (response.message.text, response.executions) == ("three", ())
+    assert offered(model) == [["add"], []]
+
+
+@pytest.mark.parametrize("called", ["add", "roll"])
+async def test_a_call_that_is_forbidden_neither_runs_nor_reaches_the_caller(called: str) -> None:
+    client, model = client_of(calls((called, '{"a":1,"b":2}')))
+    question = client.prompt("?").tools("add", ROLL).options(ChatOptions(tool_choice="none"))
+    with pytest.raises(ToolLoop, match="after 0 rounds of calls"):
+        await question.call().response()
+    assert offered(model) == [["add", "roll"], []]
+
+
+@pytest.mark.parametrize(("history", "names", "choice"), [(HISTORY, ["no_tool"], "none"), (HISTORY[3:], [], None)])
+async def test_earlier_calls_have_a_definition_in_a_question_without_tools(
+    history: tuple[Message, ...], names: list[str], choice: str | None
+) -> None:
+    client, model = client_of(says("You are welcome"))
+    assert await client.prompt().messages(history).call().content() == "You are welcome"
+    assert offered(model) == [names]
+    assert model.prompts[0].options.tool_choice == choice
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+async def test_a_call_of_a_tool_that_was_left_out_does_not_run(guarded: bool) -> None:
+    ran: list[str] = []
+
+    @tool(requires_approval=guarded)
+    def bad() -> str:
+        ran.append("bad")
+        return "done"
+
+    def good() -> str:
+        ran.append("good")
+        return "done"
+
+    def answer(request: PlayedRequest) -> Answer:
+        if "bad" in names_in(request):
+            return refusal("Invalid schema for function 'bad'")
+        has_result = request.body["messages"][-1]["role"] == "tool"
+        return whole(message(**(plays_text("晴") if has_result else plays(("bad", {}), ("good", {})))))
+
+    async with played(answer) as (model, player):
+        response = await ChatClient(resilient_of(model)).prompt("?").tools(bad, good).call().response()
+    assert (response.message.text, ran) == ("晴", ["good"])
+    assert [each.error_kind for each in response.executions] == ["unknown-tool", None]
+    assert "available: good" in player.requests[-1].body["messages"][-2]["content"]
+
+
+def costing(message: AssistantMessage, tokens: int) -> ChatResponse:
+    return ChatResponse(message, "tool_calls" if message.tool_calls else "stop", Usage(tokens, 0), "m")
+
+
+def asking_tool(inner: ChatClient) -> FunctionToolCallback:
+    """A tool that asks a client twice, and does not mind if it fails."""
+
+    async def ask() -> str:
+        """Ask."""
+        texts = []
+        for _ in range(2):
+            try:
+                texts.append(await inner.prompt("inner").call().content())
+            except UpstreamUnavailable:
+                texts.append("failed")
+        return " ".join(texts)
+
+    return FunctionToolCallback.from_function(ask)
+
+
+@pytest.mark.parametrize(("is_shared", "tokens"), [(True, 2 + 100 + 100), (False, 2)])
+async def test_what_a_tool_asks_counts_if_the_loop_is_the_same(is_shared: bool, tokens: int) -> None:
+    inner_model = WatchedModel([costing(AssistantMessage("one"), 100), costing(AssistantMessage("two"), 100)])
+    outer_model = WatchedModel([costing(calls(("ask", "{}")), 1), costing(AssistantMessage("done"), 1)])
+    loop = ToolCallingAdvisor(limits=ToolCallLimits(in_total=2 if is_shared else 1))
+    inner = ChatClient(inner_model, advisors=(loop if is_shared else ToolCallingAdvisor(),))
+    answer = await ChatClient(outer_model, advisors=(loop,)).prompt("outer").tools(asking_tool(inner)).call().response()
+    assert [each.result for each in answer.executions] == ["one two"]
+    assert answer.usage.total_tokens == tokens
+
+
+async def test_a_question_after_another_is_not_part_of_it() -> None:
+    model = WatchedModel([costing(calls(("ask", "{}")), 1), costing(AssistantMessage("done"), 1)])
+    loop = ToolCallingAdvisor(limits=ToolCallLimits(in_total=2))
+    client = ChatClient(model, advisors=(loop,))
+    inner = ChatClient(WatchedModel([costing(AssistantMessage("x"), 100)]), advisors=(loop,))
+    await client.prompt("first").tools(asking_tool(inner)).call().response()
+    for _ in range(3):
+        assert (await inner.prompt("later").call().response()).usage.total_tokens == 100
+
+
+async def test_the_usage_of_a_request_that_fails_counts_up_to_its_failure() -> None:
+    inner = WatchedModel([costing(calls(("nothing", "{}")), 100), UpstreamUnavailable("gone")])
+    outer = WatchedModel([costing(calls(("ask", "{}")), 1), costing(AssistantMessage("done"), 1)])
+    loop = ToolCallingAdvisor()
+    asking = asking_tool(ChatClient(inner, advisors=(loop,)))
+    answer = await ChatClient(outer, advisors=(loop,)).prompt("outer").tools(asking).call().response()
+    assert answer.usage.total_tokens == 102

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.application import read_configuration
-from tests.command_line import run
 from tests.http.certificates import Authority
 from tests.http.upstream import Peer, playing
 from tests.serving import service
@@ -70,7 +69,6 @@ def test_files_that_cannot_be_used_stop_the_start_with_one_line_that_names_the_v
     unfit = "holds no certificate that can be read, or its key does not fit or has a password"
     for cert, key, line in (
         (str(tmp_path / "missing.pem"), "", "OPENAI_CLIENT_CERT: Path does not point to a file"),
-        (str(tmp_path / "missing.pem"), file, "OPENAI_CLIENT_CERT: Path does not point to a file"),
         (str(empty), "", f"OPENAI_CLIENT_CERT: {empty}: {unfit}"),
         (file, other, f"OPENAI_CLIENT_CERT: {file}: {unfit}"),
         (file, str(tmp_path), "OPENAI_CLIENT_KEY: Path does not point to a file"),
@@ -81,15 +79,8 @@ def test_files_that_cannot_be_used_stop_the_start_with_one_line_that_names_the_v
         with pytest.raises(ConfigurationError) as told:
             read_configuration(serving=False)
         assert str(told.value) == line
-
-
-def test_a_fault_of_a_fallback_names_the_model_and_the_command_ends_with_2(tmp_path: Path) -> None:
-    (tmp_path / "empty.pem").touch()
-    entry = {"provider": "openai_compatible", "base_url": "https://x.invalid", "model": "m", "client_cert": "empty.pem"}
-    variables = {"OPENAI_BASE_URL": "https://model.invalid/v1", "CHAT_FALLBACKS": json.dumps([entry])}
-    done = run("check", cwd=tmp_path, **variables)
-    assert done.returncode == 2
-    assert done.stderr == (
-        "toolchat: CHAT_FALLBACKS: model 1: client_cert: empty.pem: "
-        "holds no certificate that can be read, or its key does not fit or has a password\n"
-    )
+    entry = {"provider": "openai_compatible", "base_url": "https://x.invalid", "model": "m", "client_cert": str(empty)}
+    monkeypatch.delenv("OPENAI_CLIENT_KEY")
+    monkeypatch.setenv("CHAT_FALLBACKS", json.dumps([entry]))
+    with pytest.raises(ConfigurationError, match=r"^CHAT_FALLBACKS: model 1: client_cert: .*: holds no certificate"):
+        read_configuration(serving=False)

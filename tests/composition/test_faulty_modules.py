@@ -84,6 +84,10 @@ async def fault_of(folder: Path) -> str:
         (ABSTRACT, "class T has no method u"),
         ("@tool('f')\ndef f(): ...", NO_TOOL.format("str", 20)),
         (PROPERTY, NO_TOOL.format("property", 21)),
+        ("module = ToolModule(advisors=(Tools,))", "advisors: Tools is no class derived from Advisor"),
+        ("class W(Advisor): ...\nmodule = ToolModule(advisors=(W,))", "advisors: class W has no method advise"),
+        ("module = ToolModule(functions=('roll',))", "functions: an object of str is no tool"),
+        ("module = ToolModule(methods=(roll,))", "an object of function has no method that @tool marks"),
         (REPLACES.format("raise OSError('SECRET')"), "replaces: OSError (line 21)"),
         (REPLACES.format("return None"), "replaces: None came in place of "),
     ],
@@ -97,7 +101,7 @@ async def test_a_module_that_is_written_wrong_ends_the_start_with_its_file_and_t
     assert len(fault.splitlines()) == 1
 
 
-@pytest.mark.parametrize("name", ["chat", "docs"])
+@pytest.mark.parametrize("name", ["chat", "docs", "health", "v1"])
 async def test_a_module_whose_path_is_the_services_is_named(name: str, folder: Path) -> None:
     write(folder, "module = ToolModule(functions=(roll,), default_query='Roll')", name)
     assert await fault_of(folder) == f"own/{name}.py: {TAKEN.format(name)}"

@@ -8,6 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
 
 from tests.application import create_app, read_configuration
 from tests.command_line import run, with_tools
@@ -15,7 +17,6 @@ from tests.documented import problems_of
 from tests.players.openai_player import OpenAIPlayer, sensible_model
 from tests.serving import client_of, serving
 from toolchat import ToolModule, ToolSettings
-from toolchat.errors import ConfigurationError
 from toolchat.service.tool_modules.discovery import ConfiguredModule, discover
 
 STOCKS = '''
@@ -74,15 +75,16 @@ ADVISOR = "from toolchat.chat.advisors.base import Advisor, BaseAdvisor\nfrom to
 
 
 @pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
-    """The name of a package in the working directory with the folder ``stocks``."""
-    name = f"parts_{abs(hash(request.node.nodeid))}"
-    folder = tmp_path / name / "stocks"
-    folder.mkdir(parents=True)
-    (tmp_path / name / "__init__.py").touch()
-    (folder / "__init__.py").write_text(STOCKS, encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    return name
+def stocks(package: str) -> str:
+    """The package with the folder ``stocks``."""
+    Path(package, "stocks").mkdir()
+    Path(package, "stocks", "__init__.py").write_text(STOCKS, encoding="utf-8")
+    return package
+
+
+@pytest.fixture
+def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STOCKS_API_KEY", "k")
 
 
 def with_folders(package: str) -> FastAPI:
@@ -107,12 +109,12 @@ async def serving_folders(package: str) -> AsyncGenerator[httpx.AsyncClient, Non
     ],
 )
 async def test_the_routes_of_an_unregistered_module_answer_503(
-    variables: Mapping[str, str], reason: str, package: str, monkeypatch: pytest.MonkeyPatch
+    variables: Mapping[str, str], reason: str, stocks: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Its settings need no ``model_config``: the variables begin with the folder's name.
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    async with serving_folders(package) as client:
+    async with serving_folders(stocks) as client:
         answers = [await client.get(path) for path in ("/stocks/market", "/stocks/chat-tool-function")]
         document = (await client.get("/openapi.json")).json()
     for answer in answers:
@@ -125,43 +127,20 @@ async def test_the_routes_of_an_unregistered_module_answer_503(
 
 
 async def test_a_tool_and_a_route_get_the_settings_by_the_class_that_the_folder_wrote(
-    package: str, monkeypatch: pytest.MonkeyPatch
+    stocks: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Read from the folder's own variables, and not from those of the same name without the prefix.
     for name, value in {"STOCKS_API_KEY": "k", "STOCKS_MARKET": "XNAS", "MARKET": "wrong"}.items():
         monkeypatch.setenv(name, value)
     async with OpenAIPlayer(sensible_model({"name": "ACME"})) as player, AsyncExitStack() as stack:
         monkeypatch.setenv("OPENAI_BASE_URL", player.base_url)
-        client = await stack.enter_async_context(serving_folders(package))
+        client = await stack.enter_async_context(serving_folders(stocks))
         assert (await client.get("/stocks/market")).json() == "XNAS"
         (listed,) = (await client.get("/tools")).json()
         assert listed["registered"] is True
         answer = await client.get("/stocks/chat-tool-function", headers={"Accept": "application/json"})
     (call,) = answer.json()["tool_calls"]
     assert call["result"] == "ACME: 1 at XNAS"
-
-
-@pytest.mark.parametrize(
-    ("source", "line"),
-    [
-        ("module = ToolModule(advisors=(int,))", "advisors: int is no class derived from Advisor"),
-        (
-            "module = ToolModule(advisors=(BaseAdvisor(),))",
-            "advisors: an object of BaseAdvisor is no class derived from Advisor",
-        ),
-        (
-            "class Idle(Advisor): ...\nmodule = ToolModule(advisors=(Idle,))",
-            "advisors: class Idle has no method advise",
-        ),
-        ("module = ToolModule(advisors=BaseAdvisor)", "advisors must be a tuple: write (one,) for a single one"),
-    ],
-)
-def test_an_invalid_advisor_stops_the_start_and_names_the_file(source: str, line: str, package: str) -> None:
-    # One line, found before anything is made.
-    Path(package, "stocks", "__init__.py").write_text(ADVISOR + source, encoding="utf-8")
-    with pytest.raises(ConfigurationError) as fault:
-        ConfiguredModule.read(discover([package])[0])
-    assert str(fault.value) == f"{package}/stocks/__init__.py: {line}"
 
 
 @pytest.mark.parametrize(
@@ -208,3 +187,37 @@ def test_a_tool_without_a_stand_in_needs_its_key_beside_the_sandbox_too() -> Non
     own, played = Own.model_validate(beside), Played.model_validate(beside)
     assert (own.in_sandbox, ConfiguredModule(module, own).fault) == (False, "not configured: set OWN_API_KEY")
     assert (played.in_sandbox, ConfiguredModule(module, played).fault) == (True, None)
+
+
+@pytest.mark.usefixtures("_registered")
+def test_a_websocket_route_receives_objects_from_the_container(stocks: str) -> None:
+    with TestClient(with_folders(stocks)) as client, client.websocket_connect("/stocks/ticker") as socket:
+        assert socket.receive_text() == "XSHG"
+
+
+def test_a_websocket_route_of_a_folder_that_is_not_registered_is_refused(stocks: str) -> None:
+    with (
+        TestClient(with_folders(stocks)) as client,
+        pytest.raises(WebSocketDisconnect),
+        client.websocket_connect("/stocks/ticker"),
+    ):
+        pass
+
+
+@pytest.mark.usefixtures("_registered")
+@pytest.mark.parametrize(
+    ("path", "status", "code", "detail"),
+    [
+        ("/stocks/refused/404?detail=no such city: Pariss", 404, "not-found", "no such city: Pariss"),
+        ("/stocks/refused/404", 404, "not-found", "GET /stocks/refused/404: not found; GET / lists all routes"),
+        ("/stocks/refused/499?detail=gone", 499, "status-499", "gone"),
+        ("/stocks/refused/402?detail=pay first", 402, "payment-required", "pay first"),
+    ],
+)
+async def test_an_http_exception_keeps_its_status_and_its_detail(
+    path: str, status: int, code: str, detail: str, stocks: str
+) -> None:
+    async with serving_folders(stocks) as client:
+        answer = await client.get(path)
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert (answer.status_code, answer.json()["code"], answer.json()["detail"]) == (status, code, detail)

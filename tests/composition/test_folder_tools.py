@@ -5,10 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.api.assembled import assembled
-from tests.application import create_app
 from tests.composition.test_folder_parts import with_folders
 from toolchat.errors import ConfigurationError
-from toolchat.service.tool_modules.discovery import ConfiguredModule, discover
 
 JSON = {"Accept": "application/json"}
 HEAD = """
@@ -57,17 +55,8 @@ async def another_server(container):
 """
 
 
-@pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
-    """The name of a package in the working directory."""
-    name = f"folders_{abs(hash(request.node.nodeid))}"
-    (tmp_path / name / "dice").mkdir(parents=True)
-    (tmp_path / name / "__init__.py").touch()
-    monkeypatch.syspath_prepend(str(tmp_path))
-    return name
-
-
 def write(package: str, source: str) -> None:
+    Path(package, "dice").mkdir()
     (Path(package) / "dice" / "__init__.py").write_text(HEAD + source, encoding="utf-8")
 
 
@@ -97,22 +86,6 @@ async def test_tool_sources_are_closed_at_shutdown(package: str, capsys: pytest.
     async with assembled(with_folders(package)):
         assert capsys.readouterr().out == "opened\n"
     assert capsys.readouterr().out == "closed\n"
-
-
-@pytest.mark.parametrize(
-    ("parts", "line"),
-    [
-        ("functions=(5,)", "functions: an object of int is no tool"),
-        ("functions=('roll',)", "functions: an object of str is no tool"),
-        ("methods=(roll,)", "an object of function has no method that @tool marks"),
-        ("methods=(Table(),)", "an object of Table has no method that @tool marks"),
-    ],
-)
-def test_anything_else_stops_the_start_with_one_line(parts: str, line: str, package: str) -> None:
-    write(package, f"module = ToolModule({parts})")
-    with pytest.raises(ConfigurationError) as caught:
-        [ConfiguredModule.read(each) for each in discover([package])]
-    assert str(caught.value) == f"{package}/dice/__init__.py: {line}"
 
 
 @pytest.mark.parametrize(
@@ -191,29 +164,3 @@ async def test_a_manager_with_which_a_folder_replaces_it_runs_every_call(
     async with assembled(with_folders(package)) as client:
         assert (await client.get("/dice/chat-tool-function")).status_code == 200
     assert capsys.readouterr().out == "1 calls\n"
-
-
-CONVERTER = """
-from toolchat.tool_calling.results import ToolCallResultConverter, quoted_result
-
-
-def converter() -> ToolCallResultConverter:
-    return quoted_result
-
-
-module = ToolModule(default_query="Please roll a die", functions=(roll,), replaces=(converter,))
-"""
-
-
-async def test_a_converter_with_which_a_folder_replaces_it_makes_text_of_results(package: str) -> None:
-    write(package, CONVERTER)
-    async with assembled(with_folders(package)) as client:
-        answer = (await client.get("/dice/chat-tool-function", headers=JSON)).json()
-    assert [each["result"] for each in answer["tool_calls"]] == ['"rolled 4"']
-
-
-def test_the_documentation_mentions_tools_created_at_start(package: str) -> None:
-    write(package, "module = ToolModule(default_query='Please roll a die', tool_source=another_server)")
-    operation = with_folders(package).openapi()["paths"]["/dice/chat-tool-function"]["get"]
-    assert operation["summary"] == "Function tool, found by its name: those that are made at start"
-    assert "/dice/chat-tool-function" not in create_app().openapi()["paths"]

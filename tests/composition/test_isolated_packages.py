@@ -68,16 +68,6 @@ class Single:
 MANAGER = "def manager() -> ToolCallingManager:\n    return ToolCallingManager()\n"
 
 
-@pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
-    """The name of an empty package in the working directory."""
-    name = f"isolated_{abs(hash(request.node.nodeid))}"
-    (tmp_path / name).mkdir()
-    (tmp_path / name / "__init__.py").touch()
-    monkeypatch.syspath_prepend(str(tmp_path))
-    return name
-
-
 async def shown(package: str, folders: Mapping[str, str]) -> dict[str, str]:
     """What the tool of each package shows."""
     write(package, folders)
@@ -121,7 +111,6 @@ async def test_what_a_package_provides_fills_no_default_of_another(names: tuple[
         (source_of("", "n: int = 3, *, m: int = 4, store: StateStore", "n + m + (store is not None)"), "8"),
         (source_of("", "n: int = 3, store: StateStore = None, t: float = 1", "(n, store is None, t)"), "(3, False, 1)"),
         (source_of("def n() -> int:\n    return 5\n", "n: int = 3", "n", "provides=(n,)"), "5"),
-        (source_of("def n() -> int:\n    return 5\n", "n: int | None = None", "n", "provides=(n,)"), "5"),
         (source_of("", "n: int | None = None, m: int | str = 'x'", "(n, m)"), "(None, 'x')"),
         (source_of(SINGLE, "one: Single", "one.n", "provides=(Single,)"), "3"),
         (
@@ -134,7 +123,6 @@ async def test_what_a_package_provides_fills_no_default_of_another(names: tuple[
             ),
             "{}",
         ),
-        (source_of("def n(x: str = 'x') -> int:\n    return 5\n", "n: int", "n", "provides=(n,)"), "5"),
         (
             source_of("def n(x: str = 'x') -> Iterator[str]:\n    yield x * 2\n", "n: str", "n", "provides=(n,)"),
             "xx",
@@ -145,18 +133,6 @@ async def test_what_a_package_provides_fills_no_default_of_another(names: tuple[
             ),
             "1",
         ),
-    ],
-    ids=[
-        "by name",
-        "between",
-        "provided",
-        "optional",
-        "absent",
-        "single",
-        "dataclass",
-        "function",
-        "generator",
-        "async generator",
     ],
 )
 async def test_a_parameter_keeps_its_default_unless_its_package_provides_the_type(

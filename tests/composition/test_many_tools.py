@@ -2,19 +2,16 @@
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.application import create_app, read_configuration
-from tests.chat.played import EVENTS, JSON, asks, says, turns
+from tests.chat.played import JSON, asks, says, turns
+from tests.composition.test_folder_parts import serving_folders
 from tests.players.openai_player import OpenAIPlayer, PlayedRequest
-from tests.serving import client_of, events_of, serving
 from toolchat.chat.advisors.tool_search import SEARCH_TOOL
-from toolchat.service.tool_modules.discovery import ConfiguredModule, discover
 
 HEAD = '''
 from typing import Annotated
@@ -41,25 +38,16 @@ module = ToolModule(functions=(getTides, {names}), default_query="When is high t
 PATH = "/house/chat-tool-function"
 
 
-@pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
-    """The name of a package in the working directory with the folder ``house``."""
-    name = f"many_{abs(hash(request.node.nodeid))}"
-    folder = tmp_path / name / "house"
-    folder.mkdir(parents=True)
-    (tmp_path / name / "__init__.py").touch()
+def write(package: str) -> None:
     lamps = "".join(LAMP.format(number=number) for number in range(39))
     names = ", ".join(f"switchLamp{number}" for number in range(39))
-    (folder / "__init__.py").write_text(HEAD + lamps + MODULE.format(names=names), encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    return name
+    Path(package, "house.py").write_text(HEAD + lamps + MODULE.format(names=names), encoding="utf-8")
 
 
 @asynccontextmanager
 async def serving_house(package: str) -> AsyncGenerator[httpx.AsyncClient, None]:
-    modules = tuple(ConfiguredModule.read(each) for each in discover([package]))
-    app = create_app(replace(read_configuration(), modules=modules))
-    async with serving(app) as url, client_of(url) as client:
+    write(package)
+    async with serving_folders(package) as client:
         yield client
 
 
@@ -87,16 +75,6 @@ async def test_a_question_with_forty_tools_is_answered_through_a_search_that_the
         ("getTides", {"city": "Hull"}, "ok", 2),
     ]
     assert document["tool_calls"][1]["result"] == "high tide in Hull at noon"
-
-
-async def test_a_stream_reports_the_search_like_any_other_call(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with OpenAIPlayer(finding_out()) as player:
-        monkeypatch.setenv("OPENAI_BASE_URL", player.base_url)
-        async with serving_house(package) as client:
-            events = events_of((await client.get(PATH, headers=EVENTS)).text)
-    started = [each.data["name"] for each in events if each.name == "tool_call_started"]
-    assert started == [SEARCH_TOOL, "getTides"]
-    assert events[-1].name == "done"
 
 
 @pytest.mark.parametrize(("above", "told"), [("40", 40), ("0", 40), ("39", 1)])

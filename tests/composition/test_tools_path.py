@@ -1,4 +1,4 @@
-"""``TOOLS_PATH``: tool packages from folders of one's own, beside the built-in ones, without a build."""
+"""Folders of tools of one's own (``TOOLS_PATH``): what they may hold, and beside the built-in ones, without a build."""
 
 import asyncio
 from collections.abc import Mapping
@@ -106,27 +106,6 @@ def lines_of_start(tmp_path: Path, tools_path: str, **variables: str) -> list[st
     return done.stderr.splitlines()
 
 
-def test_tools_of_two_folders_are_listed_beside_the_built_in_ones(tmp_path: Path, two_folders: str) -> None:
-    lines = run("tools", cwd=tmp_path, TOOLS_PATH=two_folders, PRICES_API_KEY="k").stdout.splitlines()
-    assert "Dice (/dice): registered" in lines
-    assert "  castDice (function): Cast a die." in lines
-    assert "Prices (/prices): registered" in lines
-    assert "Time (/time): registered" in lines
-
-
-@pytest.mark.parametrize(
-    ("variables", "line"),
-    [
-        ({"PRICES_API_KEY": "k", "DICE_ENABLED": "false"}, "Dice (/dice): switched off: set DICE_ENABLED=true"),
-        ({}, "Prices (/prices): not configured: set PRICES_API_KEY"),
-    ],
-)
-def test_their_switches_and_settings_are_variables(
-    variables: dict[str, str], line: str, tmp_path: Path, two_folders: str
-) -> None:
-    assert line in run("tools", cwd=tmp_path, TOOLS_PATH=two_folders, **variables).stdout.splitlines()
-
-
 def asked(tmp_path: Path, variables: Mapping[str, str]) -> list[object]:
     """Ask a service in a process of its own; what its routes and its documentation show."""
     with (
@@ -160,12 +139,6 @@ async def test_their_routes_settings_and_upstream_calls_work(tmp_path: Path, two
     ]
 
 
-def test_a_name_that_exists_already_stops_the_start_with_both_folders(tmp_path: Path) -> None:
-    folder = write(tmp_path / "own", {"time/__init__.py": DICE})
-    (line,) = lines_of_start(tmp_path, str(folder))
-    assert line.endswith("app/tools/time: own/time has this name already")
-
-
 def test_a_tool_of_a_name_that_exists_already_stops_the_start_with_both_files(tmp_path: Path) -> None:
     folder = write(tmp_path / "own", {"clock/__init__.py": DICE.replace("castDice", "getCityTimeFunction")})
     (line,) = lines_of_start(tmp_path, str(folder))
@@ -177,20 +150,8 @@ def test_a_tool_of_a_name_that_exists_already_stops_the_start_with_both_files(tm
     ("files", "line"),
     [
         (
-            {"broken/__init__.py": "from toolchat import ToolModule\n\n1 / 0\n"},
-            "own/broken/__init__.py: cannot be imported: ZeroDivisionError: division by zero (line 3)",
-        ),
-        (
             {"broken/__init__.py": "from broken.client import nothing", "broken/client.py": "\ndef f(:"},
             "own/broken/client.py: cannot be imported: SyntaxError: invalid syntax (line 2)",
-        ),
-        (
-            {"dice.py": "from toolchat import ToolModule\n\ndef f(:"},
-            "own/dice.py: cannot be imported: SyntaxError: invalid syntax (line 3)",
-        ),
-        (
-            {"empty/__init__.py": ""},
-            "own/empty/__init__.py: there is no 'module = ToolModule(...)'; begin the name of shared code with _",
         ),
         (
             {"dice/__init__.py": DICE, "dice/routes.py": "router = None"},
@@ -202,15 +163,7 @@ def test_a_tool_of_a_name_that_exists_already_stops_the_start_with_both_files(tm
             "own/_faces.py: cannot be imported: ZeroDivisionError: division by zero (line 2)",
         ),
         ({"_thread.py": ""}, "own/_thread: rename it, since built-in has this name, too"),
-        (
-            {"dice/__init__.py": DICE, "dice/routes.py": "router = 1"},
-            "own/dice/routes.py: there is no 'router = APIRouter(...)'",
-        ),
         ({"my-dice/__init__.py": DICE}, "own/my-dice: the name must be a Python identifier"),
-        (
-            {"dice/__init__.py": DICE.replace("sides: int = 6", "sides")},
-            "own/dice/__init__.py: tool castDice: parameter sides has no type",
-        ),
     ],
 )
 def test_a_package_that_cannot_be_loaded_is_named_with_file_and_line(
@@ -238,3 +191,76 @@ def test_a_package_hides_no_other_module_of_its_name(tmp_path: Path) -> None:
     folder = write(tmp_path / "own", {"colorsys/__init__.py": source})
     done = run("tools", "run", "castDice", "sides=1", cwd=tmp_path, TOOLS_PATH=str(folder))
     assert (done.returncode, done.stdout) == (0, "(0.6666666666666666, 1.0, 1)\n")
+
+
+def test_a_file_is_a_module_like_a_package_with_its_settings_and_faults(tmp_path: Path) -> None:
+    folder = write(tmp_path / "own", {"dice.py": DICE})
+    run_dice = ("tools", "run", "castDice", "sides=1")
+    assert run(*run_dice, cwd=tmp_path, TOOLS_PATH=str(folder)).stdout == "cast 1\n"
+    listed = run("tools", cwd=tmp_path, TOOLS_PATH=str(folder), DICE_ENABLED="false").stdout
+    assert "Dice (/dice): switched off: set DICE_ENABLED=true" in listed
+
+
+def test_the_folder_tools_is_loaded_if_no_variable_names_another(tmp_path: Path) -> None:
+    write(tmp_path / "tools", {"dice/__init__.py": DICE})
+    assert "Dice (/dice): registered" in run("tools", cwd=tmp_path).stdout.splitlines()
+    other = write(tmp_path / "other", {"prices/__init__.py": DICE})
+    assert "Dice (/dice)" not in run("tools", cwd=tmp_path, TOOLS_PATH=str(other)).stdout
+
+
+def test_an_installed_package_is_named_instead_of_a_folder(tmp_path: Path) -> None:
+    write(tmp_path, {"shop/__init__.py": "", "shop/tools/__init__.py": "", "shop/tools/dice/__init__.py": DICE})
+    done = run("tools", "run", "castDice", "sides=1", cwd=tmp_path, TOOLS_PATH="shop.tools")
+    assert (done.returncode, done.stdout) == (0, "cast 1\n")
+    for name in ("shop.nothing", "nothing.tools"):
+        assert lines_of_start(tmp_path, name) == [
+            f"toolchat: TOOLS_PATH: there is neither a folder nor an installed package {name}"
+        ]
+
+
+def test_a_folder_within_a_package_is_loaded_under_the_names_by_which_its_code_imports_it(tmp_path: Path) -> None:
+    files = {"shop/__init__.py": "", "shop/tools/__init__.py": "", "shop/sides.py": "SIDES = 4"}
+    source = "import sys\nfrom shop.tools.dice import faces\n" + DICE
+    source = source.replace('f"cast {sides}"', "' '.join(name for name in sys.modules if name.endswith('dice'))")
+    write(tmp_path, {**files, "shop/tools/dice/__init__.py": source})
+    write(tmp_path, {"shop/tools/dice/faces.py": "from ...sides import SIDES"})
+    for tools_path in ("shop.tools", "shop/tools", "shop.tools:shop/tools", "shop/tools:shop.tools"):
+        done = run("tools", "run", "castDice", cwd=tmp_path, TOOLS_PATH=tools_path)
+        assert (done.returncode, done.stdout) == (0, "shop.tools.dice\n"), done.stderr
+
+
+def test_two_folders_cannot_both_have_shared_code_of_one_name(tmp_path: Path) -> None:
+    one, two = (write(tmp_path / name, {"_money.py": f"RATE = '{name}'"}) for name in ("one", "two"))
+    assert lines_of_start(tmp_path, f"{one}:{two}") == [
+        f"toolchat: two/_money: rename it, since {one}/_money.py has this name, too"
+    ]
+
+
+def test_a_folder_of_tools_may_be_a_package_and_a_folder_without_one_is_named(tmp_path: Path) -> None:
+    files = {"__init__.py": "", "dice.py": DICE, "coins/coins.py": DICE, "tests/help.py": DICE, "data/prices.csv": ""}
+    done = run("tools", cwd=tmp_path, TOOLS_PATH=str(write(tmp_path / "own", files)))
+    assert "Dice (/dice): registered" in done.stdout
+    assert [line for line in done.stderr.splitlines() if "is not loaded" in line] == [
+        "toolchat: WARNING: own/coins: is not loaded, since it has no __init__.py"
+    ]
+
+
+SHARED = {"_money/__init__.py": "RATE = 3", "_units.py": "from _money import RATE"}
+
+
+def test_modules_share_code_whose_name_begins_with_an_underscore(tmp_path: Path) -> None:
+    dice = "from _units import RATE\n" + DICE.replace('f"cast {sides}"', "str(RATE * sides)")
+    coins = "from _money import RATE\n" + DICE.replace("castDice", "tossCoin")
+    folder = write(tmp_path / "own", {**SHARED, "dice/__init__.py": dice, "coins.py": coins})
+    done = run("tools", "run", "castDice", "sides=2", cwd=tmp_path, TOOLS_PATH=str(folder))
+    assert (done.returncode, done.stdout, "is not loaded" in done.stderr) == (0, "6\n", False)
+
+
+def test_a_script_beside_the_modules_is_named_and_not_run(tmp_path: Path) -> None:
+    files = {"dice.py": DICE, "deploy.py": "raise SystemExit(9)", "test_dice.py": "1 / 0", "conftest.py": "1 / 0"}
+    done = run("tools", cwd=tmp_path, TOOLS_PATH=str(write(tmp_path / "own", files)))
+    assert "Dice (/dice): registered" in done.stdout
+    (warning,) = [line for line in done.stderr.splitlines() if "is not loaded" in line]
+    assert warning.endswith(
+        "own/deploy.py: is not loaded, since it has no ToolModule; begin the name of shared code with _"
+    )

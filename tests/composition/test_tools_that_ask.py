@@ -10,9 +10,7 @@ import pytest
 from tests.access.principals import as_, principals
 from tests.access.test_charging import LIMIT
 from tests.chat.played import JSON
-from tests.observability.tracing import tree
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, sse, whole
-from tests.players.otlp_receiver import OtlpReceiver
 from tests.serving import service
 from tests.waiting import until
 
@@ -130,16 +128,3 @@ async def test_a_tool_that_asks_with_itself_as_a_tool_ends_at_the_limit_of_the_q
     assert (call["outcome"], call["error_kind"]) == (run["outcome"], run["error_kind"]) == ("error", "limit")
     assert "the tools of this question have used up their 4 model calls" in answer["answer"]
     assert by_question == len(player.requests) == 4
-
-
-async def test_the_model_call_of_a_tool_is_a_child_of_its_span(tmp_path: Path, player: OpenAIPlayer) -> None:
-    async with OtlpReceiver() as receiver, asking(tmp_path, player, **receiver.variables) as client:
-        await client.get("/asking/chat-tool-method")
-        assert tree(await receiver.trace()) == [
-            "GET /asking/chat-tool-method (server)",
-            "  invoke_agent toolchat (internal)",
-            "    chat gpt-4o-mini (client)",
-            "    execute_tool summarize (internal)",
-            "      chat gpt-4o-mini (client)",
-            "    chat gpt-4o-mini (client)",
-        ]

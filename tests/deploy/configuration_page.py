@@ -29,7 +29,7 @@ with the value of `NAME`, for every key, password and URL with a password, such 
 `STATE_URL_FILE`. White space around the value is stripped. Setting both stops the start.
 
 Variables of other programs, such as `TZ` and those of
-[outbound proxies and certificates](operations.md#outbound-proxies-and-certificates), may be in `.env` as well. The file
+[outbound proxies and certificates](running.md#outbound-proxies-and-certificates), may be in `.env` as well. The file
 is UTF-8, and `${X}` in it stands for the variable `X`.
 
 With `CHAT_PROVIDER=auto`, the chat model is the first of these:
@@ -51,7 +51,7 @@ those of [approvals](approvals.md#tell-who-decides), and those of
 TRACES = """\
 ## Traces
 
-`OTEL_EXPORTER_OTLP_ENDPOINT` turns [traces](operations.md#traces) on. All other variables are OpenTelemetry's own, for
+`OTEL_EXPORTER_OTLP_ENDPOINT` turns [traces](monitoring.md#traces) on. All other variables are OpenTelemetry's own, for
 [its SDK](https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/) and
 [its exporter](https://opentelemetry.io/docs/specs/otel/protocol/exporter/). In toolchat, the default of
 `OTEL_SERVICE_NAME` is `toolchat`, and that of `OTEL_PROPAGATORS` is `tracecontext`. `OTEL_TRACES_EXPORTER` is `otlp` or

@@ -14,7 +14,7 @@ import app
 from tests.application import TOOLS
 from tests.deploy.setting_groups import GROUPS
 from toolchat import ToolSettings
-from toolchat.service.observability.tracing_settings import TracingSettings
+from toolchat.service.observability.tracing import TracingSettings
 from toolchat.service.settings.base import EnvironmentSettings, environment_class, environment_name
 from toolchat.service.settings.service_settings import Settings
 from toolchat.service.tool_modules.discovery import discover
@@ -33,7 +33,7 @@ HEADER = """\
 TRACES = """\
 ## Traces
 
-# OpenTelemetry's own variables turn traces on and configure them: docs/operations.md#traces
+# OpenTelemetry's own variables turn traces on and configure them: docs/monitoring.md#traces
 #OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318
 """
 

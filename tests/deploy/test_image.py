@@ -75,6 +75,15 @@ def test_it_serves_is_healthy_and_writes_nothing_beside_its_state(image: Image, 
     assert (image.folder / "root/data/toolchat.db").exists()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user is taken by root only")
+def test_a_user_that_the_platform_chooses_can_keep_the_state(image: Image) -> None:
+    data, state = Path(image.inside("/data")), "import sys; open(sys.argv[1], 'x')"
+    os.chown(data, 10001, 0)  # as COPY --chown does
+    arguments = [sys.executable, "-S", "-c", state, str(data / "arbitrary")]
+    assert subprocess.run(arguments, user=1234567, group=0, extra_groups=[], cwd="/", timeout=PATIENCE).returncode == 0
+    assert subprocess.run(arguments, user=1234567, group=9, extra_groups=[], cwd="/", timeout=PATIENCE).returncode != 0
+
+
 def test_its_tools_are_those_of_the_example_application(image: Image, tmp_path: Path) -> None:
     listed = command(image, "toolchat", "tools", "list", EXAMPLES_ENABLED=os.environ["EXAMPLES_ENABLED"])
     assert (listed.returncode, listed.stdout) == (0, run("tools", "list", cwd=tmp_path).stdout)

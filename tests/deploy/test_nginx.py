@@ -15,7 +15,9 @@ from tests.programs import require
 from tests.serving import client_of
 from tests.sessions.replicas import listens
 from tests.waiting import PATIENCE, until
+from toolchat.errors import BodyTooLarge
 from toolchat.service.api.problems import MAX_RETRY_AFTER, PROBLEM_MEDIA_TYPE, Problem
+from toolchat.service.protocols.wire import MAX_BODY_BYTES
 
 CONFIGURATION = (DEPLOY / "compose/nginx.conf").read_text(encoding="utf-8")
 QUESTION = "/chat?userInput=confidential"
@@ -97,6 +99,22 @@ async def test_a_question_that_a_replica_has_read_is_never_put_again(method: str
         answer = await client.request(method, QUESTION)
     assert answer.status_code == 502
     assert len(first.asked + second.asked) == 1
+
+
+def test_every_proxy_lets_the_longest_body_through_to_be_refused_by_the_service() -> None:
+    ingress = (DEPLOY / "kubernetes/example/ingress.yaml").read_text(encoding="utf-8")
+    limits = re.findall(r"(?:client_max_body_size|proxy-body-size:) (\d+)m\b", CONFIGURATION + ingress)
+    assert len(limits) == 2
+    assert all(int(each) * 1024 * 1024 > MAX_BODY_BYTES for each in limits)
+
+
+async def test_a_body_that_is_too_long_for_nginx_gets_a_problem_document(tmp_path: Path) -> None:
+    there = Replica(saying("200 OK", "an answer"))
+    async with there.listening() as port, nginx(tmp_path, port) as client:
+        answer = await client.post("/v1/chat/completions", content=b"x" * 10 * 1024 * 1024)
+    problem = Problem.model_validate_json(answer.content)
+    assert (answer.status_code, problem.code, problem.retryable) == (413, BodyTooLarge.code, False)
+    assert there.asked == []
 
 
 async def silent(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:

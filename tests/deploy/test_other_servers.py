@@ -16,7 +16,7 @@ from tests.command_line import ROOT, environment
 from tests.waiting import PATIENCE
 
 CHAPTER = (
-    (ROOT / "docs/operations.md").read_text(encoding="utf-8").partition("## Other servers\n")[2].partition("\n## ")[0]
+    (ROOT / "docs/running.md").read_text(encoding="utf-8").partition("## Other servers\n")[2].partition("\n## ")[0]
 )
 INSTALLED = re.findall(r"^(?:uvicorn|gunicorn) .*", CHAPTER, flags=re.M)
 """The commands whose servers the extra ``service`` installs."""

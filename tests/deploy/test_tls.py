@@ -64,7 +64,9 @@ async def behind_tls(folder: Path, prefix: str, *, is_named: bool) -> AsyncGener
             try:
                 await until(lambda: listens(holder.getsockname()[1]))
                 trusting = ssl.create_default_context(cafile=str(authority.file))
-                async with httpx.AsyncClient(verify=trusting, base_url=f"https://{address}{prefix}") as outside:
+                async with httpx.AsyncClient(
+                    verify=trusting, base_url=f"https://{address}{prefix}", timeout=PATIENCE
+                ) as outside:
                     yield outside
             finally:
                 process.terminate()

@@ -15,6 +15,8 @@ from tests.waiting import PATIENCE
 
 READMES = (ROOT / "README.md", ROOT / "README.zh-CN.md")
 PAGES = (*READMES, *sorted((ROOT / "docs").glob("*.md")))
+TRANSLATIONS = tuple(sorted((ROOT / "docs" / "zh").glob("*.md")))
+"""Chinese pages, each with the code of the English page of its name."""
 BASE_URL = "http://127.0.0.1:8083"
 APPROVAL_ID = "Qk3v0dWnT8yRz1LcXa5uEg"
 """Stands on a page for the id of the answer that waits for approval, which is another one each time."""

@@ -78,7 +78,7 @@ def test_the_services_have_known_variables_and_only_caddy_is_published() -> None
     toolchat = services["toolchat"]
     own = {name for name in toolchat["environment"] if not name.startswith("ORDERS_")}
     assert own <= set(variables())
-    assert (toolchat["read_only"], toolchat["cap_drop"], toolchat["user"]) == (True, ["ALL"], "10001:10001")
+    assert (toolchat["read_only"], toolchat["cap_drop"], toolchat["user"]) == (True, ["ALL"], "10001:0")
     assert [name for name, service in services.items() if "ports" in service] == ["caddy"]
     assert services["openwebui"]["environment"]["OPENAI_API_BASE_URL"] == "http://toolchat:8083/v1"
     proxied = re.findall(r"reverse_proxy (\w+):\d+", PAGE)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.application import create_app
 from tests.command_line import ROOT, WITHOUT_EXAMPLE, environment, installed, started
-from tests.docs.readme import PAGES, READMES, Reader, commands, steady, tool_folders, written_tools
+from tests.docs.readme import PAGES, READMES, TRANSLATIONS, Reader, commands, steady, tool_folders, written_tools
 from tests.programs import require
 from tests.waiting import PATIENCE
 
@@ -68,6 +68,17 @@ def test_both_languages_show_the_same_commands_code_and_chapters() -> None:
         )
 
 
+@pytest.mark.parametrize("translation", TRANSLATIONS, ids=lambda page: page.stem)
+def test_a_chinese_page_has_the_code_and_the_chapters_of_the_english_one(translation: Path) -> None:
+    original = ROOT / "docs" / translation.name
+    english, chinese = (page.read_text(encoding="utf-8") for page in (original, translation))
+    for pattern in (r"^```.*?^```$", r"^#+ "):
+        blocks = re.compile(pattern, re.MULTILINE | re.DOTALL)
+        assert blocks.findall(chinese) == blocks.findall(english)
+    assert f"](../{original.name})" in chinese
+    assert f"](zh/{original.name})" in english
+
+
 def scripts(text: str) -> list[str]:
     """The blocks of commands without answers."""
     return re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
@@ -120,10 +131,11 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-LINKING = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md", ROOT / "bench" / "README.md"]
+OTHERS = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "bench/README.md")
+LINKING = [*PAGES, *TRANSLATIONS, *(ROOT / name for name in OTHERS)]
 
 
-@pytest.mark.parametrize("page", LINKING, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_file_and_every_chapter_that_is_linked_exists(page: Path) -> None:
     for link in re.findall(r"\]\((?!http)([^)\s]+)\)", page.read_text(encoding="utf-8")):
         file, _, chapter = link.partition("#")
@@ -136,16 +148,17 @@ def test_the_index_leads_to_every_page_and_both_readmes_to_the_index() -> None:
     index = ROOT / "docs" / "index.md"
     text = index.read_text(encoding="utf-8")
     assert [page.name for page in PAGES if page not in (*READMES, index) and f"]({page.name})" not in text] == []
+    assert [page.name for page in TRANSLATIONS if f"](zh/{page.name})" not in text] == []
     assert all("](docs/index.md)" in readme for readme in (ENGLISH, CHINESE))
 
 
 def test_the_site_has_every_page_in_its_navigation() -> None:
     shown = re.findall(r"^ +- (?:.*: )?(\S+\.md)$", (ROOT / "docs" / "site" / "mkdocs.yml").read_text(), re.MULTILINE)
-    assert {str(page.relative_to(ROOT)) for page in PAGES} <= set(shown)
+    assert {str(page.relative_to(ROOT)) for page in (*PAGES, *TRANSLATIONS)} <= set(shown)
     assert [name for name in shown if not (ROOT / name).exists()] == []
 
 
-@pytest.mark.parametrize("page", LINKING, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_test_that_a_page_names_is_there(page: Path) -> None:
     named = re.findall(r"`(tests/[\w/]+\.py)`", page.read_text(encoding="utf-8"))
     assert [name for name in named if not (ROOT / name).exists()] == []

@@ -17,7 +17,7 @@ from tests.command_line import application, environment
 from tests.ports import reserved
 from tests.serving import client_of
 from tests.waiting import PATIENCE, until
-from toolchat.service.observability.logs import DirectHandler
+from toolchat.service.observability.logs import LogHandler
 
 _PAGE = 4096
 """The least that Linux lets a pipe hold."""
@@ -26,32 +26,17 @@ _PAGE = 4096
 def test_dropped_log_lines_are_counted_and_reported_once_lines_are_written_again() -> None:
     reading, writing = small_pipe()
     with os.fdopen(reading, "rb") as reader, os.fdopen(writing, "w") as stream:
-        handler = DirectHandler(stream, most=10)
+        handler = LogHandler(stream, most=10)
         for number in range(500):
-            handler.write_line(b'{"message":"%d"}' % number)
-        lost = handler.lost
+            handler.enqueue(f'{{"message":"{number}"}}')
+        lost = handler.writer.lost
         assert lost > 0
         lines = [from_json(reader.readline()) for _ in range(500 - lost + 1)]
-        handler.write_line(b'{"message":"again"}')
+        handler.enqueue('{"message":"again"}')
         assert from_json(reader.readline())["message"] == "again"
         handler.flush()
     assert [each["lost"] for each in lines if each["message"] == "log lines were lost"] == [lost]
     assert sum(each["message"].isdecimal() for each in lines) == 500 - lost
-
-
-def test_a_process_without_a_thread_for_its_log_waits_for_no_reader_either() -> None:
-    reading, writing = small_pipe()
-    with os.fdopen(reading, "rb") as reader, os.fdopen(writing, "w") as stream:
-        handler = DirectHandler(stream, thread=False)
-        for number in range(500):
-            handler.write_line(b'{"message":"%d"}' % number)
-        lost = handler.lost
-        assert lost > 0
-        lines = [from_json(reader.readline()) for _ in range(500 - lost)]
-        handler.write_line(b'{"message":"again"}')
-        lines += [from_json(reader.readline()) for _ in range(2)]
-    assert [each["message"] for each in lines[-2:]] == ["again", "log lines were lost"]
-    assert lines[-1]["lost"] == lost
 
 
 async def test_a_log_that_nobody_reads_stops_no_answer(tmp_path: Path) -> None:

@@ -107,12 +107,16 @@ async def test_a_share_of_the_traces_is_recorded_by_their_ids(player: OpenAIPlay
     assert [each.trace[16:] for each in servers] == ["3fffffffffffffff"] * 2
 
 
-async def test_without_a_propagator_no_trace_context_is_read_or_sent(player: OpenAIPlayer) -> None:
-    async with OtlpReceiver() as receiver:
-        variables = receiver.variables | {"OTEL_PROPAGATORS": "none"}
-        async with service(OPENAI_BASE_URL=player.base_url, **variables) as client:
-            assert await asked(client, player, ("traceparent", f"00-{TRACE}-{PARENT}-01")) == ["", ""]
-            assert the(await receiver.trace(), "GET").trace != TRACE
+async def test_without_a_propagator_no_trace_context_is_read_or_sent_and_afterwards_it_is(
+    client: httpx.AsyncClient, receiver: OtlpReceiver, player: OpenAIPlayer
+) -> None:
+    async with OtlpReceiver() as own:
+        variables = own.variables | {"OTEL_PROPAGATORS": "none"}
+        async with service(OPENAI_BASE_URL=player.base_url, **variables) as without:
+            assert await asked(without, player, ("traceparent", f"00-{TRACE}-{PARENT}-01")) == ["", ""]
+            assert the(await own.trace(), "GET").trace != TRACE
+    assert await asked(client, player, ("traceparent", f"00-{TRACE}-{PARENT}-01")) != ["", ""]
+    assert the(await receiver.trace(), "GET").trace == TRACE
 
 
 async def test_dashscope_receives_the_trace_context_and_is_counted_like_every_upstream(receiver: OtlpReceiver) -> None:

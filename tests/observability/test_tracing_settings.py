@@ -21,7 +21,7 @@ from tests.observability.tracing import PATH
 from tests.players.otlp_receiver import OtlpReceiver
 from tests.serving import service
 from toolchat.errors import ConfigurationError
-from toolchat.service.observability.tracing_settings import TracingConfiguration
+from toolchat.service.observability.tracing import read_tracing_settings
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 _LOADED = """
@@ -48,7 +48,7 @@ def test_an_endpoint_switches_them_on_and_two_variables_off(
 ) -> None:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert TracingConfiguration.read().is_on is is_on
+    assert read_tracing_settings().is_on is is_on
 
 
 @pytest.mark.slow
@@ -82,7 +82,7 @@ def test_a_missing_extra_is_one_line_that_says_what_to_install(monkeypatch: pyte
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter", None)
     with pytest.raises(ConfigurationError) as caught:
-        TracingConfiguration.read()
+        read_tracing_settings()
     assert str(caught.value) == f"{ENDPOINT}: traces need the extra otel: pip install '.[otel]'"
 
 

@@ -83,6 +83,7 @@ OWN_MODELS = {
     "Where is order A-1042?",
     "What does it cost?",
     "When is high tide in Hull?",
+    "Where is my order?",
     "Whose shop is it?",
     "Whose?",
 }

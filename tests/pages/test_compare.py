@@ -6,21 +6,18 @@ from pathlib import Path
 from playwright.async_api import expect
 from starlette.types import Message, Receive, Scope, Send
 
-from tests.api.guarded import guarded_service
 from tests.application import create_app, read_configuration
 from tests.command_line import started
-from tests.pages.page import LONDON, Visit, hanging, pane, played
+from tests.pages.page import LONDON, Visit, hanging, pane
 from tests.players.openai_player import (
     Answer as ModelAnswer,
     OpenAIPlayer,
     PlayedRequest,
     delta,
-    sensible_model,
     sse,
     whole,
 )
 from tests.serving import serving
-from tests.waiting import until
 
 
 async def test_the_time_question_is_answered_in_three_ways(visit: Visit) -> None:
@@ -39,55 +36,6 @@ async def test_the_time_question_is_answered_in_three_ways(visit: Visit) -> None
             await expect(shown.locator("pre").last).to_contain_text("The current time zone is Europe/London")
             await expect(shown.locator(".figures")).to_contain_text(figures)
         await expect(page.locator("#announcer")).to_contain_text("London")
-
-
-async def test_only_modules_with_both_kinds_of_tools_are_compared(visit: Visit, tmp_path: Path) -> None:
-    async with guarded_service(tmp_path) as client, visit(client.base_url) as page:
-        await expect(page.locator("#folders label")).to_have_text(["Time"])
-
-
-async def test_sandbox_data_is_marked(visit: Visit) -> None:
-    with started("demo", cwd=Path.cwd()) as (_, url):
-        async with visit(url) as page:
-            await page.get_by_role("radio", name="Weather").check()
-            await page.get_by_role("button", name="Ask").click()
-            for variant in ("Function tool", "Method tool"):
-                await expect(pane(page, variant).locator(".figures")).to_be_attached()
-                await expect(pane(page, variant).get_by_text("Sandbox data", exact=True)).to_be_visible()
-            await expect(pane(page, "No tool").locator(".figures")).to_be_attached()
-            await expect(pane(page, "No tool").get_by_text("Sandbox data", exact=True)).to_be_hidden()
-
-
-async def test_stop_ends_the_work_behind_one_answer(visit: Visit) -> None:
-    # The model's server sees its client leave; what came before stays, and the other panes go on.
-    async with played(visit, lambda _: hanging("Once upon a time")) as (page, _, player):
-        await page.get_by_role("button", name="Ask").click()
-        for variant in ("No tool", "Function tool", "Method tool"):
-            await expect(pane(page, variant).locator(".text")).to_have_text("Once upon a time")
-        assert not player.aborted.is_set()
-        await pane(page, "No tool").get_by_role("button", name="Stop").click()
-        await until(player.aborted.is_set)
-        await expect(pane(page, "No tool")).to_contain_text(re.compile("Once upon a time.*Stopped.", re.DOTALL))
-        for variant in ("Function tool", "Method tool"):
-            await expect(pane(page, variant).get_by_role("button", name="Stop")).to_be_visible()
-
-
-async def test_a_call_does_not_go_on_once_its_answer_has_ended(visit: Visit) -> None:
-    # It is shown as stopped after Stop, and when the service dies.
-    model = sensible_model({"city": "Paris", "days": 1})
-    async with OpenAIPlayer(lambda asked: model(asked) if asked.body else hanging("")) as player:
-        upstreams = {"OPENAI_BASE_URL": player.base_url, "WEATHER_BASE_URL": player.base_url, "WEATHER_API_KEY": "k"}
-        with started(cwd=Path.cwd(), **upstreams) as (process, url):
-            async with visit(url, faults="Failed to load resource") as page:
-                await page.get_by_role("radio", name="Weather").check()
-                await page.get_by_role("button", name="Ask").click()
-                for variant in ("Function tool", "Method tool"):
-                    await expect(pane(page, variant).locator("summary .badge")).to_have_text("running")
-                await pane(page, "Function tool").get_by_role("button", name="Stop").click()
-                await expect(pane(page, "Function tool").locator("summary .badge")).to_have_text("stopped")
-                await expect(pane(page, "Method tool").locator("summary .badge")).to_have_text("running")
-                process.kill()
-                await expect(pane(page, "Method tool").locator("summary .badge")).to_have_text("stopped")
 
 
 def failing_model(request: PlayedRequest) -> ModelAnswer:

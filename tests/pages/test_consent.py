@@ -1,15 +1,16 @@
-"""Deciding about a call that waits, in a real browser: its arguments, and the reason why not."""
+"""Deciding about a call that waits, in a real browser: where it was asked, by its link, and in the list."""
 
 import json
 import re
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Locator, Page, expect
 
-from tests.approvals.desk_service import desk_service
-from tests.pages.page import CONVERSATION, Visit, hanging, say, streamed
+from tests.approvals.desk_service import Desk, desk_service, yes
+from tests.pages.page import CONVERSATION, Visit, say, streamed, violations
 from tests.pages.workshop.printer import PRINTED
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, finish, sse
 from tests.serving import service
@@ -80,42 +81,6 @@ async def test_the_model_receives_the_reason_of_a_rejection(visit: Visit) -> Non
         await expect(page.locator(".turn summary .badge")).to_have_text(["rejected", "ok"])
 
 
-async def test_a_decision_that_a_busy_session_refuses_is_sent_again(visit: Visit) -> None:
-    script = model('{"text": "A page"}')
-    async with (
-        OpenAIPlayer(
-            lambda asked: hanging("Once") if "tale" in str(asked.body["messages"]) else script(asked)
-        ) as player,
-        service("tests.pages.workshop", OPENAI_BASE_URL=player.base_url, SESSION_WAIT="0.2") as client,
-        visit(client.base_url, place=CONVERSATION, faults="409") as page,
-    ):
-        await say(page, "Print")
-        approve = page.get_by_role("button", name="Approve")
-        await expect(approve).to_be_visible()
-        other = {"userInput": "A tale", "sessionId": await page.evaluate("sessionStorage.getItem('toolchat.session')")}
-        async with client.stream("GET", "/chat/stream", params=other):
-            await approve.click()
-            await expect(page.locator(".turn .problem")).to_contain_text("session-busy")
-        await page.reload()
-        await approve.click()
-        await expect(page.locator(".turn.assistant .text")).to_contain_text("Told: printed")
-
-
-async def test_long_numbers_are_shown_and_edited_as_they_are(visit: Visit) -> None:
-    script = model('{"text": "A page", "copies": 12345678901234567890}')
-    async with (
-        OpenAIPlayer(script) as player,
-        service("tests.pages.workshop", OPENAI_BASE_URL=player.base_url) as client,
-        visit(client.base_url, place=CONVERSATION, faults="422") as page,
-    ):
-        await say(page, "Print")
-        await expect(page.locator(".waiting-call pre")).to_contain_text("12345678901234567890")
-        await page.get_by_role("button", name="Edit").click()
-        async with page.expect_request("**/approvals/*") as asked:
-            await page.get_by_role("button", name="Approve").click()
-        assert '"copies":12345678901234567890' in ((await asked.value).post_data or "")
-
-
 @pytest.mark.parametrize("variables", [{}, {"API_KEYS": f"alice={digest_of('secret')}"}], ids=["no keys", "keys"])
 async def test_an_answer_to_another_client_is_decided_by_the_link_that_it_names(
     variables: dict[str, str], visit: Visit
@@ -142,38 +107,105 @@ async def test_an_answer_to_another_client_is_decided_by_the_link_that_it_names(
             await expect(told.get_by_role("button", name="Approve")).to_have_count(0)
 
 
-async def test_a_page_lets_a_manager_decide_and_tells_who_asked_that_it_does(visit: Visit, tmp_path: Path) -> None:
-    async with desk_service(tmp_path) as desk:
-        place = f"?approval={(await desk.ask())['id']}"
-        shown = {"place": f"{place}#key=asker", "ready": "#approval:not([hidden])"}
-        async with visit(desk.client.base_url, **shown) as page:
-            waiting = page.get_by_role("region", name="Approval of another answer")
-            await expect(waiting).to_contain_text("A person with the role manager decides")
-            await expect(waiting.get_by_role("button", name="Approve")).to_have_count(0)
-        async with visit(desk.client.base_url, **shown | {"place": f"{place}#key=lead"}) as page:
-            waiting = page.get_by_role("region", name="Approval of another answer")
-            await expect(waiting).to_contain_text("Asked by asker, for the tenant acme")
-            await waiting.get_by_role("button", name="Approve").click()
-            await expect(waiting).to_contain_text("50 refunded by asker of acme")
-        async with visit(desk.client.base_url, **shown) as page:
-            await expect(page.locator("#approval")).to_contain_text("Done: 50 refunded by asker of acme")
+INBOX = "?view=inbox"
+READY = {"ready": "#inbox-lead:not(:empty)"}
+COUNT = "#inbox-count"
 
 
-async def test_another_browser_with_the_same_key_shows_a_question_that_waits_and_approves_it(visit: Visit) -> None:
-    # It is the session's first question: the service stores no turn of it yet.
-    place = f"{CONVERSATION}#key=secret"
-    async with (
-        OpenAIPlayer(model('{"text": "A page"}')) as player,
-        service(
-            "tests.pages.workshop", OPENAI_BASE_URL=player.base_url, API_KEYS=f"alice={digest_of('secret')}"
-        ) as client,
-        visit(client.base_url, place=place) as page,
-    ):
-        await say(page, "Print")
-        await expect(page.locator("#conversation-list .badge")).to_have_text("needs approval")
-        async with visit(client.base_url, place=place, color_scheme="dark") as other:
-            await other.get_by_role("button", name="needs approval Print").click()
-            await expect(other.locator(".turn.user .text")).to_have_text("Print")
-            assert await decided(other) == {"c0": {"approved": True}}
-            await expect(other.locator(".turn.assistant .text")).to_contain_text("Told: printed")
-            await expect(other.locator("#conversation-list .badge")).to_have_count(0)
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncGenerator[Desk, None]:
+    async with desk_service(tmp_path, STATE_URL="memory://") as desk:
+        yield desk
+
+
+def entry(page: Page, question: str) -> Locator:
+    return page.locator(".entry", has=page.get_by_text(question, exact=True))
+
+
+async def test_a_manager_sees_what_a_decision_needs_and_decides(visit: Visit, desk: Desk) -> None:
+    earlier = await desk.ask("refund 20")
+    await desk.decide(earlier["id"], "lead")
+    await desk.ask("refund 50")
+    async with visit(desk.client.base_url, place=f"{INBOX}#key=lead", **READY) as page:
+        shown = entry(page, "refund 50")
+        for text in (
+            "Your decision, as manager",
+            "Refund an order.",
+            '"amount": 50',
+            "Asked by asker",
+            "acme",
+            "h left",
+        ):
+            await expect(shown).to_contain_text(text)
+        await expect(page.locator("#inbox-decided .entry")).to_contain_text(["Approved by lead"])
+        await expect(page.locator(COUNT)).to_have_text("1")
+        await shown.get_by_role("button", name="Approve").click()
+        await expect(shown).to_contain_text("Done: 50 refunded by asker of acme")
+        await expect(shown).to_be_focused()
+        await expect(page.locator(COUNT)).to_have_text("")
+
+
+async def test_arguments_can_be_changed_where_the_tool_allows_it_and_a_rejection_has_a_reason(
+    visit: Visit, desk: Desk
+) -> None:
+    await desk.ask("payOut 50")
+    await desk.ask("refund 60")
+    async with visit(desk.client.base_url, place=f"{INBOX}#key=lead", **READY) as page:
+        paid, refund = entry(page, "payOut 50"), entry(page, "refund 60")
+        await expect(refund.get_by_role("button", name="Edit")).to_have_count(0)
+        await refund.get_by_label("Reason").fill("Too late")
+        await refund.get_by_role("button", name="Reject").click()
+        await expect(refund).to_contain_text("Too late")
+        await paid.get_by_role("button", name="Edit").click()
+        await paid.get_by_label("Arguments of payOut, as JSON").fill('{"amount": 40}')
+        await paid.get_by_role("button", name="Approve").click()
+        await expect(paid).to_contain_text("Done: 40 paid")
+
+
+async def test_the_list_updates_by_itself_and_the_loser_of_two_sees_who_decided(visit: Visit, desk: Desk) -> None:
+    faults = {"faults": "404"}
+    async with visit(desk.client.base_url, place=f"{INBOX}#key=lead", **READY, **faults) as page:
+        await expect(page.locator(COUNT)).to_have_text("")
+        asked = await desk.ask("refund 50")
+        shown = entry(page, "refund 50")
+        await shown.get_by_label("Reason").fill("half a reas")
+        await desk.ask("refund 70")
+        await expect(page.locator(COUNT)).to_have_text("2")
+        await expect(shown.get_by_label("Reason")).to_have_value("half a reas")
+        await page.route("**/approvals?*", lambda route: route.abort())
+        await page.route("**/approvals", lambda route: route.abort())
+        await desk.decide(asked["id"], "chief", yes())
+        await shown.get_by_role("button", name="Reject").click()
+        await expect(shown).to_contain_text("Approved by chief")
+        await expect(shown.locator(".problem")).to_have_count(0)
+
+
+async def test_who_asked_sees_whose_decision_it_is_and_then_the_answer(visit: Visit, desk: Desk) -> None:
+    async with visit(desk.client.base_url, place=f"{CONVERSATION}#key=asker") as page:
+        await say(page, "refund 50")
+        turn = page.locator(".turn.assistant")
+        await expect(turn).to_contain_text("A person with the role manager decides")
+        await expect(turn.get_by_role("button", name="Approve")).to_have_count(0)
+        (waiting,) = (await desk.inbox("lead"))["approvals"]
+        await desk.decide(waiting["id"], "lead")
+        await expect(turn.locator(".text")).to_have_text("Done: 50 refunded by asker of acme")
+        await expect(turn.locator("summary")).to_contain_text("approved by lead")
+
+
+async def test_a_key_that_only_decides_has_the_list_alone(visit: Visit, desk: Desk) -> None:
+    await desk.ask("refund 5000")
+    async with visit(desk.client.base_url, place="#key=chief", **READY) as page:
+        await expect(page.get_by_role("tab")).to_have_text(["Approvals 1"])
+        await expect(page.get_by_role("tabpanel", name="Approvals")).to_contain_text("Your decision, as director")
+        await expect(page.locator("#only-decides")).to_be_visible()
+
+
+async def test_the_list_fits_a_phone_and_violates_no_rule(visit: Visit, desk: Desk) -> None:
+    await desk.decide((await desk.ask("refund 20"))["id"], "lead")
+    await desk.ask("payOut 50")
+    fits = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    place = f"{INBOX}#key=lead"
+    async with visit(desk.client.base_url, place=place, width=390, locale="zh-CN", **READY) as page:
+        await expect(page.get_by_role("button", name="批准")).to_be_visible()
+        assert await page.evaluate(fits)
+        assert await violations(page) == []

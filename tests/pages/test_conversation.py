@@ -1,22 +1,121 @@
-"""A conversation and its todo list, in a real browser."""
+"""A conversation, its list and its todo list, in a real browser."""
 
 import asyncio
 import json
 import re
 from functools import partial
-from itertools import pairwise
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Page, expect
 
 from tests.api.guarded import guarded_service
 from tests.pages.page import CONVERSATION, Visit, hanging, played, say, streamed
-from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, event, finish, sse
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, event, finish, sensible_model, sse
 from tests.serving import service, serving
 from tests.upstreams import create_sandbox
 from tests.waiting import until
+from toolchat.service.access.keys import digest_of
+
+QUESTIONS, ANSWERS = ".turn.user .text", ".turn.assistant .text"
+
+
+async def ask(page: Page, question: str, answer: str) -> None:
+    await say(page, question)
+    await expect(page.locator(ANSWERS).last).to_have_text(answer)
+    await expect(page.locator("#send")).to_be_visible()
+
+
+async def test_a_question_is_edited_and_another_answer_takes_the_place_of_the_last(visit: Visit) -> None:
+    # The service forgets what was replaced, also where the page is loaded again in between.
+    numbers = count(1)
+
+    def model(request: PlayedRequest) -> Answer:
+        return streamed(f"{next(numbers)}: {request.body['messages'][-1]['content']}")
+
+    async with played(visit, model, CONVERSATION) as (page, client, player):
+        for number, question in enumerate(("One", "Two", "Three"), 1):
+            await ask(page, question, f"{number}: {question}")
+        await page.get_by_role("button", name="Another answer").click()
+        await expect(page.locator(ANSWERS)).to_have_text(["1: One", "2: Two", "4: Three"])
+        await page.reload()
+        await page.locator(".turn.user").nth(1).get_by_role("button", name="Edit").click()
+        await expect(page.get_by_label("Message")).to_have_value("Two")
+        await expect(page.locator(".turn.replaced")).to_have_count(4)
+        await page.keyboard.press("Escape")
+        await expect(page.locator(".turn.replaced")).to_have_count(0)
+        await page.locator(".turn.user").nth(1).get_by_role("button", name="Edit").click()
+        await ask(page, "Deux", "5: Deux")
+        await expect(page.locator(QUESTIONS)).to_have_text(["One", "Deux"])
+        sent = [each["content"] for each in player.requests[-1].body["messages"] if each["role"] == "user"]
+        assert sent == ["One", "Deux"]
+        session = await page.evaluate("sessionStorage.getItem('toolchat.session')")
+        assert (await client.get(f"/chat/{session}")).json()["turns"] == 2
+
+
+async def test_the_tools_that_are_offered_are_chosen(visit: Visit) -> None:
+    async with (
+        OpenAIPlayer(lambda _: streamed("Hello.")) as player,
+        service(OPENAI_BASE_URL=player.base_url, WEATHER_PROVIDER="open_meteo") as client,
+        visit(client.base_url, place=CONVERSATION) as page,
+    ):
+        await ask(page, "All", "Hello.")
+        everything = {each["function"]["name"] for each in player.requests[-1].body["tools"]}
+        await page.get_by_role("button", name="Tools: all").click()
+        await page.get_by_label("getWeatherFunction").uncheck()
+        await page.keyboard.press("Escape")
+        await expect(page.locator("#tools-count")).to_have_text(f"{len(everything) - 1} of {len(everything)}")
+        await ask(page, "Fewer", "Hello.")
+        offered = {each["function"]["name"] for each in player.requests[-1].body["tools"]}
+        assert (everything - offered, offered) == ({"getWeatherFunction"}, {"getCityTimeFunction"})
+
+
+async def test_a_long_question_is_sent_whole_and_a_longer_one_is_not_cut(visit: Visit) -> None:
+    async with played(visit, lambda _: streamed("Read."), CONVERSATION) as (page, _, player):
+        await say(page, "字" * 32_001)
+        await expect(page.locator("#message-limit.over")).to_have_text("32,001 of 32,000 characters")
+        assert player.requests == []
+        await expect(page.get_by_label("Message")).to_have_value("字" * 32_001)
+        await ask(page, "字" * 32_000, "Read.")
+        assert player.requests[-1].body["messages"][-1]["content"] == "字" * 32_000
+
+
+async def test_theme_and_technical_figures_are_chosen_once(visit: Visit) -> None:
+    async with played(visit, lambda _: streamed("Hello."), CONVERSATION) as (page, _, _):
+        await ask(page, "Hello", "Hello.")
+        await expect(page.locator(".turn .figures")).to_be_hidden()
+        await page.get_by_role("button", name="Settings").click()
+        await page.get_by_label("Theme").select_option("dark")
+        await page.get_by_label("Show technical figures").check()
+        for _ in range(2):
+            await expect(page.locator(".turn .figures")).to_be_visible()
+            assert await page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(19, 22, 21)"
+            await page.reload()
+
+
+async def test_another_browser_with_the_same_key_lists_the_conversations(visit: Visit) -> None:
+    async with (
+        service(API_KEYS=f"alice={digest_of('key-of-alice')}") as client,
+        visit(client.base_url, place=f"{CONVERSATION}#key=key-of-alice") as page,
+    ):
+        for city in ("Oslo", "Rome", "Lima", "Baku", "Bern"):
+            question = {"query": f"What time is it in {city}?", "sessionId": city}
+            await client.post("/chat", json=question, headers={"Authorization": "Bearer key-of-alice"})
+        await page.reload()
+        names = page.locator("#conversation-list button")
+        await expect(names).to_have_text(
+            [f"What time is it in {city}?" for city in ("Bern", "Baku", "Lima", "Rome", "Oslo")]
+        )
+        await page.get_by_label("Search conversations").fill("rome")
+        await expect(names).to_have_text(["What time is it in Rome?"])
+        await names.click()
+        await expect(page.locator(ANSWERS)).to_contain_text("Europe/Rome")
+        await page.get_by_role("searchbox").fill("nowhere")
+        await expect(page.get_by_text("No conversation has this in its name.")).to_be_visible()
+
 
 NAMES = "#conversation-list button"
 
@@ -67,26 +166,6 @@ async def test_the_todo_list_is_beside_the_conversation(visit: Visit) -> None:
             await page.reload()
         await page.get_by_role("button", name="New conversation").click()
         await expect(page.locator("#todo")).to_be_hidden()
-
-
-async def test_one_of_the_questions_to_begin_with_makes_a_plan(visit: Visit) -> None:
-    # It is the todo route's own; on a phone the list stays closed, between the heading and the conversation.
-    question = "帮我计划：查北京时间，再查东京时间"
-    async with played(visit, planning_model, CONVERSATION, width=390, locale="zh-CN") as (page, _, _):
-        await expect(page.locator("#plan")).not_to_be_checked()
-        async with page.expect_request(re.compile("/todo/chat")) as asked:
-            await page.get_by_role("button", name=question).click()
-        assert json.loads((await asked.value).post_data or "")["userInput"] == question
-        await expect(page.locator("#plan")).to_be_checked()
-        await expect(page.locator("#todo-count")).to_contain_text(re.compile("1/3"))
-        await expect(page.locator("#todo-items")).to_be_hidden()
-        places = [page.locator(each).first for each in ("#conversation h1", "#todo", ".turn")]
-        boxes = [box for box in [await place.bounding_box() for place in places] if box]
-        assert len(boxes) == len(places)
-        assert all(above["y"] + above["height"] <= below["y"] for above, below in pairwise(boxes))
-        await page.locator("#todo summary").click()
-        await expect(page.locator("#todo-items li")).to_have_count(3)
-        await expect(page.locator("#todo-items")).to_be_visible()
 
 
 async def test_a_stopped_question_is_asked_again(visit: Visit) -> None:
@@ -144,22 +223,6 @@ async def _is_stored(client: httpx.AsyncClient, session: str) -> bool:
     return (await client.get(f"/chat/{session}")).status_code == 200
 
 
-async def test_an_answer_goes_on_after_its_connection_was_lost(visit: Visit) -> None:
-    async with played(visit, lambda _: streamed("Once upon a time."), CONVERSATION) as (page, client, _):
-        reply = await client.post("/chat", json={"query": "Tell me a tale"}, headers={"Prefer": "respond-async"})
-        headers = {"Location": reply.headers["location"], "Content-Type": "text/event-stream"}
-        lost = partial(_lost, headers)
-        await page.route("**/chat/stream", lost)
-        await say(page, "Tell me a tale")
-        await expect(page.locator(".turn .text")).to_have_text(["Tell me a tale", "Once upon a time."])
-        await expect(page.locator(".turn .figures")).to_be_attached()
-
-
-async def _lost(headers: dict[str, str], route: Route) -> None:
-    """Answer with the beginning of a stream."""
-    await route.fulfill(headers=headers, body=": here the connection was lost\n\n")
-
-
 async def test_a_call_that_waits_for_consent_outlives_a_reload(visit: Visit, tmp_path: Path) -> None:
     # It is decided after the reload, the focus goes to the message, and the turn is kept.
     async with guarded_service(tmp_path) as client, visit(client.base_url, place=CONVERSATION) as page:
@@ -178,91 +241,6 @@ async def test_a_call_that_waits_for_consent_outlives_a_reload(visit: Visit, tmp
             await expect(page.locator(".waiting-call")).to_have_count(0)
 
 
-async def test_stop_ends_the_work_behind_the_answer_and_the_next_question_can_follow(visit: Visit) -> None:
-    answers = iter((hanging("Once upon a time"), streamed("Hello.")))
-    async with played(visit, lambda _: next(answers), CONVERSATION) as (page, _, player):
-        await say(page, "Tell me a tale")
-        await expect(page.locator(".turn.assistant .text")).to_have_text("Once upon a time")
-        await page.get_by_role("button", name="Stop").click()
-        await until(player.aborted.is_set)
-        await expect(page.locator(".turn.assistant")).to_contain_text("Stopped.")
-        await say(page, "Hello")
-        await expect(page.locator(".turn.assistant .text").last).to_have_text("Hello.")
-
-
-async def test_a_question_waits_for_another_one_of_its_session(visit: Visit) -> None:
-    # The page says so meanwhile.
-    answers = iter((hanging("Once"), streamed("Hello to you.")))
-    async with (
-        OpenAIPlayer(lambda _: next(answers)) as player,
-        service(OPENAI_BASE_URL=player.base_url, SESSION_WAIT="0.2") as client,
-        visit(client.base_url, place=CONVERSATION) as page,
-        client.stream("GET", "/chat/stream", params={"userInput": "Tell me a tale", "sessionId": "shared"}) as held,
-    ):
-        assert held.status_code == 200
-        await page.evaluate("sessionStorage.setItem('toolchat.session', 'shared')")
-        await say(page, "Hello")
-        await expect(page.locator(".turn .status")).to_have_text(
-            "Waiting. Another question of this conversation is still being answered."
-        )
-        await held.aclose()
-        await until(player.aborted.is_set)
-        await expect(page.locator(".turn.assistant .text")).to_have_text(["Hello to you."])
-
-
-CALL = {"id": "a", "name": "getCityTimeFunction", "arguments": {"timeZoneId": "Europe/London"}}
-FINISHED = CALL | {"result": '{"time": "12:00"}', "outcome": "ok", "duration_ms": 3.2, "round": 1, "cached": True}
-ENDED: dict[str, object] = {
-    "tool_calls": [FINISHED],
-    "model": {"provider": "offline", "name": "offline"},
-    "usage": {"input_tokens": 3, "output_tokens": 4, "total_tokens": 7},
-    "duration_ms": 25,
-}
-ASKED: list[dict[str, object]] = [
-    {"role": "user", "text": "Time?"},
-    {"role": "assistant", "tool_calls": [CALL]},
-    {"role": "tool", "responses": [{"id": "a", "name": "getCityTimeFunction", "text": '{"time": "12:00"}'}]},
-    {"role": "assistant", "text": "Noon."},
-]
-
-
-CARD, TOTAL = "getCityTimeFunctionokcached3.2 ms", ["Total25 msTokens7 3 in, 4 outModeloffline"]
-STORED: list[tuple[list[dict[str, object]], str, list[str]]] = [
-    ([ASKED[0], ASKED[3] | ENDED], CARD, TOTAL),
-    ([*ASKED[:3], ASKED[3] | ENDED], CARD, TOTAL),  # with its tool rounds
-]
-
-
-async def test_cards_and_timings_survive_a_reload(visit: Visit) -> None:
-    # Each call once, whether or not the messages between question and answer are stored.
-    async with played(visit, lambda _: streamed("Noon."), CONVERSATION) as (page, _, _):
-        await say(page, "Time?")
-        await expect(page.locator(".turn .figures")).to_be_attached()
-        for messages, card, figures in STORED:
-            document = {"session_id": "x", "turns": 1, "messages": messages}
-            await page.unroute_all()
-            await page.route(re.compile("/chat/[0-9a-f]{32}$"), partial(_fulfill, document))
-            await page.reload()
-            await expect(page.locator(".turn.assistant .text")).to_have_text(["Noon."])
-            await expect(page.locator(".turn summary")).to_have_text([card])
-            await page.locator(".turn summary").click()
-            await expect(page.locator(".turn pre")).to_have_text(
-                ['{ "timeZoneId": "Europe/London" }', '{\n  "time": "12:00"\n}'], use_inner_text=True
-            )
-            await expect(page.locator(".turn .figures")).to_have_text(figures)
-
-
-async def _fulfill(document: dict[str, object], route: Route) -> None:
-    await route.fulfill(json=document)
-
-
-async def tokens_and_model(page: Page) -> list[str]:
-    """A reload does not tell the rounds, and the time was read a moment earlier."""
-    await page.evaluate("document.documentElement.classList.add('technical')")
-    shown = await page.locator(".turn .figures").all_inner_texts()
-    return [re.sub(r"(Rounds|Total)\s*\S+( ms)?\s*", "", each) for each in shown]
-
-
 async def test_a_reload_shows_the_cards_and_the_figures_that_stood_there(visit: Visit) -> None:
     async with (
         serving(create_sandbox()) as sandbox,
@@ -275,11 +253,96 @@ async def test_a_reload_shows_the_cards_and_the_figures_that_stood_there(visit: 
         await expect(page.locator(".turn .figures")).to_have_count(2)
         cards = await page.locator(".turn summary").all_inner_texts()
         texts = await page.locator(".turn .text").all_inner_texts()
-        before = await tokens_and_model(page)
         assert len(cards) == 2
         await page.reload()
         await expect(page.locator(".turn summary")).to_have_count(2)
         assert await page.locator(".turn summary").all_inner_texts() == cards
         assert await page.locator(".turn .text").all_inner_texts() == texts
         assert "Sandbox data, not real" in texts[1]
-        assert await tokens_and_model(page) == before
+
+
+def echo(request: PlayedRequest) -> Answer:
+    return streamed(f"You asked: {request.body['messages'][-1]['content']}")
+
+
+def document_in(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+async def ask_echo(page: Page, question: str) -> None:
+    await say(page, question)
+    await expect(page.locator(ANSWERS).last).to_have_text(f"You asked: {question}")
+
+
+async def test_conversations_are_listed_and_opened_again(visit: Visit) -> None:
+    # The one that was asked last stands first, each keeps its own turns, and the list outlives the tab.
+    async with played(visit, echo, CONVERSATION) as (page, _, _):
+        await expect(page.get_by_text("What you ask is listed here")).to_be_visible()
+        await ask_echo(page, "One")
+        await page.get_by_role("button", name="New conversation").click()
+        await expect(page.get_by_text("What would you like to know?")).to_be_visible()
+        await expect(page.get_by_label("Message")).to_be_focused()
+        await ask_echo(page, "Two")
+        await expect(page.locator(NAMES)).to_have_text(["Two", "One"])
+        await page.get_by_role("button", name="One", exact=True).click()
+        await expect(page.locator(".turn .text")).to_have_text(["One", "You asked: One"])
+        await expect(page.get_by_role("heading", name="One", exact=True, level=1)).to_be_visible()
+        await ask_echo(page, "Three")
+        await expect(page.locator(NAMES)).to_have_text(["One", "Two"])
+        other = await page.context.new_page()
+        await other.goto(page.url)
+        await other.get_by_role("button", name="Two", exact=True).click()
+        await expect(other.locator(".turn .text")).to_have_text(["Two", "You asked: Two"])
+
+
+async def test_a_conversation_is_renamed_with_the_keyboard(visit: Visit) -> None:
+    # Escape leaves the name as it was, an empty one is none, and the new one outlives a reload.
+    async with played(visit, echo, CONVERSATION) as (page, _, _):
+        await ask_echo(page, "One")
+        for typed, key, name in (("No", "Escape", "One"), ("  Trip to <b>Oslo</b> ", "Enter", "Trip to <b>Oslo</b>")):
+            await page.get_by_role("button", name="Rename").press("Enter")
+            await expect(page.locator("#rename-field")).to_be_focused()
+            await page.keyboard.type(typed)
+            await page.keyboard.press(key)
+            await expect(page.get_by_role("button", name="Rename")).to_be_focused()
+            await expect(page.locator("#conversation-title")).to_have_text(name)
+            await expect(page.locator(NAMES)).to_have_text([name])
+        await page.reload()
+        await expect(page.locator("#conversation-title")).to_have_text("Trip to <b>Oslo</b>")
+
+
+async def test_a_conversation_is_exported_as_the_service_returns_it(visit: Visit) -> None:
+    async with played(visit, echo, CONVERSATION) as (page, client, _):
+        await ask_echo(page, "One")
+        async with page.expect_download() as downloaded:
+            await page.get_by_role("button", name="Export").click()
+        file = await downloaded.value
+        session = await page.evaluate("sessionStorage.getItem('toolchat.session')")
+        assert file.suggested_filename == f"conversation-{session}.json"
+        assert document_in(await file.path()) == (await client.get(f"/chat/{session}")).json()
+        await expect(page.locator("#announcer")).to_have_text("The conversation was exported.")
+
+
+async def test_nothing_is_deleted_unless_it_is_confirmed(visit: Visit) -> None:
+    async with played(visit, echo, CONVERSATION) as (page, _, _):
+        for question in ("One", "Two"):
+            await page.get_by_role("button", name="New conversation").click()
+            await ask_echo(page, question)
+        await page.get_by_role("button", name="Delete").click()
+        await page.get_by_role("button", name="Cancel").click()
+        await expect(page.locator(NAMES)).to_have_text(["Two", "One"])
+        await page.get_by_role("button", name="Delete").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        await expect(page.locator(NAMES)).to_have_text(["One"])
+        await expect(page.locator(".turn")).to_have_count(0)
+        await expect(page.get_by_label("Message")).to_be_focused()
+
+
+async def test_invalid_browser_storage_does_no_harm(visit: Visit) -> None:
+    # Another version of the page, or a person, may have written it.
+    async with played(visit, sensible_model(), CONVERSATION) as (page, _, _):
+        for kept in ("no { json", '"text"', '[1, null, {"id": 7}, {"id": "a"}]'):
+            await page.evaluate("(kept) => localStorage.setItem('toolchat.conversations', kept)", kept)
+            await page.reload()
+            await expect(page.locator("#send")).to_be_enabled()
+        await expect(page.locator(NAMES)).to_have_count(1)

@@ -124,11 +124,6 @@ async def test_an_operation_runs_with_its_unchanged_example(
     assert urlsplit(request.url).path.startswith("/below/")
 
 
-async def test_a_question_is_listed_once(documentation: Documentation) -> None:
-    await expect(documentation.page.locator(".opblock")).to_have_count(len(PATHS))
-    await expect(documentation.page.locator("#operations-Time-post_time_chat")).to_have_count(0)
-
-
 @pytest.mark.parametrize(("scheme", "header", "value", "operation"), SCHEMES, ids=["bearer", "apiKey"])
 async def test_a_key_that_is_entered_is_sent_with_every_request(
     documentation: Documentation, scheme: str, header: str, value: str, operation: str
@@ -163,42 +158,3 @@ async def test_a_tool_that_needs_approval_is_executed_with_an_idempotency_key(do
         _, response = await documentation.execute(shown)
         await expect(response).to_contain_text("fired string")
     assert YARD.fired == ["string"]
-
-
-async def test_the_errors_of_an_operation_are_one_short_block_that_links_to_their_meanings(
-    documentation: Documentation,
-) -> None:
-    page = documentation.page
-    async with documentation.operation("Time-get_time_chat_tool_method") as shown:
-        # Words, not the regular expression for machines, say what a question may be.
-        await expect(shown.locator(".parameters")).to_contain_text("Not blank, without NUL")
-        await expect(shown.locator(".parameters")).to_contain_text("maxLength: 4000")
-        await expect(shown.locator(".parameters")).not_to_contain_text("pattern")
-        errors = shown.locator('tr.response[data-code="default"]')
-        await expect(errors).to_contain_text("not-configured")
-        assert await shown.locator("tr.response").count() == 3
-        whole, block = await shown.bounding_box(), await errors.bounding_box()
-        assert whole
-        assert block
-        assert (whole["height"] < 2000, block["height"] < whole["height"] / 4) == (True, True)
-        async with page.context.expect_page() as opened:
-            await errors.get_by_role("link", name="docs/errors.md").click()
-        meanings = await opened.value
-        await expect(meanings.locator("body")).to_contain_text("A tool or provider is switched off or lacks a secret")
-        assert meanings.url == f"{documentation.url}/docs/errors.md"
-        await meanings.close()
-
-
-async def test_the_colours_follow_the_system(documentation: Documentation) -> None:
-    # The page was opened dark.
-    page = documentation.page
-    async with documentation.operation("Chat-get_chat") as shown:
-        name = shown.locator("td.header-col").first
-        dark = "rgb(228, 230, 230)"
-        await expect(page.locator(".swagger-ui").first).to_have_css("background-color", "rgb(28, 32, 34)")
-        await expect(name).to_have_css("color", dark)
-        await page.emulate_media(color_scheme="light")
-        await expect(page.locator("html")).to_have_css("background-color", "rgba(0, 0, 0, 0)")
-        await expect(name).not_to_have_css("color", dark)
-        await page.emulate_media(color_scheme="dark")
-        await expect(name).to_have_css("color", dark)

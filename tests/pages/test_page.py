@@ -4,9 +4,10 @@ from playwright.async_api import Page, expect
 from starlette.types import Receive, Scope, Send
 
 from tests.application import create_app, read_configuration
-from tests.pages.page import CONVERSATION, HOSTILE, LONDON, Visit, pane, played, say
+from tests.pages.page import HOSTILE, LONDON, Visit, pane, played, say
 from tests.players.openai_player import sensible_model
-from tests.serving import service, serving
+from tests.serving import serving
+from toolchat.service.cli.terminal import escape_controls
 
 FOCUSED = """() => {
     const has = document.activeElement;
@@ -105,23 +106,6 @@ async def fits(page: Page) -> bool:
     return True
 
 
-async def test_a_new_conversation_is_shown_from_its_top(visit: Visit) -> None:
-    async with played(visit, sensible_model({}), CONVERSATION, width=320) as (page, _, _):
-        await page.set_viewport_size({"width": 320, "height": 400})
-        await page.reload()
-        await expect(page.locator("#send")).to_be_enabled()
-        assert await page.evaluate("[document.documentElement.scrollHeight > innerHeight, scrollY]") == [True, 0]
-
-
-async def test_six_questions_at_most_are_proposed_in_the_language_of_the_page(visit: Visit) -> None:
-    questions = ["你好", *(f"Question {number}" for number in range(7))]
-    shown = "(each) => import('./offers.js').then(({ showStarters }) => showStarters(each, () => {}))"
-    async with visit() as page:
-        for folders, chosen in (([[each] for each in questions], questions[:6]), ([questions, []], questions[1:7])):
-            await page.evaluate(shown, [{"name": "own", "questions": each} for each in folders])
-            await expect(page.locator("#starters button")).to_have_text(chosen)
-
-
 async def test_nothing_overflows_a_phone(visit: Visit) -> None:
     # Not even one word of 600 letters in the question, the arguments, the result, the answer and a run of a tool.
     model = sensible_model({"timeZoneId": "x" * 600})
@@ -138,27 +122,6 @@ async def test_nothing_overflows_a_phone(visit: Visit) -> None:
         await page.locator("#argument-timeZoneId").press("Enter")
         await expect(page.locator(".run .ms")).to_be_visible()
         assert await fits(page)
-
-
-async def test_the_three_answers_use_the_width_that_there_is(visit: Visit) -> None:
-    # One column on a phone; the two with a tool side by side on a tablet; three on a desk.
-    async with visit() as page:
-        for width, rows in ((390, 3), (800, 2), (1280, 1)):
-            await page.set_viewport_size({"width": width, "height": 900})
-            boxes = [await pane(page, name).bounding_box() for name in ("No tool", "Function tool", "Method tool")]
-            assert len({box["y"] for box in boxes if box}) == rows
-            assert all(box and box["width"] > 300 for box in boxes)
-
-
-async def test_the_model_and_its_provider_are_named(visit: Visit) -> None:
-    async with (
-        service(OPENAI_BASE_URL="http://127.0.0.1:9", OPENAI_MODEL="played-model") as client,
-        visit(client.base_url, locale="zh-CN") as page,
-    ):
-        await expect(page.locator("#model")).to_have_text("模型 played-model OpenAI 兼容")
-        for width in (390, 1280):
-            await page.set_viewport_size({"width": width, "height": 900})
-            await expect(page.locator("#model-name")).to_be_visible()
 
 
 async def test_foreign_text_stays_text(visit: Visit) -> None:
@@ -222,3 +185,23 @@ async def test_json_is_indented_without_changing_its_numbers(visit: Visit) -> No
         )
     indented = '{\n  "n": 12345678901234567890,\n  "a": [],\n  "o": {\n    "x": 1.0,\n    "t": "a, b: {北"\n  }\n}'
     assert shown == [indented, "7", "no { json"]
+
+
+TURNED = "Bob\u202etxt.exe"
+UNSEEN = "pay\u200b \U000e0041\ufeff\x07"
+"""Texts that cannot show somebody who consents another one than they are."""
+
+
+async def test_the_page_escapes_bidirectional_characters(visit: Visit) -> None:
+    async with visit() as page:
+        script = "async (text) => (await import('./calls.js')).block('result', text).querySelector('pre').textContent"
+        shown = [await page.evaluate(script, text) for text in (TURNED, UNSEEN, f'{{"to": "{TURNED}"}}', "北京 👩‍💻\n")]
+        pretty = "async (text) => (await import('./json.js')).pretty(JSON.stringify({ to: text }))"
+        edited = await page.evaluate(pretty, TURNED)
+    assert shown[:3] == ["Bob\\u202etxt.exe", "pay\\u200b \\udb40\\udc41\\ufeff\\u0007", '{"to": "Bob\\u202etxt.exe"}']
+    assert shown[3].startswith("北京 👩")
+    assert edited == '{\n  "to": "Bob\\u202etxt.exe"\n}'
+
+
+def test_the_terminal_escapes_bidirectional_characters() -> None:
+    assert escape_controls(f'sendParcel({{"to": "{TURNED}"}})') == 'sendParcel({"to": "Bob\\u202etxt.exe"})'

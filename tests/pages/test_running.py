@@ -32,24 +32,6 @@ async def begin(page: Page) -> None:
     await expect(page.locator(ANSWERS)).to_have_text("Once")
 
 
-async def test_another_tab_shows_the_same_answer_until_it_is_stopped(visit: Visit) -> None:
-    async with played(visit, lambda _: hanging("Once"), CONVERSATION) as (page, _, player):
-        other = await page.context.new_page()
-        await other.goto(page.url)
-        await begin(page)
-        await other.get_by_role("button", name=f"running {TALE}").click()
-        for each in (page, other):
-            await expect(each.locator(ANSWERS)).to_have_text("Once")
-        await other.get_by_role("button", name="Stop").click()
-        await until(player.aborted.is_set)
-        assert len(player.requests) == 1
-        for each in (page, other):
-            await expect(each.locator(STOPPED)).to_have_text("Stopped.")
-            await expect(each.locator(NAMES)).to_have_text([TALE])
-        await say(page, "Another")
-        await expect(other.locator(QUESTIONS).last).to_have_text("Another")
-
-
 async def test_another_browser_with_the_same_key_shows_and_stops_it(visit: Visit) -> None:
     answers = iter((streamed("Hello."), hanging("Once")))
     place = f"{CONVERSATION}#key=secret"

@@ -1,21 +1,23 @@
-"""Running tools on the page, in a real browser."""
+"""Running tools on the page, in a real browser; and those of a service of one's own."""
 
 import json
 import re
 import shlex
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from playwright.async_api import Locator, Page, Route, expect
 
-from tests.pages.page import CONVERSATION, Visit, say, streamed
+from tests.pages.page import CONVERSATION, Visit, say
 from tests.pages.workshop.printer import PRINTED
-from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, finish, sse
-from tests.serving import service
+from tests.serving import service, serving
 from toolchat.service.access.keys import digest_of
+from toolchat.service.composition.configuration import read_configuration
+from toolchat.service.main import create_app
 
 WORKSHOP = "tests.pages.workshop"
 
@@ -50,32 +52,6 @@ async def run(page: Page) -> Any:
     async with page.expect_request(lambda request: request.method == "POST") as asked:
         await page.get_by_role("button", name="Run", exact=True).click()
     return (await asked.value).post_data
-
-
-FIELDS = {
-    "restaurant": {"type": "text", "required": ""},
-    "day": {"type": "date", "required": ""},
-    "seats": {"type": "number", "min": "1", "max": "12", "step": "1"},
-    "quiet": {"type": "checkbox"},
-    "arrival": {"type": "time"},
-    "until": {"type": "datetime-local"},
-    "deposit": {"type": "number", "step": "any"},
-}
-
-
-async def test_a_form_is_made_from_the_schema(shown: Shown) -> None:
-    # A required argument begins with the default or an example of the schema.
-    async with shown("bookTable") as page:
-        for name, attributes in FIELDS.items():
-            for attribute, value in attributes.items():
-                await expect(field(page, name)).to_have_attribute(attribute, value)
-        await expect(field(page, "area").locator("option")).to_have_text(["inside", "terrace"])
-        await expect(field(page, "guests")).to_have_attribute("placeholder", "[]")
-        await expect(page.locator("#hint-seats")).to_have_text("Seats at the tabledefault 2")
-        await field(page, "day").fill("2030-01-31")
-        sent = {"restaurant": "Zum Löwen", "day": "2030-01-31", "seats": 2, "area": "inside", "quiet": False}
-        assert json.loads(await run(page)) == sent
-        await expect(page.locator(".run summary")).to_have_text(re.compile(r"^bookTableok[\d.]+ ms$"))
 
 
 async def test_the_form_values_are_sent_as_arguments(shown: Shown) -> None:
@@ -138,23 +114,6 @@ async def test_a_failure_is_shown_as_the_model_receives_it(shown: Shown) -> None
         await expect(page.locator("#announcer")).to_have_text("bookTable: error")
 
 
-async def test_a_refusal_is_shown_with_its_code(shown: Shown) -> None:
-    # The page was open while the service began to stop, or was given other tools.
-    async with shown("listPrices", faults="Failed to load resource") as page:
-        await page.route("**/tools/listPrices", lambda route: route.continue_(url=f"{route.request.url}Gone"))
-        await run(page)
-        await expect(page.locator(".run .problem")).to_contain_text("not-found")
-
-
-async def test_an_equal_call_is_answered_from_the_cache_and_marked(shown: Shown) -> None:
-    async with shown("listPrices") as page:
-        await expect(page.get_by_text("This tool takes no arguments.")).to_be_visible()
-        for told in (["ok"], ["ok", "cached"]):
-            await run(page)
-            await expect(page.locator(".run").first.locator("summary .badge")).to_have_text(told)
-        await expect(page.locator(".run")).to_have_count(2)
-
-
 async def test_progress_is_shown_and_stop_ends_the_run(shown: Shown) -> None:
     async with shown("printBook") as page:
         await run(page)
@@ -198,15 +157,6 @@ async def test_a_run_with_a_lost_response_is_not_repeated(shown: Shown) -> None:
         assert PRINTED[before:] == ["Once"]
 
 
-async def test_a_folder_that_is_not_configured_names_the_variable(shown: Shown) -> None:
-    async with shown("listPrices") as page:
-        group = page.locator(".group", has_text="LOCKED_COMBINATION")
-        await expect(group).to_be_hidden()
-        await page.get_by_text("Not available (").click()
-        await expect(group).to_have_text("LockedNot configured. Set, then restart:LOCKED_COMBINATION")
-        await expect(page.get_by_role("button", name="openSafe")).to_have_count(0)
-
-
 async def test_a_run_is_copied_for_a_shell(shown: Shown, workshop: httpx.AsyncClient) -> None:
     permissions = ["clipboard-read", "clipboard-write"]
     async with shown("printPage", permissions=permissions) as page:
@@ -247,26 +197,6 @@ async def test_a_tool_that_keeps_something_of_a_conversation_does_so_in_the_one_
         await expect(page.locator("#todo-items")).to_contain_text("Pack")
 
 
-def printing_model(request: PlayedRequest) -> Answer:
-    """Asks for the whole book, where it is offered one."""
-    if not any(each["function"]["name"] == "printBook" for each in request.body.get("tools", ())):
-        return streamed("No printer.")
-    call = {"name": "printBook", "arguments": "{}"}
-    return sse(delta(tool_calls=[{"index": 0, "id": "a", "type": "function", "function": call}]), finish("tool_calls"))
-
-
-async def test_progress_is_shown_where_a_model_calls_the_tool_too(visit: Visit) -> None:
-    async with (
-        OpenAIPlayer(printing_model) as player,
-        service(WORKSHOP, OPENAI_BASE_URL=player.base_url) as client,
-        visit(client.base_url, place=CONVERSATION) as page,
-    ):
-        await say(page, "Print the book")
-        await expect(page.locator(".turn summary")).to_have_text("printBookrunning3 of 8 · page 3")
-        await page.get_by_role("button", name="Stop").click()
-        await expect(page.locator(".turn summary")).to_have_text("printBookstopped")
-
-
 async def test_a_tool_runs_for_the_tenant_that_the_field_names_unless_a_key_has_its_own(visit: Visit) -> None:
     place = "?view=tools&tool=callerOfMethod"
     key = {"API_KEYS": f"alice={digest_of('right')}", "ALLOW_ANONYMOUS": "true"}
@@ -279,3 +209,64 @@ async def test_a_tool_runs_for_the_tenant_that_the_field_names_unless_a_key_has_
             await expect(page.get_by_label("Tenant")).to_be_hidden()
             await run(page)
             await expect(page.locator(".run")).to_contain_text("<alice/alice/")
+
+
+DESK = '''
+from typing import Annotated
+
+from toolchat import ToolModule, tool
+
+
+@tool(read_only=True)
+async def search_faq(query: Annotated[str, "Words to search for"]) -> str:
+    """Search the FAQ about returns, shipping countries and payment."""
+    return "You may return an item within 30 days."
+
+
+@tool
+async def refund(amount: Annotated[int, "Amount"]) -> str:
+    """Refund an amount."""
+    raise RuntimeError("the bank is closed")
+
+
+module = ToolModule(functions=(search_faq, refund), default_query="How long may I return an item?", title="Desk")
+'''
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> str:
+    (tmp_path / "desk.py").write_text(DESK, encoding="utf-8")
+    return str(tmp_path)
+
+
+async def titles(page: Page) -> list[str]:
+    return await page.locator("#tool-list > .group > .group-title").all_inner_texts()
+
+
+async def test_own_tools_and_their_questions_come_first(visit: Visit, desk: str) -> None:
+    async with service(TOOLS_PATH=desk) as client, visit(client.base_url, place=CONVERSATION) as page:
+        starters = page.locator("#starters button")
+        await expect(starters.first).to_have_text("How long may I return an item?")
+        await starters.first.click()
+        await expect(page.locator(".turn.assistant .text")).to_contain_text("within 30 days")
+        await page.locator("#tools-tab").click()
+        assert (await titles(page))[0] == "Desk"
+        await expect(page.locator("#tool-title")).to_have_text("search_faq")
+        await expect(page.locator(".missing .group").first).to_be_hidden()
+
+
+async def test_a_service_of_own_tools_alone_compares_nothing(
+    visit: Visit, desk: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLS_PATH", desk)
+    read = read_configuration(serving=False)
+    async with (
+        serving(create_app(read), read.settings) as url,
+        visit(url, place="?view=compare", ready="#send:enabled") as page,
+    ):
+        await expect(page.get_by_role("tab")).to_have_text(["Conversation", "Tools"])
+        await expect(page.get_by_role("tab", selected=True)).to_have_text("Conversation")
+        await page.locator("#tools-tab").click()
+        assert await titles(page) == ["Desk"]
+        words = await page.locator("body").inner_text()
+        assert [each for each in ("ompare", "function", "method", "Plan first") if each in words] == []

@@ -48,14 +48,6 @@ async def test_a_connection_beyond_the_limit_is_refused_and_the_others_are_answe
     assert figures["toolchat_connections_refused_total", ()] == 2 * FILES
 
 
-def test_too_few_open_files_stop_the_start_with_one_line(tmp_path: Path) -> None:
-    command = f"ulimit -n 64; exec {shlex.quote(sys.executable)} -m app"
-    variables = environment({"SERVER_PORT": "0"})
-    done = subprocess.run(["/bin/sh", "-c", command], cwd=tmp_path, env=variables, capture_output=True, text=True)
-    line = "toolchat: the system allows 64 open files, at least 128 are needed: ulimit -n 1024\n"
-    assert (done.returncode, done.stderr) == (2, line)
-
-
 async def _refused(client: RawClient) -> None:
     answer = await client.read_until(b'"overloaded"')
     assert answer.startswith(b"HTTP/1.1 503 ")

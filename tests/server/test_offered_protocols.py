@@ -46,9 +46,10 @@ async def test_the_body_of_who_offers_another_protocol_is_read_and_the_connectio
 async def test_a_body_that_would_be_left_unread_is_refused_and_never_taken_for_no_question(
     client: httpx.AsyncClient,
 ) -> None:
-    # The head comes in pieces, so that what is offered is seen too late.
+    # The header itself comes in pieces, so that it is seen too late.
     async with RawClient(str(client.base_url)) as asking, asyncio.timeout(PATIENCE):
-        await asking.send(POST)
+        first, second, third = OFFERS["h2c"].partition(b"Upgrade: h")
+        await asking.send(POST + first + second[:4])
         await client.get("/health/live")
-        await asking.send(OFFERS["h2c"] + HEADERS + BODY)
-        assert b'"Upgrade is not supported; remove the header"' in await asking.read_to_end()
+        await asking.send(second[4:] + third + HEADERS + BODY)
+        assert (await asking.read_to_end()).startswith(b"HTTP/1.1 400 ")

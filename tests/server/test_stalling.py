@@ -5,6 +5,7 @@ import logging
 import time
 import urllib.request
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -59,8 +60,9 @@ async def test_a_stream_that_is_not_read_ends_as_if_the_client_had_left(
             await stalled.ask("/time/chat")
             await until(lambda: model.aborted == 1)
             assert await in_flight(client) == 0
-            answer = await stalled.read_to_end()
-        assert b"event: done" not in answer
+            with suppress(ConnectionResetError):
+                await stalled.read_to_end()
+        assert b"event: done" not in stalled.received
     assert outcomes(caplog)["client_gone"] == 1
     assert_nothing_was_reported(caplog)
 
@@ -77,8 +79,9 @@ async def test_a_finished_answer_that_is_not_read_does_not_hold_its_connection(
             # Of a stream the systems on the way may not have room for the rest; then the model is left as well.
             await until(lambda: model.finished + model.aborted == 1)
             await until(lambda: not is_served(stalled))
-            answer = await stalled.read_to_end()
-        assert len(answer) < 6 * MEBIBYTE
+            with suppress(ConnectionResetError):
+                await stalled.read_to_end()
+        assert len(stalled.received) < 6 * MEBIBYTE
         assert await in_flight(client) == 0
     assert_nothing_was_reported(caplog)
 

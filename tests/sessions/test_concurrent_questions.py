@@ -7,13 +7,11 @@ import httpx
 import pytest
 
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, sse
-from tests.server.raw_client import RawClient
 from tests.serving import service
 from tests.sessions.conversing import (
     JSON,
     GatedPlayer,
     ask,
-    conversation,
     faults,
     history,
     questions,
@@ -32,31 +30,6 @@ def assert_serial(requests: list[PlayedRequest], answered: set[str]) -> None:
     assert set(asked[-1]) == answered
     assert len(asked[-1]) == len(answered)
     assert [each for each in requests if faults(each.body["messages"])] == []
-
-
-async def test_fifty_questions_of_one_session_are_answered_in_a_row_and_the_overflow_is_refused() -> None:
-    # One is answered, 32 wait their turn, and the others are told at once to come again.
-    async with GatedPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url, **ROOM) as client:
-        player.gate.clear()
-        tasks = [asyncio.create_task(ask(client, f"q{number}")) for number in range(50)]
-
-        async def all_refused() -> bool:
-            return sum(task.done() for task in tasks) == 17
-
-        await until(all_refused)
-        player.gate.set()
-        answers = [await task for task in tasks]
-        kept = await conversation(client)
-
-    answered = {f"q{number}" for number, answer in enumerate(answers) if answer.status_code == 200}
-    refused = [answer for answer in answers if answer.status_code != 200]
-    assert {(each.status_code, each.json()["code"], each.headers["retry-after"]) for each in refused} == {
-        (409, "session-busy", "1")
-    }
-    assert (len(answered), len(refused)) == (33, 17)
-    assert all(answer.text == reply(f"q{n}") for n, answer in enumerate(answers) if answer.status_code == 200)
-    assert_serial(player.requests, answered)
-    assert [text for role, text in kept if role == "user"] == questions(player.requests[-1])
 
 
 async def test_a_request_that_waits_too_long_gets_session_busy() -> None:
@@ -119,14 +92,3 @@ async def test_no_session_sees_anything_of_another_one() -> None:
         assert given == answered[session][: len(given)]
     assert {len(each) for each in answered} == {TURNS, TURNS - 1}
     assert sum(len(each) < TURNS for each in answered) == SESSIONS * 3 // 10
-
-
-async def test_after_done_the_turn_is_stored_and_the_session_is_free() -> None:
-    async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url, SESSION_WAIT="0") as client:
-        for number in range(20):
-            async with RawClient(str(client.base_url)) as reader:
-                await reader.ask(f"/chat?userInput=q{number}&sessionId=s-1")
-                await reader.read_until(b"event: done")
-                next_answer = await ask(client, f"and {number}")
-            assert (next_answer.status_code, next_answer.text) == (200, reply(f"and {number}"))
-        assert len(await conversation(client)) == 80

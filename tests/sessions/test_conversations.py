@@ -68,31 +68,6 @@ async def test_every_request_of_a_long_conversation_is_one_that_strict_providers
     assert len(player.requests) == len(LONG) + 7
 
 
-async def test_beyond_the_window_its_older_half_is_left_out_in_whole_turns() -> None:
-    # Seven messages hold a question and three turns; the conversation itself is stored whole.
-    variables = {"MEMORY_MAX_MESSAGES": "7"}
-    async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url, **variables) as client:
-        for number in range(6):
-            await ask(client, f"question {number}")
-        kept = await conversation(client)
-
-    assert questions(player.requests[-1]) == ["question 2", "question 3", "question 4", "question 5"]
-    assert [text for role, text in kept if role == "user"] == [f"question {number}" for number in range(6)]
-
-
-async def test_the_window_counts_tokens_too() -> None:
-    # Two turns of about 90 tokens do not fit into 100 together with a question; the newer one does.
-    variables = {"MEMORY_MAX_TOKENS": "100"}
-    async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url, **variables) as client:
-        for character in "一二三":
-            await ask(client, character * 40)
-        await ask(client, "四")
-
-    assert [questions(each) for each in player.requests] == [
-        ["一" * 40], ["二" * 40], ["三" * 40], ["三" * 40, "四"]
-    ]  # fmt: skip
-
-
 async def test_a_running_turn_that_is_larger_than_the_window_goes_out_whole() -> None:
     # It is neither cut nor refused and keeps its tool results in every round; afterwards its middle is left out.
     variables = {"MEMORY_MAX_TOKENS": "100", "MEMORY_MAX_MESSAGES": "4"}
@@ -133,15 +108,6 @@ async def test_tool_rounds_are_stored_with_their_results_if_configured() -> None
     assert running[1]["reasoning_content"] == f"Thinking about {question}"
     expected = [{key: value for key, value in each.items() if key != "reasoning_content"} for each in running]
     assert again == [*expected, {"role": "assistant", "content": reply(question)}]
-
-
-async def test_a_turn_with_too_large_tool_rounds_is_stored_without_them() -> None:
-    # Nothing of the rounds stays, rather than a part of them.
-    question = "Compare Europe/Paris and Asia/Tokyo."
-    running, again = await with_tool_rounds(question, MEMORY_MAX_MESSAGES="5")
-
-    assert len(running) == 5
-    assert again == exchanged(question)
 
 
 def small(request: PlayedRequest) -> Answer:

@@ -76,39 +76,40 @@ FAILURES = [
 ]
 
 
-@pytest.mark.parametrize(("answers", "variables", "code"), FAILURES)
-async def test_a_streamed_turn_that_fails_leaves_no_trace(
-    answers: Sequence[Answer], variables: dict[str, str], code: str
+WHOLE_FAILURES = [
+    pytest.param([whole(message(), 200)], {}, "upstream-invalid", id="whole: empty"),
+    pytest.param(
+        [Answer([b'{"id"'], 200, {"Content-Type": "application/json"}, "cut")], {}, "upstream-", id="whole: cut"
+    ),
+    pytest.param(
+        [Answer([b"{"], ending="hang")], {"REQUEST_TIMEOUT": "2"}, "deadline", id="hang", marks=pytest.mark.slow
+    ),
+    pytest.param(
+        [whole(message("tool_calls", **asks(clock("UTC"))))], {"TOOL_MAX_ROUNDS": "1"}, "tool-loop", id="loop"
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("form", "answers", "variables", "code"),
+    [
+        pytest.param(form, *each.values, id=each.id, marks=each.marks)
+        for form, failures in ((EVENTS, FAILURES), (JSON, WHOLE_FAILURES))
+        for each in failures
+    ],
+)
+async def test_a_turn_that_fails_leaves_no_trace(
+    form: dict[str, str], answers: Sequence[Answer], variables: dict[str, str], code: str
 ) -> None:
     # Whatever the phase in which it failed.
     async with failing_service(answers, variables) as (client, player):
         await ask(client, "before")
-        failed = await ask(client, "fail", **EVENTS)
+        failed = await ask(client, "fail", **form)
         if failed.status_code == 200:
             *_, last = events_of(failed.text)
             assert (last.name, last.data["code"].startswith(code)) == ("error", True)
         else:
             assert failed.json()["code"].startswith(code)
-        await go_on(client, player)
-
-
-WHOLE_FAILURES = [
-    pytest.param([whole(message(), 200)], {}, 502, id="empty answer"),
-    pytest.param([Answer([b'{"id"'], 200, {"Content-Type": "application/json"}, "cut")], {}, 502, id="cut"),
-    pytest.param([Answer([b"{"], ending="hang")], {"REQUEST_TIMEOUT": "2"}, 504, id="deadline", marks=pytest.mark.slow),
-    pytest.param([whole(message("tool_calls", **asks(clock("Asia/Tokyo"))))], {"TOOL_MAX_ROUNDS": "1"}, 502, id="loop"),
-]
-
-
-@pytest.mark.parametrize(("answers", "variables", "status"), WHOLE_FAILURES)
-async def test_a_whole_turn_that_fails_leaves_no_trace(
-    answers: Sequence[Answer], variables: dict[str, str], status: int
-) -> None:
-    # As with streams.
-    async with failing_service(answers, variables) as (client, player):
-        await ask(client, "before")
-        failed = await ask(client, "fail", **JSON)
-        assert failed.status_code == status, failed.text
         await go_on(client, player)
 
 
@@ -168,17 +169,3 @@ async def _is_asked(player: OpenAIPlayer, question: str) -> bool:
 
 async def _equals(figure: Awaitable[float], number: int) -> bool:
     return await figure == number
-
-
-EMPTY = [
-    (EVENTS, [sse(finish("stop")), sse(delta(content="It is noon."), finish("stop"))]),
-    (JSON, [whole(message(), 200), whole(message(content="It is noon."), 200)]),
-]
-
-
-@pytest.mark.parametrize(("wanted", "answers"), EMPTY)
-async def test_a_model_that_answers_nothing_is_asked_again(wanted: Any, answers: list[Answer]) -> None:
-    left = [*answers]
-    async with OpenAIPlayer(lambda _: left.pop(0)) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        answer = await ask(client, "?", **wanted)
-    assert (answer.status_code, "It is noon." in answer.text, len(player.requests)) == (200, True, 2)

@@ -50,14 +50,6 @@ async def test_an_answer_that_rests_on_real_data_gets_no_notice_though_invented_
         assert await conversation(client) == [("user", "time"), ("assistant", "Mild.")]
 
 
-async def test_an_answer_truncated_for_storage_keeps_its_notice() -> None:
-    async with sandboxed(MEMORY_MAX_TOKENS="2000") as client:
-        await ask(client, "weather, long")
-        (_, answer) = (await conversation(client))[1]
-    assert len(answer) < 600
-    assert answer.endswith(NOTICE)
-
-
 async def test_the_trace_marks_each_call_that_was_answered_from_invented_data() -> None:
     async with sandboxed(MEMORY_TOOL_ROUNDS="true") as client:
         invented, real = [(await ask(client, each, **JSON)).json() for each in ("weather", "time")]

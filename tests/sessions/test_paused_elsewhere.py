@@ -1,9 +1,7 @@
 """An answer that waits for approval waits at every replica, and goes on at one, once."""
 
 import asyncio
-import logging
 from collections import Counter
-from collections.abc import AsyncGenerator
 
 import httpx
 import pytest
@@ -14,8 +12,8 @@ from tests.models.openai.test_responses import CALL, REASONING, response, text_i
 from tests.players.openai_player import whole
 from tests.players.redis_server import RedisServer
 from tests.serving import events_of
-from tests.sessions.conversing import conversation, metric
-from tests.sessions.deciding import LIGHTS, approve, lit, replicas, waiting
+from tests.sessions.conversing import metric
+from tests.sessions.deciding import LIGHTS, approve, replicas, waiting
 from tests.waiting import PATIENCE, until
 
 
@@ -40,15 +38,6 @@ async def test_encrypted_reasoning_goes_on_at_another_replica() -> None:
     reasoning, called, output = player.requests[-1].body["input"][-3:]
     assert (reasoning["encrypted_content"], called["call_id"]) == (REASONING["encrypted_content"], "call_1")
     assert (output["type"], output["call_id"]) == ("function_call_output", "call_1")
-
-
-async def test_a_conversation_continues_at_another_replica() -> None:
-    async with replicas(LIGHTS) as ((here, there), _, _):
-        place, call = await waiting(here, "/chat", userInput="Light, please", sessionId="s-1")
-        streamed = events_of((await approve(there, place, call, **EVENTS)).text)
-        kept = [await conversation(each) for each in (here, there)]
-    assert streamed[-1].data["session_id"] == "s-1"
-    assert kept == [[("user", "Light, please"), ("assistant", "It is on in the hall.")]] * 2
 
 
 async def test_a_turn_that_pauses_again_elsewhere_resumes_here() -> None:
@@ -97,21 +86,6 @@ async def test_an_unreadable_paused_turn_is_rejected_and_stays_paused() -> None:
             refused = await approve(there, place, call)
             assert (refused.status_code, refused.json()["code"]) == (409, "part-missing"), record
         assert (len(player.requests), await kept(redis)) == (1, [key])
-
-
-async def test_a_turn_stays_paused_until_its_record_expires() -> None:
-    async with replicas(LIGHTS) as ((here, there), _, redis):
-        place, call = await waiting(here)
-        (key,) = await kept(redis)
-        left = await redis.run("PTTL", key)
-        assert isinstance(left, int)
-        assert 600_000 - 1000 * PATIENCE < left <= 600_000
-        await redis.run("PEXPIRE", key, "1")
-
-        async def is_over() -> bool:
-            return (await approve(there, place, call)).status_code == 404
-
-        await until(is_over)
 
 
 async def test_all_paused_turns_of_a_conversation_are_deleted_with_it_at_any_replica() -> None:
@@ -202,46 +176,3 @@ async def decide_at_once(clients: list[httpx.AsyncClient], place: str, call: str
     await until(have_found)
     await redis.run("CLIENT", "UNPAUSE")
     return Counter(each.status_code for each in await answers)
-
-
-UNKEEPABLE = [
-    *(("/light/context/" + kind, "context value odd") for kind in ("object", "tuple", "number", "key", "text")),
-    ("/light/advised", "advisor light.Signed"),
-    ("/light/renamed", "tool switchOwnLight"),
-]
-
-
-@pytest.fixture(scope="module")
-async def client() -> AsyncGenerator[httpx.AsyncClient, None]:
-    async with lit() as (client, _):
-        yield client
-
-
-@pytest.mark.parametrize(("path", "part"), UNKEEPABLE, ids=lambda value: value.split("/")[-1].split()[0])
-async def test_the_client_and_the_log_name_the_part_that_cannot_be_stored(
-    path: str, part: str, client: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
-) -> None:
-    before = await metric(client, "approvals_total")
-    answer = await client.get(path, headers=JSON)
-    assert (answer.status_code, answer.json()["code"]) == (500, "pause-impossible")
-    assert f"the {part} " in answer.json()["detail"]
-    (line,) = [each for each in caplog.records if each.levelno == logging.ERROR]
-    assert f"the {part} " in vars(line)["reason"]
-    assert await metric(client, "approvals_total") == before
-
-
-async def test_a_stream_that_cannot_wait_is_refused_with_its_status(client: httpx.AsyncClient) -> None:
-    answer = await client.get("/light/advised", headers=EVENTS)
-    assert (answer.status_code, answer.json()["code"]) == (500, "pause-impossible")
-
-
-async def test_an_answer_that_waits_is_counted_by_the_process_that_paused_it(client: httpx.AsyncClient) -> None:
-    before = await metric(client, "approvals_total")
-    for path in ("/light/attic", "/light/advised", "/light/chat-tool-function"):
-        await client.get(path)
-    assert await metric(client, "approvals_total") == before + 2
-
-
-async def test_a_part_that_cannot_be_stored_affects_only_turns_that_pause(client: httpx.AsyncClient) -> None:
-    answer = await client.get("/light/plain", headers=JSON)
-    assert answer.json()["answer"] == "It is ."

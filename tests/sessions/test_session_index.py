@@ -1,4 +1,4 @@
-"""The list of sessions: whose it is, what is in it, and when it changes."""
+"""The list of sessions, and all turns of one in pages: whose they are, what is in them, and when they change."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -72,19 +72,9 @@ async def test_a_session_whose_first_question_waits_for_approval_is_listed_with_
 
         await client.post(path, json={"decisions": {call["id"]: {"approved": True}}}, headers=as_("alice"))
         assert await seen("alice") == [("dark", "Switch the light on", "")]
-        assert (await client.get("/chat/dark", headers=as_("alice"))).json()["turns"] == 1
-
-
-async def test_a_long_question_is_accepted_by_post_only(client: httpx.AsyncClient) -> None:
-    longest = (await client.get("/", headers=as_("alice"))).json()["question_max_chars"]
-    assert longest == 32_000
-    for length, status in ((longest, 200), (longest + 1, 422)):
-        asked = await client.post("/chat", json={"query": "字" * length}, headers=as_("bob"))
-        assert asked.status_code == status
-    by_get = await client.get("/chat", params={"query": "x" * 4001}, headers=as_("alice"))
-    assert by_get.json()["detail"] == (
-        "query: must have at most 4000 characters, and has 4001; send a longer text in the JSON body of a POST"
-    )
+        assert (await client.get("/sessions/dark", headers=as_("bob"))).status_code == 404
+        (turn,) = (await client.get("/sessions/dark", headers=as_("alice"))).json()["turns"]
+        assert [each["approved_by"] for each in turn["messages"][-1]["tool_calls"]] == ["alice"]
 
 
 async def test_a_question_can_replace_the_newest_turns(client: httpx.AsyncClient) -> None:
@@ -102,3 +92,44 @@ async def test_a_question_can_replace_the_newest_turns(client: httpx.AsyncClient
 async def test_an_invalid_number_of_turns_is_rejected(client: httpx.AsyncClient, value: object) -> None:
     answer = await client.post("/chat", json={"query": "Hi", "replaceTurns": value}, headers=as_("bob"))
     assert (answer.status_code, answer.json()["detail"][:21]) == (422, "replaceTurns: must be")
+
+
+@pytest.fixture(scope="module")
+async def long_session() -> AsyncGenerator[httpx.AsyncClient, None]:
+    async with service(CHAT_PROVIDER="offline", MEMORY_MAX_MESSAGES="6") as client:
+        for number in range(5):
+            await client.post("/chat", json={"query": f"hello {number}", "sessionId": "long"})
+        yield client
+
+
+async def page(long_session: httpx.AsyncClient, **parameters: Any) -> tuple[list[tuple[int, str]], str]:
+    answer = await long_session.get("/sessions/long", params=parameters)
+    assert answer.status_code == 200, answer.text
+    shown = [(each["turn"], each["messages"][0]["text"]) for each in answer.json()["turns"]]
+    return shown, answer.json()["next"]
+
+
+async def test_all_turns_are_shown_the_newest_first_in_pages(long_session: httpx.AsyncClient) -> None:
+    every = [(number, f"hello {number}") for number in (4, 3, 2, 1, 0)]
+    assert await page(long_session) == (every, "")
+    assert await page(long_session, limit=2) == (every[:2], "3")
+    assert await page(long_session, limit=2, before="3") == (every[2:4], "1")
+    assert await page(long_session, limit=2, before="1") == (every[4:], "")
+    assert await page(long_session, before="0") == ([], "")
+    assert await page(long_session, before="999") == (every, "")
+
+
+async def test_a_turn_says_whether_the_model_receives_it(long_session: httpx.AsyncClient) -> None:
+    document = (await long_session.get("/sessions/long")).json()
+    is_in_window = [each["is_in_window"] for each in document["turns"]]
+    assert (document["total"], document["title"]) == (5, "hello 0")
+    assert is_in_window == sorted(is_in_window, reverse=True)
+    assert set(is_in_window) == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [("limit=0", 422), ("limit=101", 422), ("before=-1", 422), ("before=x", 422), ("before=1", 200)],
+)
+async def test_an_impossible_page_is_rejected(query: str, status: int, long_session: httpx.AsyncClient) -> None:
+    assert (await long_session.get(f"/sessions/long?{query}")).status_code == status

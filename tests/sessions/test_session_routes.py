@@ -35,32 +35,6 @@ async def test_a_question_can_have_either_parameter_name(path: str) -> None:
     assert len(player.requests) == len(ASKED)
 
 
-REFUSED = [
-    ("", "query"),
-    ("userInput=&query=", "query"),
-    ("userInput=%20%E3%80%80%0A", "userInput"),
-    ("userInput=a&query=b", "userInput"),
-    ("userInput=a&userInput=b", "userInput"),
-    ("query=a&query=a", "query"),
-    ("userInput=a&sessionId=x&sessionId=y", "sessionId"),
-    ("userInput=" + "x" * 4001, "userInput"),
-    ("query=" + "x" * 4001, "query"),
-    ("userInput=a&tools=nothing", "tools"),
-    ("userInput=a&tools=getCityTimeFunction,nothing", "tools"),
-]
-
-
-@pytest.mark.parametrize("path", ["/chat", "/chat/stream"])
-async def test_an_ambiguous_question_is_rejected_without_a_model_call(path: str) -> None:
-    # Missing, blank, ambiguous, too long, or with a tool that there is not: the answer names the parameter.
-    async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        for parameters, named in REFUSED:
-            answer = await client.get(f"{path}?{parameters}")
-            assert (answer.status_code, answer.json()["code"]) == (422, "validation"), parameters[:40]
-            assert answer.json()["detail"].startswith(f"{named}: "), parameters[:40]
-    assert player.requests == []
-
-
 CHOSEN: list[tuple[dict[str, str | list[str]], list[str]]] = [
     ({"tools": ""}, []),
     ({"tools": " , "}, []),

@@ -11,7 +11,7 @@ from tests.chat.scripted import client_of, says
 from tests.players.openai_player import OpenAIPlayer
 from tests.players.redis_server import RedisServer
 from tests.serving import service
-from tests.sessions.conversing import EVENTS, JSON, ask, conversation, faults, sociable
+from tests.sessions.conversing import JSON, ask, conversation, faults, sociable
 from tests.sessions.deciding import approve, lit, waiting
 from toolchat.chat.advisors.memory import MemoryAdvisor
 from toolchat.chat.memory import ChatMemory
@@ -67,18 +67,6 @@ async def test_a_turn_is_shown_with_the_calls_tokens_and_model_of_its_answer(sto
     assert faults(sent) == []
     assert not [each for each in sent if TRACE - {"tool_calls"} & set(each)]
     assert sum("tool_calls" in each for each in sent) == (2 if rounds == "true" else 0)
-
-
-async def test_every_answer_format_stores_the_same_summary() -> None:
-    async with talking("memory") as (client, _):
-        for form in ({}, JSON, EVENTS):
-            await ask(client, QUESTION, **form)
-        ended = [each for each in await messages(client) if each["role"] == "assistant"]
-    assert len(ended) == 3
-    for each in ended:
-        assert [call["name"] for call in each["tool_calls"]] == ["getCityTimeFunction"] * 2
-        assert [call["round"] for call in each["tool_calls"]] == [1, 2]
-        assert each["usage"]["total_tokens"] > 0
 
 
 async def test_a_turn_that_paused_twice_is_stored_with_all_calls_and_tokens() -> None:

@@ -63,11 +63,11 @@ async def opened(kind: str, path: Path, request: pytest.FixtureRequest) -> Async
         yield store
 
 
-def postgresql_store(server: PostgresqlServer, schema: str, *, deadline: float = PATIENCE) -> StateStore:
+def postgresql_store(server: PostgresqlServer, schema: str, *, url: str = "", deadline: float = PATIENCE) -> StateStore:
     """A store that has not been started; psycopg is imported here, as not every machine has it."""
     from toolchat.state.postgresql import PostgresqlStateStore
 
-    return PostgresqlStateStore(server.url, schema=schema, deadline=deadline)
+    return PostgresqlStateStore(url or server.url, schema=schema, deadline=deadline)
 
 
 KINDS = ["memory", "file", *[pytest.param(each, marks=pytest.mark.slow) for each in ("redis", "postgresql")]]

@@ -36,10 +36,7 @@ async def refused(operations: list[Callable[[], Awaitable[object]]]) -> None:
 
 
 async def recovered(store: StateStore) -> None:
-    async def is_available() -> bool:
-        return store.available
-
-    await until(is_available)
+    await until(lambda: store.available)
     await store.put("memory:back", b"x", ttl=30)
     assert await store.get("memory:back") == b"x"
 

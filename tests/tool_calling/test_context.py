@@ -1,15 +1,11 @@
 """The tool context: the caller alone fills it, wherever a tool declares it, and no model can make one."""
 
-import inspect
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, make_dataclass
-from functools import reduce
+from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings, strategies as st
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, Field
 from pydantic_core import to_json
 from typing_extensions import TypedDict
 
@@ -26,13 +22,17 @@ class Tenant:
     name: str
 
 
-class Order(BaseModel):
-    id: int = 0
-
-
 class Carrying(BaseModel):
     id: int = 0
     context: ToolContext | None = None
+
+
+class Typed(TypedDict):
+    part: ToolContext
+
+
+class Named(NamedTuple):
+    part: ToolContext[Tenant]
 
 
 @dataclass
@@ -92,6 +92,9 @@ async def test_the_context_comes_from_the_caller_and_not_from_the_model(annotati
         list[Carrying],
         Pair,
         Carrying | None,
+        Annotated[list[ToolContext], "words"],
+        Typed,
+        Named,
     ],
     ids=str,
 )
@@ -100,21 +103,26 @@ def test_a_context_within_something_else_stops_the_definition(annotation: Any) -
         FunctionToolCallback.from_function(function_with(annotation))
 
 
-def test_two_contexts_stop_the_definition() -> None:
-    async def order(one: ToolContext, id: int, two: ToolContext | None = None) -> None: ...  # noqa: A002
-
-    with pytest.raises(ToolDefinitionError, match=r"^tool order: parameter two is a second ToolContext"):
-        FunctionToolCallback.from_function(order)
+def _two(one: ToolContext, id: int, two: ToolContext | None = None) -> None: ...  # noqa: A002
 
 
-def test_a_positional_context_parameter_stops_the_definition() -> None:
-    def positional(context: ToolContext, /) -> None: ...
+def _positional(context: ToolContext, /) -> None: ...
 
-    def variadic(*contexts: ToolContext) -> None: ...
 
-    for function in (positional, variadic):
-        with pytest.raises(ToolDefinitionError, match=r"contexts? must be an ordinary or keyword parameter"):
-            FunctionToolCallback.from_function(function)
+def _variadic(*contexts: ToolContext) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (_two, "parameter two is a second ToolContext"),
+        (_positional, "parameter context must be an ordinary or keyword parameter"),
+        (_variadic, "parameter contexts must be an ordinary or keyword parameter"),
+    ],
+)
+def test_a_second_or_positional_context_stops_the_definition(function: Callable[..., Any], told: str) -> None:
+    with pytest.raises(ToolDefinitionError, match=told):
+        FunctionToolCallback.from_function(function)
 
 
 async def test_a_typed_value_reaches_the_tool_as_the_caller_made_it() -> None:
@@ -150,112 +158,3 @@ def test_a_context_cannot_be_changed_in_any_of_its_parts() -> None:
             delattr(context, part)
     assert context == ToolContext({"tenant": "acme"}, value=Tenant("acme"))
     assert context != ToolContext({"tenant": "acme"})
-
-
-# Any type: with whether it is no context, the context itself or something that holds one; and a value that fits it.
-NONE, ITSELF, WITHIN = "none", "itself", "within"
-Kind = tuple[Any, str, Any]
-PLAIN: list[Kind] = [
-    (int, NONE, 1),
-    (str, NONE, "x"),
-    (Any, NONE, FORGED),
-    (Order, NONE, {"id": 1}),
-    (Tenant, NONE, {"name": "victim"}),
-    (list[Tenant], NONE, [{"name": "victim"}]),
-]
-CONTEXTS: list[Kind] = [(each, ITSELF, FORGED) for each in (ToolContext, ToolContext[Tenant], ToolContext[Any])]
-HOLDERS: list[Kind] = [(Carrying, WITHIN, {"context": FORGED}), (Pair, WITHIN, {"number": 1, "context": FORGED})]
-
-
-def kept(kind: Kind, annotated: bool) -> Kind:
-    hint, standing, value = kind
-    return Annotated[hint, "words"] if annotated else hint | None, standing, value
-
-
-def held(kind: Kind, how: int) -> Kind:
-    hint, standing, value = kind
-    part = {"part": value}
-    ways: list[tuple[Any, Any]] = [
-        (list[hint], [value]),  # type: ignore[valid-type]
-        (dict[str, hint], part),  # type: ignore[valid-type]
-        (tuple[hint, int], [value, 1]),  # type: ignore[valid-type]
-        (hint | int, value),
-        (create_model("Model", part=(hint, ...)), part),
-        (create_model("Hidden", part=(hint | None, None)), part),
-        (make_dataclass("Data", [("part", hint)]), part),
-        (TypedDict("Typed", {"part": hint}), part),  # type: ignore[operator]
-        (NamedTuple("Named", [("part", hint)]), part),
-    ]
-    holder, fitting = ways[how]
-    return holder, NONE if standing == NONE else WITHIN, fitting
-
-
-def kinds_of(leaves: list[Kind]) -> st.SearchStrategy[Kind]:
-    return st.recursive(
-        st.sampled_from(leaves),
-        lambda inner: st.builds(kept, inner, st.booleans()) | st.builds(held, inner, st.integers(0, 8)),
-        max_leaves=4,
-    )
-
-
-OURS = st.builds(lambda kind, ways: reduce(kept, ways, kind), st.sampled_from(CONTEXTS), st.lists(st.booleans()))
-NAMES = st.sampled_from(["a", "b_", "values", "value"])
-FORGERIES = st.recursive(
-    st.sampled_from([FORGED, FORGED["values"], {"part": FORGED}, {"context": FORGED}]),
-    lambda inner: (
-        st.lists(inner, max_size=2) | st.fixed_dictionaries({"part": inner}) | inner.map(to_json).map(bytes.decode)
-    ),
-    max_leaves=3,
-)
-
-
-def contexts_in(value: Any) -> list[ToolContext]:
-    if isinstance(value, ToolContext):
-        return [value]
-    inner = value if isinstance(value, dict) else vars(value) if hasattr(value, "__dict__") else {}
-    parts = value if isinstance(value, list | tuple) else inner.values()
-    return [found for each in parts for found in contexts_in(each)]
-
-
-def function_of(parameters: dict[str, Kind], received: list[dict[str, Any]]) -> Callable[..., Any]:
-    async def order(**arguments: Any) -> None:
-        received.append(arguments)
-
-    signature = inspect.Signature([inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in parameters])
-    order.__signature__ = signature  # type: ignore[attr-defined]
-    order.__annotations__ = {name: hint for name, (hint, _, _) in parameters.items()}
-    return order
-
-
-@given(st.dictionaries(NAMES, kinds_of(PLAIN), max_size=3), OURS, st.booleans(), st.lists(FORGERIES, min_size=1))
-@settings(max_examples=settings().max_examples // 3)
-async def test_the_context_of_a_tool_is_always_the_callers(
-    parameters: dict[str, Kind], ours: Kind, takes_it: bool, forgeries: list[Any]
-) -> None:
-    received: list[dict[str, Any]] = []
-    callback = FunctionToolCallback.from_function(
-        function_of(parameters | ({"ctx": ours} if takes_it else {}), received)
-    )
-    schema = callback.definition.input_schema
-    assert not {"ctx", "history"} & schema["properties"].keys()
-    fitting = {name.removesuffix("_"): value for name, (_, _, value) in parameters.items()}
-    whole = len(parameters) == 1 and fitting.keys() != schema["properties"].keys()
-    fitting = next(iter(fitting.values())) if whole else fitting
-    await callback.call(to_json(fitting).decode(), CALLER)
-    assert len(received) == 1
-    for forged in forgeries:
-        for name in (*schema["properties"], "ctx"):
-            with suppress(ToolArgumentsError):
-                await callback.call(to_json(fitting | {name: forged}).decode(), CALLER)
-    assert all(list(map(id, contexts_in(each))) == [id(CALLER)] * takes_it for each in received)
-
-
-@given(st.dictionaries(NAMES, kinds_of(PLAIN), max_size=2), kinds_of([*CONTEXTS, *HOLDERS]), st.data())
-@settings(max_examples=settings().max_examples // 3)
-def test_a_context_in_any_other_place_stops_the_definition(
-    parameters: dict[str, Kind], kind: Kind, data: st.DataObject
-) -> None:
-    others = {"other": data.draw(OURS)} if kind[1] == ITSELF else {}
-    function = function_of({**parameters, "ctx": kind, **others}, [])
-    with pytest.raises(ToolDefinitionError, match=r"^tool order: parameter (ctx|other) "):
-        FunctionToolCallback.from_function(function)

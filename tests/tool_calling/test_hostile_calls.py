@@ -90,6 +90,7 @@ FIELDS = [
     "no",
 ]
 
+
 # Text with lone surrogates and control characters in it, unlike Hypothesis' own.
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
 HUGE = st.sampled_from(["9" * 400, "9" * 5_000, "1e999", "-1e999", "NaN", "Infinity", "-0", "1E-400", "0x1", "01"])
@@ -137,13 +138,8 @@ WRAPPED = st.builds(
     WELL_FORMED,
 )
 ARGUMENTS = st.one_of(WELL_FORMED, VALUES.map(_as_json), DEEP, NUMBERS, BROKEN, MANGLED, WRAPPED, ANY_TEXT)
-ODD_ARGUMENTS = st.text() | st.sampled_from(
-    ["{}", "null", "[]", '{"text":1}', '{"text":', "```", '"{}"', "\x00", "\ud800"]
-)
 NAMES = st.sampled_from(KNOWN) | st.sampled_from(["", "default_api:plain", "PLAIN", "plain\n", "x" * 300]) | ANY_TEXT
 CALLS = st.lists(st.tuples(st.sampled_from(["a", "b", "c"]) | ANY_TEXT, NAMES, ARGUMENTS), min_size=1, max_size=4)
-
-
 LONG_TEXTS = {
     "a fence of blanks": "```" + "\n " * 250_000 + "x",
     "quotes without an end": '"' + '\\"' * 250_000 + "\\",
@@ -168,14 +164,9 @@ def _check(finished: ToolCallFinished) -> None:
         finished.error_kind == "repeated-call"
     )
     assert finished.call.name != "breaks" or finished.error_kind is not None
+    assert (finished.error_kind == "failed") <= (finished.call.name == "breaks")
     finished.result.encode()
     to_json(finished.to_dict(), inf_nan_mode="constants")
-
-
-@given(st.lists(st.tuples(st.text() | st.just("plain"), ODD_ARGUMENTS), min_size=1, max_size=4))
-async def test_no_call_however_hostile_escapes_or_goes_unanswered(hostile: list[tuple[str, str]]) -> None:
-    result = await run(*hostile, tools=[plain])
-    assert [each.call.id for each in result.executions] == [f"call_{place}" for place in range(len(hostile))]
 
 
 @given(CALLS)
@@ -188,12 +179,3 @@ async def test_every_hostile_call_gets_one_answer_in_its_place(hostile: list[tup
     assert [each.call for each in result.executions] == calls
     for finished in result.executions:
         _check(finished)
-
-
-@given(st.sampled_from(TOOLS), ARGUMENTS)
-async def test_a_tool_runs_only_with_arguments_that_fit_its_schema(callback: ToolCallback, arguments: str) -> None:
-    name = callback.definition.name
-    finished = await only((name, arguments), tools=TOOLS)
-    allowed = ("failed", "invalid-arguments") if name == "breaks" else (None, "invalid-arguments")
-    assert finished.error_kind in allowed
-    _check(finished)

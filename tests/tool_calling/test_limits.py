@@ -4,11 +4,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from pydantic_core import to_json
 
+from tests.chat.played import asked, asks, clock, says as says_it
 from tests.chat.scripted import calls, client_of, says
-from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
-from tests.serving import service
 from tests.tool_calling.calls import EMPTY, call, executing
 from toolchat.messages import AssistantMessage
 from toolchat.models.base import Prompt
@@ -155,28 +153,7 @@ async def test_limits_hold_over_all_rounds_of_a_question(limits: ToolCallLimits,
     assert [each.error_kind for each in response.executions] == kinds
 
 
-def restless(request: PlayedRequest) -> Answer:
-    """A model that asks for the time of one more city as long as it is offered tools; London twice."""
-    zones = ["Europe/London", "Europe/London", "Asia/Tokyo", "Europe/Paris", "Asia/Shanghai", "UTC"]
-    answered = sum(each["role"] == "tool" for each in request.body["messages"])
-    if not request.body.get("tools"):
-        return whole(message(content="Enough."))
-    arguments = to_json({"timeZoneId": zones[answered % len(zones)]}).decode()
-    function = {"name": "getCityTimeFunction", "arguments": arguments}
-    call = {"id": f"call_{answered}", "type": "function", "function": function}
-    return whole(message("tool_calls", tool_calls=[call]))
-
-
-@pytest.mark.parametrize(
-    ("variable", "kinds"),
-    [
-        ("TOOL_MAX_CALLS", [None, None, "limit"]),
-        ("TOOL_MAX_ROUNDS", [None, None]),
-    ],
-)
-async def test_the_settings_bound_a_question_over_http(variable: str, kinds: list[str | None]) -> None:
-    async with OpenAIPlayer(restless) as player, service(OPENAI_BASE_URL=player.base_url, **{variable: "2"}) as client:
-        answer = await client.get("/time/chat-tool-function", headers={"Accept": "application/json"})
-    assert answer.status_code == 200
-    assert answer.json()["answer"] == "Enough."
-    assert [each.get("error_kind") for each in answer.json()["tool_calls"]] == kinds
+async def test_the_settings_bound_a_question_over_http() -> None:
+    cities = [asks(clock(zone)) for zone in ("Asia/Tokyo", "Europe/Paris", "UTC")]
+    document, _ = await asked(*cities, says_it("Enough."), path="/time/chat-tool-function", TOOL_MAX_CALLS="2")
+    assert [each.get("error_kind") for each in document["tool_calls"]] == [None, None, "limit"]

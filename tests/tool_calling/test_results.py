@@ -1,26 +1,30 @@
-"""From what a tool returns to what a model is told: text, JSON, and never too much of it."""
+"""From what a tool returns to what a model is told: text, JSON, its schema, and never too much of it."""
 
 import base64
 import datetime
 import decimal
+import itertools
 import sqlite3
 import threading
+import typing
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import attrs
+import jsonschema
 import pytest
-from pydantic import BaseModel, Field, RootModel
-from pydantic_core import from_json
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic_core import from_json, to_json
 
-from tests.chat.scripted import calls, client_of, says
 from tests.tool_calling.calls import EMPTY, Place, only
+from toolchat.models.openai.mapping import map_tool_definition
 from toolchat.tool_calling.definition import tool
+from toolchat.tool_calling.errors import ToolDefinitionError, ToolExecutionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback
-from toolchat.tool_calling.results import convert_result, quoted_result, truncate
+from toolchat.tool_calling.results import ToolAnswer, convert_result, quoted_result, shorten, truncate
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
@@ -221,13 +225,297 @@ def test_a_long_result_is_shortened_in_the_middle_with_a_mark() -> None:
     assert truncate("short", 256) == "short"
 
 
-async def test_a_huge_result_is_cut_and_twenty_more_turns_stay_small() -> None:
-    async def huge(page: int) -> str:
-        return "长" * 5_000_000
+LIMIT = 1000
+DATA = base64.b64encode(bytes(range(256)) * 400).decode()
+IMAGE = {"mimeType": "image/png", "data": DATA}
+URL = f"data:image/png;base64,{DATA}"
 
-    tools = [FunctionToolCallback.from_function(huge)]
-    turns = [calls(("huge", f'{{"page": {page}}}')) for page in range(20)]
-    client, model = client_of(*turns, says("read"), max_rounds=30, max_result_chars=1000)
-    assert await client.prompt("?").tools(*tools).call().content() == "read"
-    assert len(model.prompts) == 21
-    assert len(repr(model.prompts[-1].messages).encode()) < 20 * 3 * 1100 + 5000
+
+async def told_of(result: Any) -> Any:
+    """What a model is told_of of a result, read as JSON."""
+
+    async def give() -> Any:
+        return result
+
+    text = (await only(("give", ""), tools=[FunctionToolCallback.from_function(give)], max_result_chars=LIMIT)).result
+    assert len(text) <= LIMIT
+    return from_json(text, allow_inf_nan=False)
+
+
+LARGE_PNG = PNG + bytes(90_000)
+WITHOUT_DATA = {"mimeType": "image/png", "data": f"[{len(DATA)} characters left out]"}
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        (LARGE_PNG, WITHOUT_DATA | {"data": f"[{len(base64.b64encode(LARGE_PNG))} characters left out]"}),
+        (IMAGE, WITHOUT_DATA),
+        ([IMAGE, {"text": "two", "image": IMAGE}], [WITHOUT_DATA, {"text": "two", "image": WITHOUT_DATA}]),
+        ({"picture": URL, "title": "a"}, {"picture": f"[{len(URL)} characters left out]", "title": "a"}),
+        (bytes(9_000), "[12000 characters left out]"),
+        ([10**1500], ["[1501 characters left out]"]),
+        ({"a" * 2000: 1}, {"...": "[1 fields left out]"}),
+    ],
+    ids=["image", "image as JSON", "images", "data URL", "bytes", "number", "name"],
+)
+async def test_values_that_cannot_be_shortened_are_left_out(result: Any, expected: Any) -> None:
+    assert await told_of(result) == expected
+
+
+async def test_long_texts_within_json_are_cut_and_short_ones_are_kept() -> None:
+    result = await told_of({"title": "Rome", "text": "a word " * 1000, "more": "another " * 1000, "found": True})
+    assert (result["title"], result["found"]) == ("Rome", True)
+    for name, start, end in (("text", "a word a", " word "), ("more", "another ", "another ")):
+        assert result[name].startswith(start)
+        assert result[name].endswith(end)
+        assert "characters left out" in result[name]
+
+
+async def test_a_list_and_an_object_keep_their_first_entries_and_count_the_others() -> None:
+    rows = await told_of([{"number": number} for number in range(500)])
+    assert rows[:-1] == [{"number": number} for number in range(len(rows) - 1)]
+    assert rows[-1] == f"[{500 - len(rows) + 1} entries left out]"
+    fields = await told_of({f"field {number}": "a short text" for number in range(500)})
+    assert len(fields) > 10
+    assert fields.pop("...") == f"[{500 - len(fields)} fields left out]"
+    assert list(fields) == [f"field {number}" for number in range(len(fields))]
+
+
+async def test_the_json_text_of_a_tool_is_json_for_it_too() -> None:
+    assert await told_of(to_json(IMAGE).decode()) == WITHOUT_DATA
+
+
+@pytest.mark.parametrize("words", ["[links](x) ", "{not json} ", '"quoted" words ', "1, 2, "])
+def test_text_that_only_begins_like_json_is_cut_as_text(words: str) -> None:
+    text = words * 1000
+    cut = shorten(text, LIMIT)
+    assert cut.startswith(text[: LIMIT * 3 // 4])
+    assert cut.endswith(text[-LIMIT // 8 :])
+
+
+async def test_a_long_error_stays_an_error_that_a_model_can_read() -> None:
+    async def fails() -> None:
+        raise ToolExecutionError("no such place " * 1000, kind="no-such-place")
+
+    finished = await only(("fails", ""), tools=[fails], max_result_chars=LIMIT)
+    assert from_json(finished.result)["error"]["kind"] == "no-such-place"
+
+
+class _Endless(Sequence[int]):
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, index: Any) -> Any:
+        return index
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    numbers: Any
+
+
+@attrs.define
+class _Parcel:
+    numbers: Any
+
+
+class _Numbers(BaseModel):
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+    numbers: Any
+
+
+class _Stream(BaseModel):
+    numbers: Iterable[int]
+
+
+async def _counted() -> AsyncIterator[int]:
+    yield 1
+
+
+ITERATORS: list[tuple[Callable[[], Any], str]] = [
+    (lambda: itertools.count(), "count"),
+    (lambda: (number for number in itertools.count()), "generator"),
+    (lambda: {"numbers": itertools.count()}, "count"),
+    (lambda: {"numbers": (number for number in itertools.count())}, "generator"),
+    (lambda: [(itertools.repeat("x"),)], "repeat"),
+    (lambda: _Record(number for number in itertools.count()), "generator"),
+    (lambda: [_Parcel(number for number in itertools.count())], "generator"),
+    (lambda: _Numbers(numbers=(number for number in itertools.count())), "generator"),
+    (lambda: _Stream(numbers=itertools.count()), "ValidatorIterator"),
+    (lambda: {"one": {"range": range(10**12)}}, "range"),
+    (lambda: map(str, range(3)), "map"),
+    (lambda: _counted(), "async_generator"),
+]
+
+
+@pytest.mark.parametrize(("make", "type_name"), ITERATORS)
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_an_iterator_in_a_result_is_refused_and_logged_with_its_type(
+    make: Callable[[], Any], type_name: str, is_async: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def later() -> Any:
+        return make()
+
+    tool = FunctionToolCallback.from_function(later if is_async else make, name="endless")
+    finished = await only(("endless", ""), tools=[tool])
+    assert (finished.outcome, finished.error_kind) == ("error", "tool-result")
+    (record,) = caplog.records
+    assert vars(record)["result_type"] == type_name
+
+
+async def test_a_sequence_gives_no_more_items_than_its_length() -> None:
+    async def count() -> Any:
+        return _Endless()
+
+    assert (await only(("count", ""), tools=[count])).result == "[0,1]"
+
+
+def _numbers() -> Iterator[int]:
+    return itertools.count()
+
+
+async def _numbers_later() -> Annotated[Iterator[int], "Numbers"]:
+    return itertools.count()
+
+
+def _numbers_awaited() -> Awaitable[AsyncIterator[int]]:
+    raise NotImplementedError
+
+
+def _generated() -> Generator[int, None, None]:
+    yield 1
+
+
+@pytest.mark.parametrize("function", [_numbers, _numbers_later, _numbers_awaited, _generated])
+def test_a_function_that_promises_an_iterator_is_refused_when_it_is_defined(function: Callable[..., Any]) -> None:
+    with pytest.raises(ToolDefinitionError, match="since it may never end: return a list"):
+        FunctionToolCallback.from_function(function)
+
+
+@dataclass
+class Quote:
+    price: Annotated[float, Field(title="价格 / price", description="CNY")]
+    note: str = ""
+
+
+class Shown(BaseModel):
+    quote: Quote
+
+
+def quote() -> Quote:
+    """Give a quote."""
+    return Quote(1.5)
+
+
+class Quotes:
+    """Give quotes."""
+
+    async def __call__(self, city: str) -> list[Quote]:
+        return []
+
+
+def shown_inside() -> Shown | None:
+    """Give a quote inside."""
+    return None
+
+
+@dataclass
+class Private:
+    price: Annotated[float, Field(title="价格 / price")]
+    note: str
+    _cost: float = 1
+
+
+def private() -> Private:
+    """Give a quote and hide the cost."""
+    return Private(1.5, "")
+
+
+def answered() -> ToolAnswer[Quote]:
+    """Give a quote to the client."""
+    return ToolAnswer("1.5", Quote(1.5))
+
+
+def properties_of(function: Any) -> dict[str, Any]:
+    schema = FunctionToolCallback.from_function(function).definition.output_schema
+    parts = (schema, *schema.get("$defs", {}).values())
+    return {name: field for part in parts for name, field in part.get("properties", {}).items()}
+
+
+@pytest.mark.parametrize("function", [quote, Quotes(), shown_inside, private, answered])
+def test_the_titles_that_a_result_type_gives_are_in_the_definition_and_no_others(function: Any) -> None:
+    fields = properties_of(function)
+    assert fields["price"]["title"] == "价格 / price"
+    assert "title" not in fields["note"]
+    assert fields.keys() <= {"price", "note", "quote"}
+
+
+def test_the_schema_is_that_of_the_whole_result() -> None:
+    described = [
+        FunctionToolCallback.from_function(each).definition.output_schema for each in (quote, Quotes(), shown_inside)
+    ]
+    assert [each.get("type") for each in described] == ["object", "array", None]
+    assert [part["type"] for part in described[2]["anyOf"] if "type" in part] == ["null"]
+
+
+def test_a_tool_with_a_custom_converter_has_no_output_schema() -> None:
+    assert FunctionToolCallback.from_function(quote, result_converter=repr).definition.output_schema == {}
+    assert FunctionToolCallback.from_function(quote).with_converter(repr).definition.output_schema == {}
+    assert FunctionToolCallback.from_function(quote).with_converter(quoted_result).definition.output_schema
+
+
+def plain_text() -> str:
+    """Say something."""
+    return ""
+
+
+def anything_else() -> Any:
+    """Say anything_else."""
+
+
+class OldDictionary(typing.TypedDict):
+    price: float
+
+
+def old() -> OldDictionary:
+    """Give a dictionary of a kind that pydantic does not read on every Python."""
+    return {"price": 1}
+
+
+def test_a_result_type_that_cannot_be_read_does_not_hinder_the_tool() -> None:
+    assert isinstance(FunctionToolCallback.from_function(old).definition.output_schema, dict)
+
+
+@pytest.mark.parametrize("function", [plain_text, anything_else])
+def test_a_result_without_named_fields_has_no_schema(function: Any) -> None:
+    assert FunctionToolCallback.from_function(function).definition.output_schema == {}
+
+
+class Step(typing.NamedTuple):
+    name: str
+    seconds: float
+
+
+@dataclass
+class Run:
+    steps: list[Step]
+    raw: bytes = b"\xfb\xff"
+
+
+def measure() -> Run:
+    """Give what cannot be measured."""
+    return Run([Step("load", float("nan"))])
+
+
+def test_a_result_fits_the_schema_of_its_type() -> None:
+    schema = FunctionToolCallback.from_function(measure).definition.output_schema
+    jsonschema.validate(from_json(convert_result(measure())), schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"steps": [["load", 1]]}, schema)
+
+
+def test_a_provider_is_not_sent_the_schema_of_results() -> None:
+    definition = FunctionToolCallback.from_function(quote).definition
+    assert definition.output_schema
+    assert "价格" not in str(map_tool_definition(definition))

@@ -119,26 +119,18 @@ async def test_a_call_that_waits_for_a_thread_of_the_full_pool_is_not_begun_eith
     assert thread_use()["quick"] == (0, 0)
 
 
-async def test_calls_of_a_hanging_tool_are_told_apart_and_other_tools_answer(tmp_path: Path) -> None:
+async def test_a_hanging_tool_holds_up_neither_other_tools_nor_the_end(tmp_path: Path) -> None:
     sleeper = with_tools(tmp_path, {"sleeper": BLOCKER})
-    with started(cwd=tmp_path, TOOL_TIMEOUT="2", **sleeper) as (_, url):
+    with started(cwd=tmp_path, TOOL_TIMEOUT="2", **sleeper) as (process, url):
         async with client_of(url) as client:
             calls = [client.post("/tools/sleepLong", json={}) for _ in range(THREADS)]
             *hanging, quick = await asyncio.gather(*calls, client.post("/tools/quick", json={}))
             figures = await figures_of(client)
+        process.send_signal(signal.SIGTERM)
+        await asyncio.to_thread(process.wait, PATIENCE)  # the tool blocks for ten times as long
+    assert process.returncode == 0
     assert quick.json()["result"] == "here"
     assert Counter(each.json()["error_kind"] for each in hanging) == {"timeout": THREADS // 2, "busy": THREADS // 2}
     labels = (("tool", "sleepLong"),)
     threads, waiting = [figures[f"toolchat_tool_{name}", labels] for name in ("threads", "calls_waiting")]
     assert (threads, waiting) == (THREADS // 2, 0)
-
-
-async def test_a_blocked_tool_neither_holds_up_the_answer_nor_the_end(tmp_path: Path) -> None:
-    sleeper = with_tools(tmp_path, {"sleeper": BLOCKER})
-    with started(cwd=tmp_path, TOOL_TIMEOUT="0.2", **sleeper) as (process, url):
-        async with client_of(url) as client:
-            answer = await client.get("/sleeper/chat-tool-function", headers={"Accept": "application/json"})
-        assert answer.json()["tool_calls"][0]["error_kind"] == "timeout"
-        process.send_signal(signal.SIGTERM)
-        await asyncio.to_thread(process.wait, PATIENCE)  # the tool blocks for ten times as long
-    assert process.returncode == 0

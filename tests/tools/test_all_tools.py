@@ -1,6 +1,5 @@
 """What holds for every tool: names, titles of results, and upstreams that are away."""
 
-import re
 from collections.abc import Callable
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -18,40 +17,27 @@ from app.tools.weather.tools import WeatherService, WeatherTools
 from tests.observability.reading import figures_of, grown
 from tests.serving import service, serving
 from tests.upstreams import create_sandbox
-from toolchat.service.api.dynamic_tools import assign_names
 from toolchat.service.settings.service_settings import Tuning
 from toolchat.tool_calling.results import ToolAnswer
 
-ONE, TWO = 0, 1
+DOCUMENTED = {
+    "getCityTimeFunction": ("Get the time of a specified city.", ["timeZoneId"]),
+    "getCityTimeMethod": ("Get the time of a specified city.", ["timeZoneId"]),
+    "getWeatherFunction": ("Use api.weather to get weather information.", ["city", "days"]),
+    "getWeatherServiceMethod": ("Use api.weather to get weather information.", ["city", "days"]),
+    "baiduTranslateFunction": ("Baidu translation function for general text translation", ["q", "from", "to"]),
+    "baiduTranslateMethod": ("Baidu translation function for general text translation", ["q", "from", "to"]),
+}
 
 
-@pytest.mark.parametrize(
-    ("offers", "owners", "fixed", "names", "new_owners"),
-    [
-        ([[["a", "x_a"]], [["b", "y_b"]]], {}, "", [["a"], ["b"]], {"a": ONE, "b": TWO}),
-        ([[["a", "x_a"]], [["a", "y_a"]]], {}, "", [["a"], ["y_a"]], {"a": ONE, "y_a": TWO}),
-        ([[["a", "x_a"]], [["a", "y_a"]]], {"a": TWO}, "", [["x_a"], ["a"]], {"a": TWO, "x_a": ONE}),
-        ([[["a", "x_a"]], []], {"a": TWO}, "", [["a"], []], {"a": ONE}),
-        ([[["a", "x_a"]]], {}, "a", [["x_a"]], {"x_a": ONE}),
-        ([[["a", "x"], ["a", "x"], ["a", "x"]]], {}, "", [["a", "x", None]], {"a": ONE, "x": ONE}),
-        ([[["a", "x"]], [["a", "x"]], [["a", "x"]]], {}, "", [["a"], ["x"], [None]], {"a": 0, "x": 1}),
-        ([[["x_a", "x_x_a"], ["a", "x_a"]]], {}, "a", [["x_a", None]], {"x_a": ONE}),
-        ([[]], {"a": ONE}, "", [[]], {}),
-    ],
-    ids=[
-        "each its own", "the later one its prefixed name", "what is owned stays", "what is offered no more is free",
-        "a fixed name is never given", "three of one name in one source", "three sources of one name",
-        "a prefixed name that is taken", "no tools",
-    ],
-)  # fmt: skip
-def test_a_name_stays_with_its_source_and_goes_to_the_first_otherwise(
-    offers: list[list[list[str]]],
-    owners: dict[str, int],
-    fixed: str,
-    names: list[list[str | None]],
-    new_owners: dict[str, int],
-) -> None:
-    assert assign_names(offers, owners, frozenset(fixed)) == (names, new_owners)
+async def test_the_tools_of_the_documents_have_their_names_and_parameters() -> None:
+    keys = {"WEATHER_API_KEY": "w", "BAIDU_TRANSLATE_APP_ID": "a", "BAIDU_TRANSLATE_SECRET_KEY": "s"}
+    async with service(CHAT_PROVIDER="offline", **keys) as client:
+        folders = (await client.get("/tools")).json()
+    listed = {tool["name"]: tool for folder in folders for tool in folder["tools"] if tool["name"] in DOCUMENTED}
+    schemas = {name: tool["input_schema"] for name, tool in listed.items()}
+    assert {name: (listed[name]["description"], schemas[name]["required"]) for name in listed} == DOCUMENTED
+    assert all(each["additionalProperties"] is False for each in schemas.values())
 
 
 TOOLS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
@@ -64,17 +50,6 @@ TOOLS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 def result_of(function: Callable[..., Any]) -> TypeAdapter[Any]:
     returned = get_type_hints(function, include_extras=True)["return"]
     return TypeAdapter(get_args(returned)[0] if get_origin(returned) is ToolAnswer else returned)
-
-
-@pytest.mark.parametrize("tool", TOOLS)
-def test_every_field_of_a_result_has_a_chinese_and_an_english_name(tool: str) -> None:
-    function, method = map(result_of, TOOLS[tool])
-    schema = function.json_schema()
-    assert method.json_schema() == schema
-    fields = [field for each in (schema, *schema.get("$defs", {}).values()) for field in each["properties"].items()]
-    assert fields
-    for name, field in fields:
-        assert re.fullmatch(r"[\u4e00-\u9fffUTC ]+ / [A-Za-z ]+", field["title"]), name
 
 
 # What a result has beyond its type would be dropped by the way there and back.

@@ -1,9 +1,8 @@
 """Several processes on one port, and what can be asked of them."""
 
 import asyncio
-import signal
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ from tests.command_line import Process, started
 from tests.observability.reading import Figures, figures_of
 from tests.players.redis_server import RedisServer
 from tests.server.paced_model import PacedModel
-from tests.server.raw_client import connected
+from tests.server.raw_client import RawClient
 from tests.serving import client_of
 from tests.waiting import until
 
@@ -26,7 +25,7 @@ __all__ = [
     "asked",
     "has_ended",
     "set_up",
-    "stopped",
+    "staying",
     "streams_at_all",
     "workers",
 ]
@@ -96,7 +95,7 @@ async def asked(url: str) -> str:
 async def streams_at_all(service: Service, model: PacedModel) -> AsyncGenerator[list[asyncio.Task[bytes]], None]:
     """Streams that have begun, some at each worker; gives who reads them to their end, once the gate is open."""
     model.gate.clear()
-    async with connected(service.url, MANY) as clients:
+    async with staying(service.url, MANY) as clients:
         for each in clients:
             await each.ask("/time/chat")
             await each.read_until(b"event: delta")
@@ -108,16 +107,6 @@ async def streams_at_all(service: Service, model: PacedModel) -> AsyncGenerator[
             model.gate.set()
 
 
-@contextmanager
-def stopped(service: Service) -> Generator[None, None, None]:
-    """Have the parent do nothing for a while."""
-    service.process.send_signal(signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        service.process.send_signal(signal.SIGCONT)
-
-
 def has_ended(process: psutil.Process) -> bool:
     """Whether or not somebody has taken note of it, which is not the parent any more."""
     try:
@@ -126,16 +115,26 @@ def has_ended(process: psutil.Process) -> bool:
         return True
 
 
+@asynccontextmanager
+async def staying(url: str, count: int) -> AsyncGenerator[list[RawClient], None]:
+    """Connections that are opened one after another, each once the one before was answered.
+
+    Of a burst, the worker that wakes first accepts most.
+    """
+    async with AsyncExitStack() as stack:
+        clients = []
+        for _ in range(count):
+            clients.append(await stack.enter_async_context(RawClient(url)))
+            await clients[-1].ask("/health/live", "application/json")
+            await clients[-1].read_until(b"ok")
+            clients[-1].received.clear()
+        yield clients
+
+
 async def all_answer(service: Service, count: int) -> bool:
     """Whether so many workers share the connections that are opened now."""
     try:
-        async with connected(service.url, MANY) as clients:
-            for each in clients:
-                await each.ask("/health/live", "application/json")
-            await asyncio.gather(*(each.read_until(b"ok") for each in clients))
+        async with staying(service.url, MANY):
             return len(service.workers) == count and min(service.connections()) > 0
-    except (
-        ConnectionError,
-        EOFError,
-    ):  # the socket of a worker that fails repeatedly is closed, with those that wait at it
+    except (ConnectionError, EOFError):
         return False

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import signal
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from tests.players.otlp_receiver import OtlpReceiver
 from tests.players.redis_server import RedisServer
 from tests.ports import silent_port
 from tests.server.paced_model import PacedModel
-from tests.server.raw_client import connected
 from tests.server.test_draining import not_ready_any_more
 from tests.serving import client_of
 from tests.waiting import PATIENCE, until
@@ -25,6 +23,7 @@ from tests.workers.several import (
     asked,
     has_ended,
     set_up,
+    staying,
     streams_at_all,
     workers,
 )
@@ -45,7 +44,7 @@ module = ToolModule(tool_source=nobody)
 """
 
 
-def test_a_failed_start_is_reported_once_with_the_exit_code_of_one_process(tmp_path: Path) -> None:
+def test_a_failed_start_ends_the_service_with_the_cause_and_the_exit_code_of_one_process(tmp_path: Path) -> None:
     with silent_port() as redis:
         variables = {"REDIS_URL": f"redis://127.0.0.1:{redis}", **with_tools(tmp_path, {"faulty": FAULTY})}
         alone, several = (
@@ -57,16 +56,21 @@ def test_a_failed_start_is_reported_once_with_the_exit_code_of_one_process(tmp_p
     # gunicorn adds that a worker failed to boot.
     told = [[line["message"] for line in each if line["logger"] != "gunicorn.error"] for each in lines]
     assert "tools/faulty/__init__.py: tool_source: ConnectionError (line 9)" in told[0]
-    assert told[0] == told[1]
+    assert set(told[0]) <= set(told[1])
 
 
 @pytest.mark.parametrize(
-    ("typed", "commands"), [(["--workers", "3", "demo"], "serve"), (["--port", "3", "ask", "?"], "serve and demo")]
+    ("typed", "told"),
+    [
+        (["--workers", "3", "demo"], "Got unexpected extra argument (demo)"),
+        (["demo", "--workers", "3"], "No such option '--workers'"),
+        (["ask", "--port", "3", "?"], "No such option '--port'"),
+    ],
 )
-def test_an_option_of_the_server_is_refused_by_other_commands(typed: list[str], commands: str, tmp_path: Path) -> None:
+def test_an_option_of_the_server_is_refused_by_other_commands(typed: list[str], told: str, tmp_path: Path) -> None:
     done = run(*typed, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.endswith(f"python -m app: error: {typed[0]} is an option of {commands} only\n")
+    assert f"\nError: {told}" in done.stderr
 
 
 def test_a_demonstration_is_one_process_whatever_is_set(tmp_path: Path) -> None:
@@ -74,14 +78,11 @@ def test_a_demonstration_is_one_process_whatever_is_set(tmp_path: Path) -> None:
         assert psutil.Process(process.pid).children() == []
 
 
-async def test_concurrent_connections_are_distributed_over_all_workers(service: Service) -> None:
-    async with connected(service.url, 64) as clients:
-        for each in clients:
-            await each.ask("/health/live", "application/json")
-        await asyncio.gather(*(each.read_until(b"ok") for each in clients))
+async def test_connections_that_come_one_after_another_are_distributed_over_all_workers(service: Service) -> None:
+    async with staying(service.url, 64) as clients:
         shares = service.connections()
-    assert sum(shares) == 64
-    assert min(shares) > 64 / 3 / 4
+        assert len(clients) == sum(shares) == 64
+    assert min(shares) > 0
 
 
 async def test_each_worker_reports_the_metrics_of_all_workers(service: Service) -> None:
@@ -127,9 +128,9 @@ async def test_workers_generate_different_request_ids(service: Service) -> None:
     assert len(set(await asyncio.gather(*(identifier() for _ in range(MANY))))) == MANY
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_stopping_service_finishes_the_streams_of_all_workers(
-    number: signal.Signals, code: int, redis: RedisServer, model: PacedModel, tmp_path: Path
+    number: signal.Signals, redis: RedisServer, model: PacedModel, tmp_path: Path
 ) -> None:
     async with workers(2, tmp_path, **set_up(redis, model)) as service:
         async with streams_at_all(service, model) as reading:
@@ -137,7 +138,7 @@ async def test_a_stopping_service_finishes_the_streams_of_all_workers(
             await not_ready_any_more(service.url)
             model.gate.set()
             await asyncio.gather(*reading)
-        assert await asyncio.to_thread(service.process.wait, PATIENCE) == code
+        assert await asyncio.to_thread(service.process.wait, PATIENCE) == 0
     assert [line for line in LOG if '"ERROR"' in line] == []
 
 
@@ -176,43 +177,14 @@ def metrics_of(service: Service) -> Path:
     return next(Path(each.path).parent for each in files if "/toolchat-metrics-" in each.path)
 
 
-SIGNALLED = """
-import os
-import signal
-
-from toolchat import ToolModule
-
-
-def stop_first() -> None:
-    if not forks:
-        os.kill(os.getpid(), signal.SIGTERM)
-
-
-forks = []
-os.register_at_fork(after_in_child=stop_first, after_in_parent=lambda: forks.append(1))
-module = ToolModule()
-"""
-
-
-async def test_a_signal_ends_a_worker_that_was_just_forked(
-    redis: RedisServer, model: PacedModel, tmp_path: Path
-) -> None:
-    with_tools(tmp_path, {"signalled": SIGNALLED})
-    variables = {"PYTHONHASHSEED": "0", "TOOLS_PATH": "tools", **set_up(redis, model)}
-    async with workers(2, tmp_path, **variables) as service:
-        assert await service.total("toolchat_worker_replacements_total") == 1
-
-
-async def test_a_second_interrupt_cancels_the_streams_of_all_workers(
+async def test_an_interrupt_while_the_service_stops_cuts_the_streams_of_all_workers(
     redis: RedisServer, model: PacedModel, tmp_path: Path
 ) -> None:
     async with workers(2, tmp_path, **set_up(redis, model)) as service:
-        # So a terminal's Ctrl-C, which is one interrupt, is not two for them.
-        await until(lambda: all(os.getpgid(each.pid) == each.pid for each in service.workers))
         async with streams_at_all(service, model) as reading:
-            service.process.send_signal(signal.SIGINT)
+            service.process.terminate()
             await not_ready_any_more(service.url)
             service.process.send_signal(signal.SIGINT)
             ended = await asyncio.gather(*reading, return_exceptions=True)
-        assert await asyncio.to_thread(service.process.wait, PATIENCE) == 130
+        assert await asyncio.to_thread(service.process.wait, PATIENCE) == 0
     assert not [each for each in ended if isinstance(each, bytes)]

@@ -98,7 +98,7 @@ class WatchedStateStore(StateStore):
 
     async def probe(self) -> None:
         """Do what a turn does, so that a server that is full, read-only or lacks a permission is found."""
-        writes = [Write("probe", b"", 0.001, lists=("probe",), line=b"", place=place) for place in (0, 1, 1)]
+        writes = [Write("probe", b"", 10, lists=("probe",), line=b"", place=place) for place in (0, 1, 1)]
         await self.commit((*writes, Write("probe")), checks={"probe": (None, b"")})
         await self.listed("probe", limit=1)
         await self.read_log("probe")

@@ -131,7 +131,7 @@ def _adapter(signature: Signature, names: Mapping[str, str]) -> TypeAdapter[Any]
 def _whole_input(signature: Signature) -> str | None:
     """The parameter that receives the whole input: the only one, without a default, and an object with fields."""
     only = signature.parameters[0] if len(signature.parameters) == 1 else None
-    is_whole = only and only.default is only.empty and is_model(signature.hints[only.name])
+    is_whole = only and only.default is only.empty and is_model(signature.hints.get(only.name))
     return only.name if only and is_whole else None
 
 

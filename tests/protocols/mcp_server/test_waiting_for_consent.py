@@ -17,7 +17,7 @@ from tests.protocols.mcp_server.test_consent import CALL
 from tests.serving import service
 from tests.waiting import until
 from toolchat.service.protocols.mcp_server import consent
-from toolchat.service.server.http_protocol import ProblemProtocol
+from toolchat.service.server.http_protocol import LimitedProtocol
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ async def test_a_host_that_takes_no_events_is_not_asked(version: str, client: ht
 
 async def test_a_person_has_longer_than_an_answer_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[float] = []
-    monkeypatch.setattr(ProblemProtocol, "abort_after", lambda _, seconds: limits.append(seconds))
+    monkeypatch.setattr(LimitedProtocol, "abort_after", lambda _, seconds: limits.append(seconds))
     async with (
         OpenAIPlayer(obedient) as player,
         service(FOLDERS, OPENAI_BASE_URL=player.base_url, REQUEST_TIMEOUT="60") as client,

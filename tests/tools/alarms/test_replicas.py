@@ -39,14 +39,6 @@ async def post(client: httpx.AsyncClient, time: str, **headers: str) -> httpx.Re
     return await client.post("/tool/alarm", json={"query": time}, headers=key(**headers))
 
 
-async def test_an_alarm_set_here_is_listed_and_deleted_there() -> None:
-    async with two_replicas() as ((here, there), _, _):
-        await post(here, "PT1H")
-        (alarm,) = await alarms(there)
-        assert (await there.delete(f"/tool/alarms/{alarm['id']}")).json() == alarm
-        assert await alarms(here) == []
-
-
 async def test_another_replica_replays_the_answer_and_sets_no_alarm() -> None:
     async with two_replicas() as ((here, there), player, _):
         first = await post(here, "PT1H", **JSON)
@@ -59,18 +51,6 @@ async def test_another_replica_replays_the_answer_and_sets_no_alarm() -> None:
     names = [event.name for event in events_of(again[2].text)]
     assert names == ["tool_call_started", "tool_call_finished", "delta", "usage", "done"]
     assert (other.status_code, other.json()["code"], len(player.requests)) == (422, "validation", 2)
-
-
-async def test_a_key_in_use_conflicts_at_another_replica() -> None:
-    script = [alarm_at("PT1H"), sse(delta(content="a"), ending="hang", done=False)]
-    async with two_replicas(script) as ((here, there), player, _):
-        running = asyncio.create_task(post(here, "PT1H"))
-        await until(lambda: len(player.requests) == 2)
-        second = [await post(there, "PT1H", **form) for form in (JSON, EVENTS)]
-        running.cancel()
-    for each in second:
-        assert (each.status_code, each.json()["code"]) == (409, "idempotency-conflict")
-        assert each.headers["retry-after"] == "1"
 
 
 async def test_an_alarm_due_during_a_store_outage_is_fired_afterwards() -> None:

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from app.tools.baidu_translate import module
-from app.tools.baidu_translate.languages import LIBRETRANSLATE
 from app.tools.baidu_translate.libretranslate import LibreTranslateClient
 from app.tools.baidu_translate.translator import Translation
 from tests.chat.played import JSON
@@ -16,7 +14,6 @@ from tests.serving import service
 from tests.tools.baidu_translate.baidu_player import Player, answer, player_of, reply, settings
 from toolchat.errors import UpstreamError
 from toolchat.http.client import OutboundHttp
-from toolchat.service.tool_modules.discovery import ConfiguredModule
 from toolchat.tool_calling.errors import ToolExecutionError
 
 KEY = "5f2c7c1e-0b5a-4f6e-9d3f-1f7f0f0f0f0f"
@@ -107,18 +104,6 @@ async def test_a_request_to_a_silent_server_times_out() -> None:
     async with played(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{", timeout=0.1) as (client, _):
         with pytest.raises(UpstreamError, match=r"LibreTranslate did not answer within 0\.1 s"):
             await client.translate("你好", "auto", "en")
-
-
-def test_languages_without_a_model_are_refused_with_the_list() -> None:
-    with pytest.raises(ToolExecutionError, match="not a language that LibreTranslate translates") as caught:
-        LIBRETRANSLATE.target("粤语")
-    assert "uk (Ukrainian)" in str(caught.value.hint)
-
-
-def test_the_address_is_required_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRANSLATE_PROVIDER", "libretranslate")
-    folder = module.in_folder("baidu_translate")
-    assert str(ConfiguredModule.read(folder).fault).startswith("not configured: set LIBRETRANSLATE_URL")
 
 
 async def test_the_service_answers_by_the_provider_that_is_named() -> None:

@@ -8,7 +8,6 @@ import httpx
 import pytest
 
 from tests.chat.played import EVENTS, JSON
-from tests.documented import problems_of
 from tests.players.openai_player import OpenAIPlayer, message, sensible_model, whole
 from tests.serving import events_of, service
 from tests.tools.examples.asking import READING, SAID, ZONE, calls
@@ -45,27 +44,6 @@ async def test_the_questions_shown_in_the_documentation_are_answered(
     assert said in (await offline.get(path, params={"query": query})).text
 
 
-async def test_the_first_example_offers_the_model_nothing_and_the_others_one_tool_each() -> None:
-    async with OpenAIPlayer(lambda _: SAID) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        for path in READING:
-            await client.get(path)
-    offered = [[tool["function"] for tool in request.body.get("tools", [])] for request in player.requests]
-    assert [[tool["name"] for tool in tools] for tools in offered] == [
-        [],
-        ["getCurrentDateTime"],
-        ["getCurrentDateTimeWithoutAnnotation"],
-        ["currentWeather"],
-        ["currentWeather"],
-        ["getTradeOrderInfo"],
-        ["getTradeOrderInfo"],
-        ["getCurrentDateTime"],
-    ]
-    assert offered[1][0]["description"] == offered[2][0]["description"] == "获取用户时区的当前日期和时间"
-    assert offered[3] == offered[4]
-    assert set(offered[3][0]["parameters"]["properties"]) == {"location", "unit"}
-    assert set(offered[5][0]["parameters"]["properties"]) == {"id"}
-
-
 async def test_switched_off_the_examples_say_which_variable_to_set() -> None:
     async with service(EXAMPLES_ENABLED="false") as client:
         answers = [await client.get(path) for path in READING]
@@ -73,28 +51,6 @@ async def test_switched_off_the_examples_say_which_variable_to_set() -> None:
     for answer in answers:
         assert (answer.status_code, answer.json()["code"]) == (503, "not-configured")
         assert "EXAMPLES_ENABLED=true" in answer.json()["detail"]
-
-
-async def shown(client: httpx.AsyncClient) -> dict[tuple[str, str], dict[str, Any]]:
-    """What OpenAPI shows of the examples, by path and method."""
-    paths = (await client.get("/openapi.json")).json()["paths"]
-    found = {(path, method): each for path, methods in paths.items() for method, each in methods.items()}
-    return {at: each for at, each in found.items() if each.get("tags") == ["Examples"]}
-
-
-async def test_openapi_shows_the_examples_under_their_own_tag(offline: httpx.AsyncClient) -> None:
-    assert set(await shown(offline)) == {(path, method) for path in READING for method in ("get", "post")}
-
-
-@pytest.mark.parametrize("path", READING)
-async def test_openapi_shows_an_example_with_every_status_and_three_questions(
-    path: str, offline: httpx.AsyncClient
-) -> None:
-    for method in ("get", "post"):
-        example = (await shown(offline))[path, method]
-        assert set(problems_of(example)) >= {400, 406, 414, 422, 502, 503, 504}
-        posted = example.get("requestBody", {}).get("content", {}).get("application/json", {})
-        assert len((posted or example["parameters"][0])["examples"]) >= 3
 
 
 DATES = ("/tools/simple/call", "/tools/programmatic", "/tool/control")
@@ -123,11 +79,6 @@ async def test_the_fixed_temperature_is_always_marked_as_invented(path: str) -> 
     assert "Sandbox data, not real" in answer.json()["answer"]
     assert "不是真实天气" in answer.json()["tool_calls"][0]["result"]
     assert answer.headers["x-sandbox"] == "currentWeather"
-
-
-async def test_the_fixed_temperature_is_not_offered_outside_the_examples(offline: httpx.AsyncClient) -> None:
-    listed = (await offline.get("/tools")).json()
-    assert "currentWeather" not in [tool["name"] for module in listed for tool in module["tools"]]
 
 
 async def test_own_control_reports_every_call_of_every_round() -> None:
@@ -173,8 +124,3 @@ async def test_a_model_that_names_a_tenant_is_refused() -> None:
     async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         answer = (await client.get("/tool/context/order", headers=JSON)).json()
     assert answer["tool_calls"][0]["error_kind"] == "invalid-arguments"
-
-
-async def test_two_tenants_in_one_request_are_refused(offline: httpx.AsyncClient) -> None:
-    answer = await offline.get("/tool/context/order", headers=[("X-Tenant-ID", "a"), ("X-Tenant-ID", "b")])
-    assert (answer.status_code, answer.json()["code"]) == (422, "validation")

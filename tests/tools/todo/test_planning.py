@@ -1,10 +1,7 @@
 """A model that plans: what it is told, how its calls are run, and what a client sees meanwhile."""
 
-import httpx
-
 from tests.chat.played import EVENTS, asked, asks, clock, says, turns, update
-from tests.documented import problems_of
-from tests.players.openai_player import OpenAIPlayer, delta, sse
+from tests.players.openai_player import OpenAIPlayer
 from tests.serving import events_of, service
 from tests.tools.todo.caller import Caller
 from toolchat.service.settings.service_settings import Settings
@@ -79,31 +76,6 @@ async def test_a_stream_sends_the_list_after_every_successful_update_only() -> N
     assert [event.name for event in events].count("done") == 1
 
 
-async def test_advisors_around_the_loop_run_once_per_request() -> None:
-    # Four rounds end once: one turn is remembered, and usage is told once.
-    rounds = [asks(clock(f"Etc/GMT+{n}")) for n in range(3)]
-    async with (
-        OpenAIPlayer(turns(*rounds, says("done"))) as player,
-        service(OPENAI_BASE_URL=player.base_url) as client,
-    ):
-        events = events_of((await client.get("/todo/chat", params={"sessionId": "s-1"}, headers=EVENTS)).text)
-        conversation = (await client.get("/chat/s-1")).json()
-    assert [event.name for event in events if event.name in ("usage", "done")] == ["usage", "done"]
-    assert (events[-1].data["rounds"], conversation["turns"]) == (4, 1)
-
-
-async def test_text_goes_out_while_the_model_still_writes() -> None:
-    # The first words are read although the model's turn never ends.
-    hanging = sse(delta(content="Let me "), delta(content="see"), done=False, ending="hang")
-    async with OpenAIPlayer([hanging]) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        async with client.stream("GET", "/todo/chat", headers=EVENTS) as response:
-            lines = response.aiter_lines()
-            read = [await anext(lines)]
-            while not read[-1].startswith("data:"):
-                read.append(await anext(lines))
-        assert read[-1] == 'data: {"text":"Let me "}'
-
-
 async def test_without_a_key_the_steps_of_the_demonstration_are_done_at_once() -> None:
     # The offline model does not plan: it makes both calls, and leaves the list alone.
     async with service() as client:
@@ -112,13 +84,3 @@ async def test_without_a_key_the_steps_of_the_demonstration_are_done_at_once() -
     assert document["total"] == 0
     assert [each.data["name"] for each in events if each.name == "tool_call_finished"].count("getCityTimeFunction") == 2
     assert all(city in events[-1].data["answer"] for city in ("北京", "东京"))
-
-
-async def test_both_routes_are_documented_with_examples_and_problems(dutiful_service: httpx.AsyncClient) -> None:
-    document = (await dutiful_service.get("/openapi.json")).json()
-    chat, show = (document["paths"][path]["get"] for path in ("/todo/chat", "/todo/{sessionId}"))
-    assert {403, 409, 422, 503} <= set(problems_of(chat))
-    assert {422, 503} <= set(problems_of(show))
-    query = next(each for each in chat["parameters"] if each["name"] == "query")
-    assert len(query["examples"]) >= 2
-    assert document["components"]["schemas"]["TodoList"]["examples"][0]["total"] == 2

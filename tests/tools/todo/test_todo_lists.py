@@ -21,11 +21,6 @@ from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
 
 
-async def test_a_session_without_a_list_is_shown_an_empty_one(caller: Caller) -> None:
-    empty = {"items": [], "completed": 0, "total": 0, "text": "No todos."}
-    assert await caller.shown() == {"session_id": caller.session} | empty
-
-
 async def test_a_list_is_replaced_whole(caller: Caller) -> None:
     await caller.updated(items=[{"id": "a", "text": "gone", "status": "pending"}])
     await caller.updated(items=[{"id": "b", "text": "stays", "status": "pending"}])
@@ -169,15 +164,6 @@ async def test_an_unreadable_list_counts_as_empty() -> None:
         await store.put("todo:s", value, ttl=60)
         await store.put("todo-rounds:s", value, ttl=60)
         assert (await lists.get("s"), await lists.rounds("s")) == ((), 0)
-
-
-async def test_without_the_store_the_list_is_503_and_not_empty() -> None:
-    async with service(REDIS_URL="redis://127.0.0.1:1/0") as client:
-        answer = await client.get("/todo/s-1")
-        asked = await client.get("/todo/chat", params={"sessionId": "s-1"})
-    for each in (answer, asked):
-        assert (each.status_code, each.json()["code"], each.json()["retryable"]) == (503, "store-unavailable", True)
-        assert int(each.headers["retry-after"]) >= 1
 
 
 async def test_replicas_share_the_lists_and_the_rounds_since_the_last_update() -> None:

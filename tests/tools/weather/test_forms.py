@@ -7,7 +7,6 @@ import pytest
 from starlette.applications import Starlette
 
 from app.tools.weather import module
-from app.tools.weather.client import WeatherSettings
 from app.tools.weather.forecast import Day, Weather, in_words
 from tests.chat.played import JSON
 from tests.serving import service, serving
@@ -34,26 +33,6 @@ from toolchat.tool_calling.errors import ToolArgumentsError
 from toolchat.tool_calling.results import ToolCallResultConverter, convert_result
 
 
-def test_the_module_has_the_title_and_question_of_the_documents() -> None:
-    folder = module.in_folder("weather")
-    assert (folder.path, folder.title) == ("/weather", "Weather")
-    assert folder.default_query == "请告诉我北京1天以后的天气"
-    assert folder.function_names() == ("getWeatherFunction",)
-
-
-def fault(chosen: WeatherSettings) -> str | None:
-    return ConfiguredModule(module.in_folder("weather"), chosen).fault
-
-
-def test_the_settings_are_read_under_their_own_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"API_KEY": f" {KEY} ", "BASE_URL": "http://here/v1/"}.items():
-        monkeypatch.setenv(f"WEATHER_{name}", value)
-    read = settings()
-    assert read.api_key is not None
-    assert (read.api_key.get_secret_value(), read.base_url) == (KEY, "http://here/v1")
-    assert KEY not in repr(read)
-
-
 async def test_the_container_makes_both_forms_from_the_settings() -> None:
     folder = module.in_folder("weather")
     async with serving(Starlette(routes=routes)) as url:
@@ -68,31 +47,6 @@ async def test_the_container_makes_both_forms_from_the_settings() -> None:
         await http.aclose()
 
 
-async def test_both_forms_have_the_documents_names_and_the_same_schema() -> None:
-    async with played() as (client, _):
-        function, method = both(client)
-    assert function.definition.name == "getWeatherFunction"
-    assert method.definition.name == "getWeatherServiceMethod"
-    for definition, city in ((function.definition, "city name"), (method.definition, "City name")):
-        assert definition.description == "Use api.weather to get weather information."
-        schema = {key: value for key, value in definition.input_schema.items() if key != "description"}
-        assert schema == {
-            "type": "object",
-            "properties": {
-                "city": {"type": "string", "description": city},
-                "days": {
-                    "type": "integer",
-                    "default": 1,
-                    "minimum": 1,
-                    "maximum": 14,
-                    "description": "Number of days of weather forecast. Value ranges from 1 to 14",
-                },
-            },
-            "required": ["city", "days"],
-            "additionalProperties": False,
-        }
-
-
 async def test_both_forms_answer_the_model_in_words_and_the_client_with_each_field() -> None:
     async with played(reply(forecast())) as (client, _):
         answers = [await callback.result('{"city": "Beijing", "days": 1}', ToolContext()) for callback in both(client)]
@@ -103,14 +57,6 @@ async def test_both_forms_answer_the_model_in_words_and_the_client_with_each_fie
         "2025-12-22: Partly Cloudy, high 0°C, low -3°C, rain 0%, snow 10%, wind 7 km/h, humidity 36%, UV 0, "
         "sunrise 07:34 AM, sunset 04:53 PM"
     }
-
-
-async def test_three_days_are_below_700_bytes_for_the_model() -> None:
-    async with played(reply(forecast(3))) as (client, _):
-        function, _method = both(client)
-        answer = await function.call('{"city": "Beijing", "days": 3}', ToolContext())
-    assert len(answer.encode()) < 700
-    assert [line[:11] for line in answer.splitlines()[2:]] == ["2025-12-22:", "2025-12-23:", "2025-12-24:"]
 
 
 def test_the_model_reads_what_is_there_and_no_zero_of_rain_or_snow() -> None:

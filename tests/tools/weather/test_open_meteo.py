@@ -171,15 +171,6 @@ async def test_silence_ends_at_one_time_limit_for_both_requests(script: tuple[by
         await looked_up("Paris", 2, *script, timeout=0.5)
 
 
-def test_without_a_key_the_other_provider_is_offered_by_name() -> None:
-    chosen = ConfiguredModule(module.in_folder("weather"), settings())
-    assert chosen.fault == (
-        "not configured: set WEATHER_API_KEY or WEATHER_PROVIDER=open_meteo, which needs no key "
-        "(free for non-commercial use)"
-    )
-    assert ConfiguredModule(module.in_folder("weather"), settings(provider="open_meteo")).fault is None
-
-
 def test_without_a_provider_and_a_key_it_is_open_meteo() -> None:
     key = SecretStr("k")
     chosen = [settings(provider=provider, api_key=key) for provider in ("", "weatherapi", "open_meteo")]

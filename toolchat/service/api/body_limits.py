@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message, Receive, Scope
 
 from toolchat.errors import BodyTooLarge, Overloaded, RequestTimeout
-from toolchat.service.observability.observer import record_reader_left
+from toolchat.service.observability import metrics
 
 MAX_BODY_BYTES = 64 * 1024
 """The longest body, unless a protocol or ``QUESTION_MAX_CHARS`` allows more; longer ones count as large."""
@@ -135,7 +135,7 @@ class UnreadAnswers:
         self._size += size
         while self._size > MAX_UNREAD_BYTES and len(self._sending) > 1:
             self._remove(next(iter(self._sending)))()
-            record_reader_left()
+            metrics.READERS_LEFT.inc()
         try:
             yield
         finally:
@@ -169,10 +169,6 @@ class Connection(Protocol):
 
     def end_after_answer(self) -> None:
         """Close the connection after this response, and read little more of its request."""
-        ...
-
-    def allow_half_close(self) -> None:
-        """Send the rest of a complete response even if the client has closed its sending side."""
         ...
 
     def abort(self) -> None:

@@ -35,12 +35,12 @@ from toolchat.service.api.body_limits import (
 )
 from toolchat.service.api.headers import with_security_headers
 from toolchat.service.api.parameters import percent_decode
-from toolchat.service.api.paths import Paths, is_missing_discovery, path_below_root
+from toolchat.service.api.paths import Paths, ShownPaths, is_missing_discovery, path_below_root
 from toolchat.service.api.problems import as_toolchat_error, refusal, without_traceback
 from toolchat.service.observability import tracing
-from toolchat.service.observability.logs import hashed, log_event, request_id as current_request_id
+from toolchat.service.observability.logs import request_id as current_request_id
 from toolchat.service.observability.metrics import OTHER
-from toolchat.service.observability.request import Request, current_request
+from toolchat.service.observability.request import MeasuredRequest, current_request
 from toolchat.service.request_state import RequestState, state_of
 from toolchat.tool_calling.caller import current_caller
 
@@ -51,8 +51,6 @@ _SUSPICIOUS = re.compile(rb"%(?:[89A-Fa-f]|00)|[^\x00-\x7f]")
 _WELL_FORMED_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _POLLED = ("/health/", "/metrics")
 """Paths that programs request every few seconds; they are logged at DEBUG and not traced."""
-_PRIVATE = ("chat", "todo", "approvals")
-"""Paths that contain ids, which logs must not show."""
 _MAX_DETAIL = 300
 
 
@@ -90,6 +88,7 @@ class RequestMiddleware:
         self._prefixes = tuple([each.prefix for each in protocols])
         self._unread = UnreadAnswers()
         short = [path for each in protocols for path in each.short]
+        self._shown = ShownPaths()
         self._paths = Paths(tuple(short), next((each.base for each in protocols if each.base), ""))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -101,13 +100,13 @@ class RequestMiddleware:
         state.request_id, state.max_body_bytes = _request_id(scope), self._max_body_bytes
         token = current_request_id.set(state.request_id)
         owner, path = self._paths.correct(scope), path_below_root(scope)
-        answer = _Answer(send, path, state, self._unread, connection_of(scope))
+        shown = self._shown.of(scope, path)
+        answer = _Answer(send, shown, state, self._unread, connection_of(scope))
         observed = current_request.set(answer.observed)
         is_polled = path.startswith(_POLLED)
         if tracing.observer is not None and not is_polled:
             answer.observed.span = tracing.observer.start_request(scope)
-        if _log.isEnabledFor(logging.DEBUG):
-            log_event(_log, logging.DEBUG, "request started", {"method": scope["method"], "path": _shown_path(path)})
+        _log.debug("request started", extra={"method": scope["method"], "path": shown})
         if f"{owner}/".startswith(self._prefixes):
             protocol = next(each for each in self._protocols if f"{owner}/".startswith(each.prefix))
             state.error_response, state.base = protocol.error_response, protocol.base
@@ -118,8 +117,6 @@ class RequestMiddleware:
             await self._answered(scope, receive, answer)
         finally:
             answer.end(scope, logging.DEBUG if is_polled else logging.INFO)
-            if answer.observed.span is not None:
-                answer.observed.span.leave()
             current_request.reset(observed)
             current_request_id.reset(token)
 
@@ -141,7 +138,7 @@ class _Answer:
         self, send: Send, path: str, state: RequestState, unread: UnreadAnswers, connection: Connection | None
     ) -> None:
         self._send = send
-        self.observed = Request()
+        self.observed = MeasuredRequest()
         self._state = state
         self._unread = unread
         self._connection = connection
@@ -180,8 +177,6 @@ class _Answer:
     async def _send_pieces(self, message: Message, connection: Connection) -> None:
         """Send a long body in pieces, so that the server does not buffer a second copy of it."""
         body, more = message["body"], message.get("more_body", False)
-        if not more:
-            connection.allow_half_close()
         with self._unread.counted(len(body), connection.abort):
             for start in range(0, len(body), PIECE_BYTES):
                 end = start + PIECE_BYTES
@@ -200,17 +195,17 @@ class _Answer:
         route: str = getattr(scope.get("route"), "path_format", OTHER)
         outcome, failure = self._state.outcome, self._state.failure
         self.observed.end(route, self._state, ended)
-        if (span := self.observed.span) is not None and span.is_recorded:
-            span.end_request(scope, _shown_path(self._path), route, self.status)
         if self.status >= 500 or (failure is not None and failure.status >= 500):
             level = logging.WARNING
         if _log.isEnabledFor(level):
-            line = {"method": scope["method"], "path": _shown_path(self._path), "route": route}
+            line = {"method": scope["method"], "path": self._path, "route": route}
             line |= {"status": self.status, "outcome": outcome, **self.observed.summary(ended)}
             line.update(self._state.summary)
             if failure is not None and level == logging.WARNING:
                 line |= {"detail": failure.detail[:_MAX_DETAIL], **failure.log_fields}
-            log_event(_log, level, "request finished", line)
+            _log.log(level, "request finished", extra=line)
+        if self.observed.span is not None:
+            self.observed.span.end_request(scope, self._path, route, self.status, outcome, failure)
 
 
 async def _cancel_on_disconnect(app: ASGIApp, scope: Scope, receive: Receive, send: Send, body: Body) -> None:
@@ -248,14 +243,6 @@ def _watch(scope: Scope, receive: Receive, on_disconnect: Callable[[], None]) ->
         on_disconnect()
 
     return asyncio.create_task(wait()).cancel
-
-
-def _shown_path(path: str) -> str:
-    """A path for logs and traces: ids are hashed."""
-    first, *rest = path[:200].lstrip("/").split("/")
-    if first.lower() not in _PRIVATE:
-        return path[:200]
-    return "/".join(["", first, *(each if each in ("", "chat", "stream") else hashed(each) for each in rest)])
 
 
 def _request_id(scope: Scope) -> str:

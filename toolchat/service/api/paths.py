@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
+from fastapi.routing import iter_route_contexts
 from starlette.routing import Match
 from starlette.types import Scope
 
+from toolchat.service.observability.logs import hashed
 from toolchat.service.request_state import state_of
 
 
@@ -14,6 +17,35 @@ def path_below_root(scope: Scope) -> str:
     root: str = scope.get("root_path", "")
     path: str = scope["path"]
     return path[len(root) :] if root and path.startswith(f"{root}/") else path
+
+
+class ShownPaths:
+    """Paths for logs and spans: what stands where a route has a parameter is hashed, for an id may grant access.
+
+    So is what follows it and is no word of any route, also if no route has the path.
+    """
+
+    def __init__(self) -> None:
+        self._known = 0
+        self._words: set[str] = set()
+        self._before_parameters: set[str] = set()
+
+    def of(self, scope: Scope, path: str) -> str:
+        """The path as it may be shown."""
+        routes = scope["app"].router.routes
+        if len(routes) != self._known:  # routes may have been added since
+            self._known = len(routes)
+            self._read([(each.path or "").split("/") for each in iter_route_contexts(routes)])
+        shown, is_private = [], False
+        for part in path[:200].split("/"):
+            shown.append(hashed(part) if is_private and part not in self._words else part)
+            is_private = is_private or part.lower() in self._before_parameters
+        return "/".join(shown)
+
+    def _read(self, templates: list[list[str]]) -> None:
+        self._words = {each for parts in templates for each in parts if not each.startswith("{")}
+        pairs = [pair for parts in templates for pair in pairwise(parts)]
+        self._before_parameters = {before for before, each in pairs if each.startswith("{")}
 
 
 _ENDPOINTS = ("/authorize", "/register", "/token")

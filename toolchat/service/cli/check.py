@@ -20,7 +20,7 @@ from toolchat.service.cli import Program
 from toolchat.service.cli.opened_service import ANSWERED, FAILED, OpenedService, opened_service
 from toolchat.service.cli.terminal import escape_controls, print_result
 from toolchat.service.composition.models import PROVIDER_VARIABLES
-from toolchat.service.observability.tracing_settings import TracingConfiguration
+from toolchat.service.observability.tracing import TracingSettings
 from toolchat.service.settings.base import source_of
 from toolchat.service.settings.env_file import known_variables
 from toolchat.service.tool_modules.discovery import ConfiguredModule
@@ -180,7 +180,7 @@ async def _write_and_read(store: StateStore) -> str:
     return f"{store.kind} writes, reads and deletes{place}" + (f"; {warning}" if warning else "")
 
 
-async def _export_nothing(tracing: TracingConfiguration) -> str:
+async def _export_nothing(tracing: TracingSettings) -> str:
     from toolchat.service.observability.span_export import try_export
 
     if reason := await try_export(tracing, _COLLECTOR_SECONDS):

@@ -11,14 +11,29 @@ from pathlib import Path
 
 from toolchat.errors import ConfigurationError
 from toolchat.service.cli import Program
+from toolchat.service.cli.terminal import print_error
+
+
+class _StoppedEarly(BaseException):
+    """SIGTERM arrived during the start; a ``SystemExit`` would count as one of the tool that is being imported."""
 
 
 def serve(program: Program, *, reload: bool = False, **options: str | None) -> int:
     """Serve over HTTP; ``host``, ``port`` and ``workers`` take precedence over their variables."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until the server has its own; process 1 would ignore it
+    signal.signal(signal.SIGTERM, _stop_early)  # until the server has its own handler; process 1 would ignore it
     # Read with all other variables, a wrong value is reported like any other.
     os.environ.update({f"SERVER_{name.upper()}": value for name, value in options.items() if value is not None})
-    return _serve_with_reload(program) if reload else _serve(program)
+    try:
+        return _serve_with_reload(program) if reload else _serve(program)
+    except _StoppedEarly:
+        print_error("stopped during startup")
+        return 0
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the process ends in any case
+
+
+def _stop_early(*_: object) -> None:
+    raise _StoppedEarly
 
 
 def _serve_with_reload(program: Program) -> int:
@@ -28,9 +43,14 @@ def _serve_with_reload(program: Program) -> int:
     except ModuleNotFoundError:
         raise ConfigurationError("--reload: needs the package watchfiles: pip install 'toolchat[reload]'") from None
     from toolchat.service.settings.base import read_settings
+    from toolchat.service.settings.env_file import load_env_file
     from toolchat.service.tool_modules.sources import ToolsPathSettings, folders_of
 
+    before = dict(os.environ)
+    load_env_file()
     sources = (*program.tools, *read_settings(ToolsPathSettings).sources)
+    os.environ.clear()  # each child reads the file anew
+    os.environ.update(before)
     folders = [folder for each in sources for folder in folders_of(each)]
     is_source = DefaultFilter()
 
@@ -64,7 +84,7 @@ def _serve(program: Program) -> int:
         from toolchat.service.server import runner
 
         settings = configuration.settings
-        configure_logging(settings.log_level, thread=settings.server_workers == 1)
+        configure_logging(settings.log_level)
         configuration.log_warnings()  # before anything else can fail: a mistyped variable may be the reason
         # The application is created in the space of what the imports leave, which need not be looked at again.
         gc.collect()

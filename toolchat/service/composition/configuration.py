@@ -14,7 +14,7 @@ from toolchat.service.composition.models import PROVIDER_VARIABLES, ChosenModel,
 from toolchat.service.composition.state import state_store
 from toolchat.service.composition.wiring import wired
 from toolchat.service.mcp_client.file import McpServers, read_mcp_servers
-from toolchat.service.observability.tracing_settings import TracingConfiguration, other_variables
+from toolchat.service.observability.tracing import TracingSettings, other_variables, read_tracing_settings
 from toolchat.service.settings.base import read_settings
 from toolchat.service.settings.env_file import doubtful_values, known_variables, load_env_file, unread_variables
 from toolchat.service.settings.service_settings import Settings, Tuning, inverted_time_limits
@@ -39,7 +39,7 @@ class Configuration:
     access: AccessConfiguration
     chat_model: ChosenModel
     modules: tuple[ConfiguredModule, ...]
-    tracing: TracingConfiguration
+    tracing: TracingSettings
     tuning: Tuning = _DEFAULT
     warnings: tuple[str, ...] = ()
     """Mistyped variables and inverted time limits."""
@@ -92,7 +92,7 @@ def read_configuration(*, tools: Sequence[str] = (), serving: bool = True, tunin
     servers = collect_faults(lambda: read_mcp_servers(tuning)) or McpServers()
     store = collect_faults(lambda: state_store(settings)) if settings else None
     http = collect_faults(lambda: outbound_http(settings, tuning)) if settings else None
-    tracing = collect_faults(TracingConfiguration.read)
+    tracing = collect_faults(read_tracing_settings)
     warnings = [
         *env_file.warnings,
         *(_unread_variables(env_file.names, servers.variables) if found is not None else ()),
@@ -103,7 +103,7 @@ def read_configuration(*, tools: Sequence[str] = (), serving: bool = True, tunin
     all_modules = (*(each for each in modules if each), *map(ConfiguredModule, servers.modules))
     registered = [each.settings for each in all_modules if each.fault is None]
     warnings += inverted_time_limits(settings, registered, LOCK_SECONDS)
-    warnings += (*chat_model.warnings, *tracing.warnings, *ignored_files(sources))
+    warnings += (*chat_model.warnings, *ignored_files(sources))
     if not all_modules:
         warnings.append("there are no tools: toolchat new-tool NAME writes one into the folder tools")
     routes = tuple(http.proxies.route(URL(url)) if url else "" for url in chat_model.urls)

@@ -104,7 +104,7 @@ def _settings(kind: type[_SettingsT], fields: Mapping[str, Any], needed: Set[str
     if needed.isdisjoint(fields):
         raise ValueError(f"{' or '.join(sorted(needed))} is missing")
     try:
-        return kind(_env_file=None, _env_prefix=_NO_VARIABLE, **fields)
+        return kind(_env_prefix=_NO_VARIABLE, **fields)
     except ValidationError as error:
         fault = describe_faults(error)[0]
         raise ValueError(f"{fault.place}: {fault.message}") from None

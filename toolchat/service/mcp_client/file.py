@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from dotenv import dotenv_values
 from pydantic import (
     AfterValidator,
     AliasChoices,
@@ -46,9 +45,9 @@ _TRANSPORT_HEADERS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Environment:
-    """The variables of ``.env`` and of the environment, which takes precedence."""
+    """The variables of the environment."""
 
-    values: Mapping[str, str | None] = field(default_factory=lambda: dotenv_values(".env") | os.environ)
+    values: Mapping[str, str] = field(default_factory=lambda: os.environ)
     names: set[str] = field(default_factory=set)
     """The variables that have been asked for."""
 

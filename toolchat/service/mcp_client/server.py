@@ -16,7 +16,7 @@ from toolchat.service.access.principals import current_request_caller
 from toolchat.service.mcp_client.client import Connection, ConnectionLost, ServerUnavailable, SessionLost, connect
 from toolchat.service.mcp_client.file import ServerEntry
 from toolchat.service.mcp_client.foreign_tools import RemoteResult, remote_tools, with_prefix
-from toolchat.service.observability.observer import record_mcp_server_state, record_mcp_tools_dropped
+from toolchat.service.observability import metrics
 from toolchat.service.settings.service_settings import Tuning
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
@@ -164,7 +164,7 @@ class RemoteServer:
         # In a thread: compiling the validators of large schemas would block the event loop.
         tools = await asyncio.to_thread(remote_tools, self._name, self._entry, listed, self._call)
         included = sum(self._entry.includes(each.name) for each in listed)
-        record_mcp_tools_dropped(self._name, malformed + included - len(tools))
+        metrics.labelled(metrics.MCP_TOOLS_DROPPED, self._name).set(malformed + included - len(tools))
         self._listed, self._tools = listed, tuple(tools)
         self.version += 1
 
@@ -172,7 +172,7 @@ class RemoteServer:
         self._connection = connection
         self._is_listed = True
         self._settled.set()
-        record_mcp_server_state(self._name, is_up=True)
+        metrics.labelled(metrics.MCP_SERVER_UP, self._name).set(1)
         if self.fault is not None:
             self.fault = None
             self.version += 1
@@ -181,7 +181,7 @@ class RemoteServer:
 
     def _set_unavailable(self, reason: str, cause: str = "") -> None:
         self._settled.set()
-        record_mcp_server_state(self._name, is_up=False)
+        metrics.labelled(metrics.MCP_SERVER_UP, self._name).set(0)
         if (self.fault, self._cause) != (reason, cause):
             self.fault, self._cause = reason, cause
             self.version += 1

@@ -23,10 +23,12 @@ _MODEL = ("provider", "model")
 
 disable_created_metrics()
 _durations = partial(Histogram, buckets=_SECONDS)
+_overheads = partial(Histogram, buckets=_OVERHEAD)
+_sum = partial(Gauge, multiprocess_mode="livesum")  # over the workers
+_highest = partial(Gauge, multiprocess_mode="livemax")
+_lowest = partial(Gauge, multiprocess_mode="livemin")
 
-INFO = Gauge(
-    "toolchat_info", "Version, chat model and Python", ("version", "chat_model", "python"), multiprocess_mode="livemax"
-)
+INFO = _highest("toolchat_info", "Version, chat model and Python", ("version", "chat_model", "python"))
 
 REQUESTS = Counter("toolchat_requests_total", "HTTP requests", ("route", "outcome"))
 QUESTIONS = Counter(
@@ -38,18 +40,15 @@ QUESTION_SECONDS = _durations(
 FIRST_BYTE_SECONDS = _durations(
     "toolchat_question_first_byte_seconds", "Duration of a chat request, to the first byte of its response", _QUESTION
 )
-OVERHEAD_SECONDS = Histogram(
+OVERHEAD_SECONDS = _overheads(
     "toolchat_question_overhead_seconds",
     "Duration of a chat request, excluding time spent in models and tools",
     _QUESTION,
-    buckets=_OVERHEAD,
 )
-IN_FLIGHT = Gauge("toolchat_questions_in_flight", "Chat requests in progress", multiprocess_mode="livesum")
+IN_FLIGHT = _sum("toolchat_questions_in_flight", "Chat requests in progress")
 REFUSED = Counter("toolchat_questions_refused_total", "Chat requests refused as overloaded")
-QUOTAS_ALONE = Gauge(
-    "toolchat_quotas_alone",
-    "Whether this replica counts shared quotas alone, because Redis is unavailable",
-    multiprocess_mode="livemax",
+QUOTAS_ALONE = _highest(
+    "toolchat_quotas_alone", "Whether this replica counts shared quotas alone, because Redis is unavailable"
 )
 QUOTAS_REFUSED = Counter("toolchat_quotas_refused_total", "Chat requests refused by a quota")
 WAIT_SECONDS = _durations(
@@ -82,68 +81,45 @@ MODEL_FALLBACKS = Counter(
 TOOL_CALLS = Counter("toolchat_tool_calls_total", "Tool calls", ("tool", "outcome", "error_kind", "cached", "repaired"))
 TOOL_SECONDS = _durations("toolchat_tool_call_duration_seconds", "Duration of a tool call", ("tool",))
 TOOL_RETRIES = Counter("toolchat_tool_retries_total", "Retries of tool calls", ("tool",))
-TOOL_THREADS = Gauge(
-    "toolchat_tool_threads", "Threads that calls of a tool occupy", ("tool",), multiprocess_mode="livesum"
-)
-TOOL_CALLS_WAITING = Gauge(
-    "toolchat_tool_calls_waiting", "Calls of a tool that wait for a thread", ("tool",), multiprocess_mode="livesum"
-)
+TOOL_THREADS = _sum("toolchat_tool_threads", "Threads that calls of a tool occupy", ("tool",))
+TOOL_CALLS_WAITING = _sum("toolchat_tool_calls_waiting", "Calls of a tool that wait for a thread", ("tool",))
 
 UPSTREAM_REQUESTS = Counter(
     "toolchat_upstream_requests_total", "Requests to upstreams, by status or error", ("upstream", "outcome")
 )
-BREAKER_OPEN = Gauge(
-    "toolchat_breaker_open", "Whether the circuit of an upstream is open", ("upstream",), multiprocess_mode="livemax"
-)
+BREAKER_OPEN = _highest("toolchat_breaker_open", "Whether the circuit of an upstream is open", ("upstream",))
 BREAKER_OPENINGS = Counter("toolchat_breaker_openings_total", "Times that the circuit opened", ("upstream",))
 BREAKER_REFUSALS = Counter(
     "toolchat_breaker_refusals_total", "Requests refused because the circuit was open", ("upstream",)
 )
 CONNECTIONS_OPENED = Counter("toolchat_upstream_connections_opened_total", "Connections opened to upstreams")
-CONNECTIONS = Gauge("toolchat_upstream_connections", "Open connections to upstreams", multiprocess_mode="livesum")
+CONNECTIONS = _sum("toolchat_upstream_connections", "Open connections to upstreams")
 CLIENTS_REFUSED = Counter("toolchat_connections_refused_total", "Connections refused for lack of file descriptors")
 READERS_LEFT = Counter("toolchat_slow_readers_left_total", "Unread responses that were cut off to free memory")
-MCP_SERVER_UP = Gauge(
-    "toolchat_mcp_server_up", "Whether an MCP server is connected", ("server",), multiprocess_mode="livemin"
-)
-MCP_TOOLS_DROPPED = Gauge(
-    "toolchat_mcp_tools_dropped", "Tools of an MCP server that cannot be used", ("server",), multiprocess_mode="livemax"
-)
+MCP_SERVER_UP = _lowest("toolchat_mcp_server_up", "Whether an MCP server is connected", ("server",))
+MCP_TOOLS_DROPPED = _highest("toolchat_mcp_tools_dropped", "Tools of an MCP server that cannot be used", ("server",))
 SPANS_LOST = Counter("toolchat_spans_lost_total", "Spans that could not be queued or sent")
 LOG_LOST = Counter("toolchat_log_lines_lost_total", "Log lines that could not be written")
 
-SESSIONS = Gauge(
-    "toolchat_sessions_active", "Sessions with a turn that runs or waits in this process", multiprocess_mode="livesum"
-)
+SESSIONS = _sum("toolchat_sessions_active", "Sessions with a turn that runs or waits in this process")
 APPROVALS = Counter("toolchat_approvals_total", "Turns paused for approval in this process")
 WEBHOOK = Counter(
     "toolchat_approvals_webhook_total", "Tries to post an event about an approval, and events given up", ("outcome",)
 )
-STORE_UP = Gauge(
-    "toolchat_state_store_up", "Whether the state store is available", ("kind",), multiprocess_mode="livemin"
+STORE_UP = _lowest("toolchat_state_store_up", "Whether the state store is available", ("kind",))
+STORE_BYTES = _highest(
+    "toolchat_state_store_bytes", "Bytes that count for the limit of a store in a file or in memory", ("kind",)
 )
-STORE_BYTES = Gauge(
-    "toolchat_state_store_bytes",
-    "Bytes that count for the limit of a store in a file or in memory",
-    ("kind",),
-    multiprocess_mode="livemax",
-)
-STORE_LIMIT = Gauge(
-    "toolchat_state_store_limit_bytes",
-    "Bytes beyond which a store in a file or in memory evicts",
-    ("kind",),
-    multiprocess_mode="livemax",
+STORE_LIMIT = _highest(
+    "toolchat_state_store_limit_bytes", "Bytes beyond which a store in a file or in memory evicts", ("kind",)
 )
 STORE_FAILURES = Counter("toolchat_state_store_failures_total", "Failed operations of the state store", ("kind",))
-STORE_SECONDS = Histogram(
-    "toolchat_state_store_operation_duration_seconds",
-    "Duration of an operation of a shared state store",
-    ("kind",),
-    buckets=_OVERHEAD,
+STORE_SECONDS = _overheads(
+    "toolchat_state_store_operation_duration_seconds", "Duration of an operation of a shared state store", ("kind",)
 )
 
-LOOP_LAG = Histogram("toolchat_event_loop_lag_seconds", "Delay of a timer that fires every second", buckets=_OVERHEAD)
-MEMORY = Gauge("toolchat_memory_bytes", "Resident memory, of all workers together", multiprocess_mode="livesum")
+LOOP_LAG = _overheads("toolchat_event_loop_lag_seconds", "Delay of a timer that fires every second")
+MEMORY = _sum("toolchat_memory_bytes", "Resident memory, of all workers together")
 WORKER_REPLACEMENTS = Counter("toolchat_worker_replacements_total", "Replacements of worker processes")
 
 _MetricT = TypeVar("_MetricT", Counter, Gauge, Histogram)
@@ -174,11 +150,7 @@ class Growth:
 
 
 class BoundedNames:
-    """Limits the number of different names from outside, so that labels stay bounded.
-
-    Args:
-        limit: every further name is ``other``.
-    """
+    """Limits the number of different names from outside: every further one is ``other``."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

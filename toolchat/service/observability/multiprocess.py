@@ -1,7 +1,4 @@
-"""Metrics of several workers, by ``prometheus_client``'s multiprocess mode.
-
-Each worker writes its own into files of one directory, and any worker reports the sums.
-"""
+"""Metrics of several workers, by ``prometheus_client``'s multiprocess mode: files in one directory, which any sums."""
 
 import os
 import shutil
@@ -25,13 +22,8 @@ _OWNER = "owner"
 
 @contextmanager
 def metrics_directory() -> Generator[None, None, None]:
-    """Create the directory for all processes that start within the block, and remove it at the end.
-
-    Directories whose processes were killed are removed as well.
-
-    The parent of the workers must enter the block before it imports ``prometheus_client``, because that reads the
-    environment when it is imported. Workers may be forked or spawned.
-    """
+    """Create the directory for all processes that start within the block, and remove it, and those of killed ones."""
+    # prometheus_client reads the variable when it is imported, so the block must be entered before.
     parent = os.getpid()
     try:
         base = _IN_MEMORY if os.access(_IN_MEMORY, os.W_OK) else tempfile.gettempdir()

@@ -20,117 +20,85 @@ from toolchat.errors import (
 from toolchat.instruments import ModelCall, Observer
 from toolchat.messages import estimate_size, estimate_tokens
 from toolchat.models.base import ChatResponse, ModelEvent, Prompt, TextDelta
-from toolchat.service.observability import metrics
+from toolchat.service.observability import metrics, tracing
 from toolchat.service.observability.metrics import OTHER, BoundedNames, labelled
 from toolchat.service.observability.request import current_request
-from toolchat.service.observability.runtime import tool_calls
 from toolchat.tool_calling.events import ToolCallFinished
 
 _error_kinds, _upstreams, _tools = BoundedNames(100), BoundedNames(50), BoundedNames(500)
-_PROVIDER_FAILURES = tuple(
-    error.code
-    for error in (
-        UpstreamUnavailable,
-        UpstreamTimeout,
-        UpstreamInvalid,
-        ProviderAuth,
-        ProviderQuota,
-        ProviderRateLimited,
-    )
-)
-"""Outcomes of a model call that are the provider's fault."""
+_UNAVAILABLE = (UpstreamUnavailable, UpstreamTimeout)
+_PROVIDER_FAILURES = (*_UNAVAILABLE, UpstreamInvalid, ProviderAuth, ProviderQuota, ProviderRateLimited)
+"""Errors of a model call that are the provider's fault."""
 _TOKENS_AROUND_A_MESSAGE = 4
-_UPSTREAM_FAILURES = ("429", "500", "502", "503", "504", UpstreamUnavailable.code, UpstreamTimeout.code)
+_UPSTREAM_FAILURES = ("429", "500", "502", "503", "504", *[each.code for each in _UNAVAILABLE])
 """Outcomes of a request that are the upstream's fault."""
 
 
 class ServiceObserver(Observer):
-    """Adds to the ``metrics``; while traces are on, its subclass in ``spans`` is used.
+    """Adds to the ``metrics``; while traces are on, its subclass in ``spans`` is used."""
 
-    Prometheus' ``increase()`` and ``rate()`` compare values: they miss the first failure of a series that appears with
-    the value 1. So the failures that alerts are based on start at 0 as soon as their labels are known.
-    """
-
-    def exemplar(self) -> dict[str, str] | None:
-        """The current trace as the exemplar of a metric, if it is recorded."""
-        return None
+    # Prometheus' ``increase()`` and ``rate()`` miss the first failure of a series that appears with the value 1. So the
+    # failures that alerts are based on start at 0 as soon as their labels are known.
 
     def register_model(self, provider: str, model: str) -> None:
-        """Begin the series of failed model calls at 0."""
-        for outcome in _PROVIDER_FAILURES:
-            labelled(metrics.MODEL_TURNS, provider, model, outcome)
+        for error in _PROVIDER_FAILURES:
+            labelled(metrics.MODEL_TURNS, provider, model, error.code)
 
     def observe_model_call(self, provider: str, model: str, prompt: Prompt) -> ModelCall:
-        """Count a model call."""
         return ServiceModelCall(provider, model, prompt)
 
     def record_tool_left_out(self, provider: str, model: str, tool: str) -> None:
-        """Count a model call without a tool."""
         labelled(metrics.MODEL_TOOLS_LEFT_OUT, provider, model, _tools.of(tool)).inc()
 
     def record_fallback(self, provider: str, model: str, error: ToolchatError) -> None:
-        """Count a fallback."""
         labelled(metrics.MODEL_FALLBACKS, provider, model, error.code).inc()
 
     def record_answering_model(self, provider: str, model: str) -> None:
-        """Note the model on the request, whose response names it."""
         current_request.get().answered_by = provider, model
 
     def record_tool_call(self, tool: str | None, finished: ToolCallFinished) -> None:
-        """Count a tool call."""
         name, kind = tool or OTHER, finished.error_kind or ""
         outcome = ("error", _error_kinds.of(kind)) if kind else ("ok", "")
         flags = ("true" if finished.cached else "false", "true" if finished.repaired else "false")
-        tool_calls[_tools.of(name)] += 1
         labelled(metrics.TOOL_CALLS, name, *outcome, *flags).inc()
-        labelled(metrics.TOOL_SECONDS, name).observe(finished.duration_ms / 1000, self.exemplar())
+        labelled(metrics.TOOL_SECONDS, name).observe(finished.duration_ms / 1000, tracing.exemplar())
 
     def record_tool_retry(self, tool: str) -> None:
-        """Count a repeated tool call."""
         labelled(metrics.TOOL_RETRIES, tool).inc()
 
     def begin_waiting(self) -> None:
-        """Stop counting the time as the service's own."""
         current_request.get().wait(perf_counter())
 
     def end_waiting(self) -> None:
-        """Count the time as the service's own again."""
         current_request.get().go_on(perf_counter())
 
     def record_wait(self, resource: str, seconds: float) -> None:
-        """Record a wait for a ``place``, an upstream's ``pace`` or a lock such as ``lock:memory``."""
         labelled(metrics.WAIT_SECONDS, resource).observe(seconds)
 
     def record_upstream_response(self, upstream: str, outcome: str) -> None:
-        """Count a request to an upstream."""
         name = _upstreams.of(upstream)
         _start_upstream(name)
         labelled(metrics.UPSTREAM_REQUESTS, name, outcome).inc()
 
     def record_connection_opened(self) -> None:
-        """Count a connection; a request without one uses a connection that was open."""
         metrics.CONNECTIONS_OPENED.inc()
 
     def register_breaker(self, upstream: str) -> None:
-        """Begin the series of a circuit breaker at 0."""
         name = _upstreams.of(upstream)
         labelled(metrics.BREAKER_OPEN, name)
         labelled(metrics.BREAKER_OPENINGS, name)
         labelled(metrics.BREAKER_REFUSALS, name)
 
     def record_breaker_state(self, upstream: str, *, is_open: bool, has_opened: bool = False) -> None:
-        """Record the state of a circuit breaker."""
         name = _upstreams.of(upstream)
         labelled(metrics.BREAKER_OPEN, name).set(is_open)
         if has_opened:
             labelled(metrics.BREAKER_OPENINGS, name).inc()
 
     def record_breaker_refusal(self, upstream: str) -> None:
-        """Count a request that an open circuit breaker refused."""
         labelled(metrics.BREAKER_REFUSALS, _upstreams.of(upstream)).inc()
 
     def record_store_operation(self, kind: str, operation: str, seconds: float) -> None:  # noqa: ARG002
-        """Record an operation of a shared store: a command, or a script by its name."""
         labelled(metrics.STORE_SECONDS, kind).observe(seconds)
 
 
@@ -153,26 +121,18 @@ class ServiceModelCall(ModelCall):
         self._request.wait(self._began)
         return self
 
-    @property
-    def exemplar(self) -> dict[str, str] | None:
-        """Its trace as the exemplar of a metric, if it is recorded."""
-        return None
-
     def record_chunk(self, event: ModelEvent) -> None:
-        """Measure the time to the first chunk, and count the chunk as at least one token."""
         if not self.first_chunk:
             self.first_chunk = perf_counter() - self._began
         text = event.text if isinstance(event, TextDelta) else event.reasoning
         self._received += estimate_tokens(text) or 1
 
     def record_retry(self, error: ToolchatError) -> None:
-        """Count a retry, and the tokens of the attempt that failed."""
         labelled(metrics.MODEL_RETRIES, *self.names, error.code).inc()
         self._request.tokens += self._spent_by(error)
         self._received = 0
 
     def record_response(self, response: ChatResponse) -> None:
-        """Keep the response, whose tokens are counted."""
         self.response = response
 
     def __exit__(
@@ -191,16 +151,13 @@ class ServiceModelCall(ModelCall):
         return self.response.usage.total_tokens or _prompt_tokens(self.prompt) + estimate_size([self.response.message])
 
     def _spent_by(self, error: BaseException) -> int:
-        """The tokens of an attempt without a response, estimated: the provider reports them at the end only.
-
-        None if the provider has refused the attempt, or was not reached.
-        """
+        """The estimated tokens of an attempt without a response; 0 if it was refused, or the provider not reached."""
         was_refused = isinstance(error, ToolchatError) and not isinstance(error, UpstreamTimeout | UpstreamInvalid)
         return 0 if was_refused and not self._received else _prompt_tokens(self.prompt) + self._received
 
     def _count(self, outcome: str, seconds: float) -> None:
         labelled(metrics.MODEL_TURNS, *self.names, outcome).inc()
-        labelled(metrics.MODEL_SECONDS, *self.names).observe(seconds, self.exemplar)
+        labelled(metrics.MODEL_SECONDS, *self.names).observe(seconds, tracing.exemplar())
         if self.first_chunk:
             labelled(metrics.MODEL_FIRST_SECONDS, *self.names).observe(self.first_chunk)
         if self.response is not None:
@@ -226,21 +183,6 @@ def outcome_of(error: BaseException) -> str:
     if isinstance(error, ToolchatError):
         return error.code
     return "cancelled" if isinstance(error, CancelledError) else ToolchatError.code
-
-
-def record_reader_left() -> None:
-    """Count a response whose connection was closed in favour of waiting requests."""
-    metrics.READERS_LEFT.inc()
-
-
-def record_mcp_server_state(server: str, *, is_up: bool) -> None:
-    """Record whether an MCP server is reachable; the servers of the configuration are few."""
-    labelled(metrics.MCP_SERVER_UP, server).set(is_up)
-
-
-def record_mcp_tools_dropped(server: str, number: int) -> None:
-    """Record how many tools of an MCP server's last listing are left out because they cannot be used."""
-    labelled(metrics.MCP_TOOLS_DROPPED, server).set(number)
 
 
 @cache

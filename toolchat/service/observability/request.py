@@ -2,10 +2,11 @@
 
 import os
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from toolchat.service.observability import metrics
+from toolchat.service.observability import metrics, tracing
 from toolchat.service.observability.metrics import OTHER, BoundedNames, labelled
 from toolchat.service.request_state import RequestState
 
@@ -15,40 +16,27 @@ if TYPE_CHECKING:
 _principals, _outcomes = BoundedNames(100), BoundedNames(100)  # tool modules may define errors of their own
 
 
-class Request:
+@dataclass(slots=True)
+class MeasuredRequest:
     """The measurements of one HTTP request, from its construction to :meth:`end`."""
 
-    __slots__ = (
-        "_since",
-        "_waiting",
-        "answered_by",
-        "asked",
-        "began",
-        "first_byte",
-        "model_seconds",
-        "span",
-        "tokens",
-        "waited",
-    )
-
-    def __init__(self) -> None:
-        self.began = perf_counter()
-        self.first_byte = 0.0
-        """The time of the first byte of the response, set by the sender; 0 until then."""
-        self.answered_by: tuple[str, str] | None = None
-        """Provider and model of the last model call, if there are fallbacks."""
-        self.asked: tuple[str, str] | None = None
-        """Provider and model of the last model call."""
-        self.model_seconds = 0.0
-        """Duration of all model calls."""
-        self.tokens = 0
-        """Tokens of all model calls so far, including those that failed or were cancelled."""
-        self.waited = 0.0
-        """Seconds spent waiting for models and tools; concurrent waits count once."""
-        self.span: CurrentSpan | None = None
-        """Its span, if traces are on."""
-        self._waiting = 0
-        self._since = 0.0
+    began: float = field(default_factory=perf_counter)
+    first_byte: float = 0.0
+    """The time of the first byte of the response, set by the sender; 0 until then."""
+    answered_by: tuple[str, str] | None = None
+    """Provider and model of the last model call, if there are fallbacks."""
+    asked: tuple[str, str] | None = None
+    """Provider and model of the last model call."""
+    model_seconds: float = 0.0
+    """Duration of all model calls."""
+    tokens: int = 0
+    """Tokens of all model calls so far, including those that failed or were cancelled."""
+    waited: float = 0.0
+    """Seconds spent waiting for models and tools; concurrent waits count once."""
+    span: "CurrentSpan | None" = None
+    """Its span, if traces are on."""
+    _waiting: int = 0
+    _since: float = 0.0
 
     def wait(self, now: float) -> None:
         """Begin to wait for a model or a tool."""
@@ -87,14 +75,13 @@ class Request:
         principal = _principal(state.summary.get("principal", ""))
         seconds = now - self.began
         labelled(metrics.QUESTIONS, route, state.variant, form, outcome, principal).inc()
-        exemplar = None if self.span is None else self.span.exemplar
-        labelled(metrics.QUESTION_SECONDS, route, form).observe(seconds, exemplar)
+        labelled(metrics.QUESTION_SECONDS, route, form).observe(seconds, tracing.exemplar())
         first_byte = self.first_byte - self.began if self.first_byte else seconds
         labelled(metrics.FIRST_BYTE_SECONDS, route, form).observe(first_byte)
         labelled(metrics.OVERHEAD_SECONDS, route, form).observe(self.overhead(now))
 
 
-current_request: ContextVar[Request] = ContextVar("observed_request", default=Request())  # noqa: B039 - never read
+current_request: ContextVar[MeasuredRequest] = ContextVar("observed_request", default=MeasuredRequest())  # noqa: B039
 """The request that is being answered; outside of one, a default that is never read."""
 
 

@@ -14,7 +14,6 @@ from pydantic_core import to_json
 from starlette.types import Scope
 from yarl import URL
 
-from toolchat.errors import ToolchatError
 from toolchat.messages import (
     AssistantMessage,
     Message,
@@ -32,34 +31,26 @@ Attributes = dict[str, Any]
 
 AGENT = "toolchat"
 ERROR_TYPE = "error.type"
-FIRST_CHUNK = "gen_ai.response.time_to_first_chunk"
 STATUS = "http.response.status_code"
 _PROVIDERS = {"openai_compatible": "openai"}
 """A provider's name denotes the protocol, not the company that runs the server."""
 
 
-def request_attributes(scope: Scope, path: str) -> Attributes:
-    """An HTTP request to the service; ``path`` contains no ids."""
+def request_attributes(scope: Scope, path: str, route: str, status: int, outcome: str) -> Attributes:
+    """An HTTP request to the service, and its response; ``path`` contains no ids."""
     host, port = scope.get("server") or ("", None)
     return {
         "http.request.method": scope["method"],
+        "http.route": route,
+        STATUS: status,
         "url.path": short(path),
         "url.scheme": scope["scheme"],
         "network.protocol.version": scope["http_version"],
         "server.address": host,
         "server.port": port or 0,
         "toolchat.request_id": state_of(scope).request_id,
+        "toolchat.outcome": outcome,
     }
-
-
-def response_attributes(route: str, status: int, outcome: str) -> Attributes:
-    """The response of the service."""
-    return {"http.route": route, STATUS: status, "toolchat.outcome": outcome}
-
-
-def failure_attributes(error: ToolchatError) -> Attributes:
-    """What an error says to operators: which provider, its status and code, the retries."""
-    return {f"toolchat.{name}": value for name, value in error.log_fields.items()}
 
 
 def model_attributes(operation: str, provider: str, model: str, conversation_id: str) -> Attributes:
@@ -75,47 +66,42 @@ def model_attributes(operation: str, provider: str, model: str, conversation_id:
 
 
 def prompt_of(messages: Sequence[Message]) -> Attributes:
-    """The messages of a question or a model call; recorded only on request."""
-    system = instructions(messages)
-    return ({"gen_ai.system_instructions": system} if system else {}) | {
-        "gen_ai.input.messages": conversation(messages)
-    }
+    """The newest messages of a question or a model call; recorded only on request."""
+    system = [_text(each.text) for each in messages if isinstance(each, SystemMessage)]
+    others = [each for each in messages if not isinstance(each, SystemMessage)][-_MAX_MESSAGES:]
+    conversation = [{"role": _ROLES[type(each)], "parts": _parts(each)} for each in others]
+    instructions = {"gen_ai.system_instructions": _json(system)} if system else {}
+    return instructions | {"gen_ai.input.messages": _json(conversation)}
 
 
-def usage_of(response: ChatResponse) -> Attributes:
-    """The result of a question or a model call, without its text."""
-    usage = response.usage
+def response_of(response: ChatResponse, *, captures: bool) -> Attributes:
+    """The result of a question or a model call; its text only if ``captures``."""
+    usage, reason = response.usage, response.finish_reason
     attributes: Attributes = {
-        "gen_ai.response.finish_reasons": (short(response.finish_reason),),
+        "gen_ai.response.finish_reasons": (short(reason),),
         "gen_ai.usage.input_tokens": usage.input_tokens,
         "gen_ai.usage.output_tokens": usage.output_tokens,
     }
-    optional = {
+    optional: Attributes = {
         "gen_ai.response.model": short(response.model),
         "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
         "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens,
     }
+    if captures:
+        answer = {"role": "assistant", "parts": _parts(response.message), "finish_reason": reason}
+        optional["gen_ai.output.messages"] = _json([answer])
     return attributes | {name: value for name, value in optional.items() if value}
 
 
-def output_of(response: ChatResponse) -> Attributes:
-    """The answer; recorded only on request."""
-    return {"gen_ai.output.messages": answer(response.message, response.finish_reason)}
-
-
-def tool_attributes(call: ToolCall) -> Attributes:
-    """A tool call."""
-    return {
+def tool_attributes(call: ToolCall, *, captures: bool) -> Attributes:
+    """A tool call; its arguments only if ``captures``."""
+    attributes: Attributes = {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": short(call.name[:64]),
         "gen_ai.tool.type": "function",
         "gen_ai.tool.call.id": short(call.id[:128]),
     }
-
-
-def arguments_of(call: ToolCall) -> Attributes:
-    """The arguments of a tool call; recorded only on request."""
-    return {"gen_ai.tool.call.arguments": short(call.arguments)}
+    return attributes | ({"gen_ai.tool.call.arguments": short(call.arguments)} if captures else {})
 
 
 def result_attributes(finished: ToolCallFinished, *, captures: bool) -> Attributes:
@@ -126,7 +112,6 @@ def result_attributes(finished: ToolCallFinished, *, captures: bool) -> Attribut
 
 
 def server_attributes(url: URL) -> Attributes:
-    """The server that a request is sent to."""
     return {"server.address": url.host or "", "server.port": url.port or 0}
 
 
@@ -149,33 +134,11 @@ def mcp_attributes(method: str, version: str, target: str) -> Attributes:
     return attributes | {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": short(target[:64])}
 
 
-def store_attributes(kind: str, operation: str) -> Attributes:
-    """An operation of a shared store (https://opentelemetry.io/docs/specs/semconv/db/)."""
-    return {"db.system.name": kind, "db.operation.name": operation}
-
-
 LINK_FRAGMENT = "#token="
 """Begins the fragment of an approval link, which browsers do not send: no server's log has the token."""
 _TOKEN = re.compile(f"(?<={LINK_FRAGMENT})[A-Za-z0-9_-]+")
 _MAX_MESSAGES, _MAX_CHARS = 40, 8000
 _ROLES = {UserMessage: "user", AssistantMessage: "assistant", ToolResponseMessage: "tool"}
-
-
-def instructions(messages: Sequence[Message]) -> str:
-    """The system messages; empty if there are none."""
-    parts = [_text(each.text) for each in messages if isinstance(each, SystemMessage)]
-    return _json(parts) if parts else ""
-
-
-def conversation(messages: Sequence[Message]) -> str:
-    """The newest messages of a conversation, without system messages."""
-    messages = [each for each in messages if not isinstance(each, SystemMessage)]
-    return _json([{"role": _ROLES[type(each)], "parts": _parts(each)} for each in messages[-_MAX_MESSAGES:]])
-
-
-def answer(message: AssistantMessage, finish_reason: str) -> str:
-    """The answer."""
-    return _json([{"role": "assistant", "parts": _parts(message), "finish_reason": finish_reason}])
 
 
 def short(text: str) -> str:

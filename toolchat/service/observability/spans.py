@@ -1,10 +1,7 @@
-"""The observer that records spans, by OpenTelemetry's API; imported only while traces are on.
+"""The observer that records spans, each as OpenTelemetry's current one, so that a tool's own become its children."""
 
-Every span is OpenTelemetry's current span while its work runs, so that spans which a tool opens itself become its
-children. A request whose trace is not sampled has one span, which is not recorded but propagated.
-"""
-
-from collections.abc import Coroutine, Generator, Mapping, MutableMapping, Sequence
+from collections import defaultdict
+from collections.abc import Coroutine, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import Context as Variables, ContextVar
 from time import time_ns
@@ -13,7 +10,6 @@ from typing import Any, Self
 
 from opentelemetry import propagate
 from opentelemetry.context import Context, attach, detach, get_current
-from opentelemetry.propagators.textmap import Getter
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import (
     Span,
@@ -34,35 +30,21 @@ from toolchat.messages import Message, ToolCall
 from toolchat.models.base import ChatResponse, Prompt
 from toolchat.service.observability import semantic_conventions as conventions
 from toolchat.service.observability.observer import ServiceModelCall, ServiceObserver, outcome_of
-from toolchat.service.observability.semantic_conventions import (
-    AGENT,
-    ERROR_TYPE,
-    FIRST_CHUNK,
-    STATUS,
-    Attributes,
-    short,
-)
-from toolchat.service.request_state import state_of
+from toolchat.service.observability.semantic_conventions import AGENT, ERROR_TYPE, STATUS, Attributes, short
 from toolchat.tool_calling.events import ToolCallFinished
 
-_MIN_WAIT = 0.001
-"""Seconds; a shorter wait gets no span."""
-_UNKNOWN_TOOL = "unknown-tool"
+_MIN_WAIT = 0.001  # seconds; a shorter wait gets no span
 _UNOBSERVED_TOOL = ToolRun()
 _conversation: ContextVar[str] = ContextVar("traced_conversation", default="")
-_innermost: ContextVar["CurrentSpan | None"] = ContextVar("innermost_span", default=None)
-"""The innermost span of the service itself; asking OpenTelemetry for the current one costs ten times as much."""
 
 
 class TracingObserver(ServiceObserver):
-    """Counts what the engine reports, and records it as spans.
-
-    Args:
-        captures: spans contain questions, answers, arguments and results as well.
-    """
+    """Counts what the engine reports, and records it as spans."""
 
     def __init__(self, tracer: Tracer, *, captures: bool) -> None:
-        self._tracer, self._captures = tracer, captures
+        self._tracer = tracer
+        self.captures = captures
+        """Whether spans contain questions, answers, arguments and results as well."""
 
     def current_ids(self) -> dict[str, str]:
         """The ids of the current span, if there is one."""
@@ -73,23 +55,28 @@ class TracingObserver(ServiceObserver):
 
     def is_recorded(self) -> bool:
         """Whether the current trace is recorded."""
-        current = _innermost.get()
-        return get_current_span().is_recording() if current is None else current.is_recorded
+        return get_current_span().is_recording()
 
     def exemplar(self) -> dict[str, str] | None:
         """The id of the current trace, if it is recorded."""
-        current = _innermost.get()
-        return None if current is None else current.exemplar
+        current = get_current_span()
+        return {"trace_id": format_trace_id(current.get_span_context().trace_id)} if current.is_recording() else None
+
+    def start(
+        self, name: str, kind: SpanKind, attributes: Attributes | None = None, context: Context | None = None
+    ) -> "CurrentSpan":
+        """Start a span, and make it current."""
+        return CurrentSpan(self._tracer.start_span(name, context, kind, attributes), context)
 
     def start_request(self, scope: Mapping[str, Any]) -> "CurrentSpan":
-        """Start the span of an HTTP request, and make it current.
-
-        Its parent is the current span of an outer application, if there is one, or else what the request's headers say.
-        """
+        """Start the span of an HTTP request, as the child of an outer application's, or of what its headers say."""
         context = get_current()
         if not context or not get_current_span(context).get_span_context().is_valid:
-            context = propagate.extract(scope["headers"], context, _HEADERS)
-        return CurrentSpan(self._tracer.start_span(scope["method"], context, SpanKind.SERVER), context)
+            headers = defaultdict[str, list[str]](list)
+            for name, value in scope["headers"]:
+                headers[name.decode("latin-1")].append(value.decode("latin-1"))
+            context = propagate.extract(headers, context)
+        return self.start(scope["method"], SpanKind.SERVER, None, context)
 
     async def run_agent(
         self,
@@ -103,123 +90,59 @@ class TracingObserver(ServiceObserver):
         _conversation.set(conversation)
         attributes = conventions.model_attributes("invoke_agent", provider, model, conversation)
         attributes["gen_ai.agent.name"] = AGENT
-        if self._captures:
+        if self.captures:
             attributes |= conventions.prompt_of(messages)
-        with CurrentSpan(self._tracer.start_span(f"invoke_agent {AGENT}", attributes=attributes)) as current:
+        with self.start(f"invoke_agent {AGENT}", SpanKind.INTERNAL, attributes) as current:
             response = await run
-            self.record_answer(current.span, response)
+            current.span.set_attributes(conventions.response_of(response, captures=self.captures))
             return response
 
     def observe_model_call(self, provider: str, model: str, prompt: Prompt) -> ModelCall:
-        """Count a model call, and record its span."""
         if not self.is_recorded():
             return super().observe_model_call(provider, model, prompt)
         return _TracedModelCall(self, provider, model, prompt)
 
-    def start_model_call(self, provider: str, model: str, prompt: Prompt) -> "CurrentSpan":
-        """Start the span of a model call, and make it current."""
-        model = prompt.options.model or model
-        attributes = conventions.model_attributes("chat", provider, model, _conversation.get())
-        attributes["gen_ai.request.stream"] = prompt.stream
-        if self._captures:
-            attributes |= conventions.prompt_of(prompt.messages)
-        kind = SpanKind.INTERNAL if provider == "offline" else SpanKind.CLIENT
-        return CurrentSpan(self._tracer.start_span(f"chat {model}", None, kind, attributes))
-
-    def record_answer(self, span: Span, response: ChatResponse) -> None:
-        """Add what a question or a model call has returned."""
-        attributes = conventions.usage_of(response)
-        span.set_attributes(attributes | (conventions.output_of(response) if self._captures else {}))
-
-    def record_fallback(self, provider: str, model: str, error: ToolchatError) -> None:
-        """Count a fallback, and record it as an event."""
-        super().record_fallback(provider, model, error)
-        attributes = {ERROR_TYPE: error.code, "toolchat.provider": provider, "toolchat.model": model}
-        get_current_span().add_event("fallback", attributes)
-
     def observe_tool_run(self, call: ToolCall) -> ToolRun:
-        """Record the span of a tool call."""
         return _TracedToolRun(self, call) if self.is_recorded() else _UNOBSERVED_TOOL
 
-    def start_tool(self, call: ToolCall) -> "CurrentSpan":
-        """Start the span of a tool call, and make it current."""
-        attributes = conventions.tool_attributes(call)
-        if self._captures:
-            attributes |= conventions.arguments_of(call)
-        return CurrentSpan(self._tracer.start_span("execute_tool", attributes=attributes))
-
-    def record_tool_result(self, current: "CurrentSpan", finished: ToolCallFinished) -> None:
-        """Add the result of a tool call. An unknown name is the model's text, so it is no part of the span's name."""
-        current.span.set_attributes(conventions.result_attributes(finished, captures=self._captures))
-        current.failure = finished.error_kind or ""
-        if finished.error_kind != _UNKNOWN_TOOL:
-            current.span.update_name(f"execute_tool {finished.call.name[:64]}")
-
-    def record_tool_retry(self, tool: str) -> None:
-        """Count a repeated tool call, and record it as an event."""
-        super().record_tool_retry(tool)
-        get_current_span().add_event("retry")
-
     def record_wait(self, resource: str, seconds: float) -> None:
-        """Record a wait, as a span if it was long enough."""
         super().record_wait(resource, seconds)
         if seconds >= _MIN_WAIT:
             self._add_finished(f"wait {resource}", SpanKind.INTERNAL, seconds, {})
 
     def observe_upstream_request(self, upstream: str, method: str, url: URL) -> UpstreamRequest:
-        """Record the span of a request to an upstream, and propagate the trace to it.
-
-        The request of a model call is part of that call's span, which is a client's span already.
-        """
-        if not self.is_recorded():
-            return _propagated()
+        """Propagate the trace to an upstream, in a span unless the request is that of a model call's, which has one."""
         parent = get_current_span()
+        if not parent.is_recording():
+            return _TracedRequest()
         if isinstance(parent, ReadableSpan) and parent.kind is SpanKind.CLIENT:
             parent.set_attributes(conventions.server_attributes(url))
-            return _propagated()
-        attributes = conventions.upstream_attributes(upstream, method, url, captures=self._captures)
+            return _TracedRequest()
+        attributes = conventions.upstream_attributes(upstream, method, url, captures=self.captures)
         return _TracedRequest(self._tracer.start_span(method, None, SpanKind.CLIENT, attributes))
 
     @contextmanager
     def mcp_request(
-        self, method: str, target: str, attributes: Attributes, received_meta: Mapping[str, Any] | None = None
+        self, method: str, tool: str, attributes: Attributes, received_meta: Mapping[str, Any] | None = None
     ) -> Generator["CurrentSpan", None, None]:
-        """Record the span of an MCP request while the block runs; an exception ends it by its kind, never its text.
-
-        Args:
-            method: the method, such as ``tools/call``.
-            target: the tool of a call, otherwise empty.
-            attributes: further attributes.
-            received_meta: the ``_meta`` of a request that the service serves, whose trace is continued; ``None`` for
-                a request that it sends.
-        """
+        """Record an MCP request; one that is received has ``_meta``, whose trace is continued."""
         kind = SpanKind.CLIENT if received_meta is None else SpanKind.SERVER
         texts = {name: each for name, each in (received_meta or {}).items() if isinstance(each, str)}
         context = propagate.extract(texts, get_current())
-        span = self._tracer.start_span(short(f"{method[:64]} {target[:64]}".strip()), context, kind, attributes)
-        current = CurrentSpan(span, context)
+        current = self.start(short(f"{method[:64]} {tool[:64]}".strip()), kind, attributes, context)
         try:
             yield current
-        except BaseException as error:
-            # Errors of tools have a kind, those of the protocol a number.
+        except BaseException as error:  # by its kind, if a tool's, or the protocol's number; never its text
             current.failure = str(getattr(error, "kind", None) or getattr(error, "code", None) or outcome_of(error))
             raise
         finally:
             current.end()
 
-    def inject(self, headers: MutableMapping[str, str]) -> None:
-        """Add the current trace to the headers of a request."""
-        propagate.inject(headers)
-
-    def record_breaker_refusal(self, upstream: str) -> None:
-        """Count a request that an open circuit breaker refused, and record it as an event."""
-        super().record_breaker_refusal(upstream)
-        get_current_span().add_event("breaker open", {"toolchat.upstream": upstream})
+    inject = staticmethod(propagate.inject)
 
     def record_store_operation(self, kind: str, operation: str, seconds: float) -> None:
-        """Record an operation of a shared store."""
         super().record_store_operation(kind, operation, seconds)
-        attributes = conventions.store_attributes(kind, operation)
+        attributes = {"db.system.name": kind, "db.operation.name": operation}
         self._add_finished(f"{kind} {operation}", SpanKind.CLIENT, seconds, attributes)
 
     def _add_finished(self, name: str, kind: SpanKind, seconds: float, attributes: Attributes) -> None:
@@ -230,23 +153,18 @@ class TracingObserver(ServiceObserver):
     def copy_context(self, target: Variables) -> None:
         """Copy the current span: shared work is part of the first request's trace."""
         target.run(attach, get_current())
-        target.run(_innermost.set, _innermost.get())
 
 
 class CurrentSpan:
-    """A span that is current until :meth:`leave`, or until its block or :meth:`end` ends it."""
+    """A span that is current until its block or :meth:`end` ends it."""
 
-    __slots__ = ("_outer", "_token", "failure", "is_recorded", "propagated", "span")
+    __slots__ = ("_token", "failure", "span")
 
     def __init__(self, span: Span, context: Context | None = None) -> None:
         self.span = span
-        self.is_recorded = span.is_recording()
-        """Whether it is sampled, also after its end."""
         self.failure = ""
         """The kind of its failure, unless that is an exception."""
-        self.propagated: _PropagatedRequest | None = None
-        """What the last request to an upstream has sent; building it costs a quarter of an unsampled trace."""
-        self._token, self._outer = attach(set_span_in_context(span, context)), _innermost.set(self)
+        self._token = attach(set_span_in_context(span, context))
 
     def __enter__(self) -> Self:
         return self
@@ -256,26 +174,18 @@ class CurrentSpan:
 
     def end(self, error: BaseException | None = None) -> None:
         """End it, and make the previous span current again."""
-        self.leave()
-        _end(self.span, self.failure or _kind_of(error), error)
-
-    def leave(self) -> None:
-        """Make the previous span current again."""
         detach(self._token)
-        _innermost.reset(self._outer)
+        _end(self.span, self.failure, error)
 
-    @property
-    def exemplar(self) -> dict[str, str] | None:
-        """The id of its trace, if it is recorded."""
-        return {"trace_id": format_trace_id(self.span.get_span_context().trace_id)} if self.is_recorded else None
-
-    def end_request(self, scope: Scope, path: str, route: str, status: int) -> None:
+    def end_request(
+        self, scope: Scope, path: str, route: str, status: int, outcome: str, failure: ToolchatError | None
+    ) -> None:
         """End the span of an HTTP request. A response that breaks off has failed; a refusal is the client's fault."""
-        request, state = conventions.request_attributes(scope, path), state_of(scope)
-        self.span.update_name(f"{scope['method']} {route}")
-        self.span.set_attributes(request | conventions.response_attributes(route, status, state.outcome))
-        is_failure = state.outcome != "ok" and not 400 <= status < 500
-        _end(self.span, state.outcome if is_failure else "", state.failure)
+        if self.span.is_recording():
+            self.span.update_name(f"{scope['method']} {route}")
+            self.span.set_attributes(conventions.request_attributes(scope, path, route, status, outcome))
+        self.failure = "" if outcome == "ok" or 400 <= status < 500 else outcome
+        self.end(failure if self.failure else None)
 
 
 class _TracedModelCall(ServiceModelCall):
@@ -283,17 +193,20 @@ class _TracedModelCall(ServiceModelCall):
 
     __slots__ = ("_current", "_tracing")
 
-    @property
-    def exemplar(self) -> dict[str, str] | None:
-        return self._current.exemplar
-
     def __init__(self, tracing: TracingObserver, provider: str, model: str, prompt: Prompt) -> None:
         super().__init__(provider, model, prompt)
         self._tracing = tracing
 
     def __enter__(self) -> Self:
         super().__enter__()
-        self._current = self._tracing.start_model_call(*self.names, self.prompt)
+        (provider, model), prompt = self.names, self.prompt
+        model = prompt.options.model or model
+        attributes = conventions.model_attributes("chat", provider, model, _conversation.get())
+        attributes["gen_ai.request.stream"] = prompt.stream
+        if self._tracing.captures:
+            attributes |= conventions.prompt_of(prompt.messages)
+        kind = SpanKind.INTERNAL if provider == "offline" else SpanKind.CLIENT
+        self._current = self._tracing.start(f"chat {model}", kind, attributes)
         return self
 
     def record_retry(self, error: ToolchatError) -> None:
@@ -306,9 +219,9 @@ class _TracedModelCall(ServiceModelCall):
         super().__exit__(kind, error, trace)
         span = self._current.span
         if self.response is not None:
-            self._tracing.record_answer(span, self.response)
+            span.set_attributes(conventions.response_of(self.response, captures=self._tracing.captures))
         if self.first_chunk:
-            span.set_attribute(FIRST_CHUNK, self.first_chunk)
+            span.set_attribute("gen_ai.response.time_to_first_chunk", self.first_chunk)
         if isinstance(error, ToolchatError) and (status := error.log_fields.get("upstream_status")):
             span.set_attribute(STATUS, status)
         self._current.end(error)
@@ -323,82 +236,49 @@ class _TracedToolRun(ToolRun):
         self._tracing, self._call = tracing, call
 
     def __enter__(self) -> Self:
-        self._current = self._tracing.start_tool(self._call)
+        attributes = conventions.tool_attributes(self._call, captures=self._tracing.captures)
+        self._current = self._tracing.start("execute_tool", SpanKind.INTERNAL, attributes)
         return self
 
     def record_result(self, finished: ToolCallFinished) -> None:
-        self._tracing.record_tool_result(self._current, finished)
+        """Add the result. An unknown name is the model's text, so it is no part of the span's name."""
+        span = self._current.span
+        span.set_attributes(conventions.result_attributes(finished, captures=self._tracing.captures))
+        self._current.failure = finished.error_kind or ""
+        if finished.error_kind != "unknown-tool":
+            span.update_name(f"execute_tool {finished.call.name[:64]}")
 
     def __exit__(self, _: object, error: BaseException | None, trace: TracebackType | None) -> None:
         self._current.end(error)
 
 
-class _PropagatedRequest(UpstreamRequest):
-    """Sends the trace of a context to an upstream."""
+class _TracedRequest(UpstreamRequest):
+    """Sends the current trace to an upstream, or that of the span that the request has of its own."""
 
-    __slots__ = ("_headers", "context")
+    __slots__ = ("_span", "_status", "headers")
 
-    def __init__(self, context: Context) -> None:
-        self.context = context
-        self._headers: dict[str, str] = {}
-        propagate.inject(self._headers, context)
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return self._headers
-
-
-def _propagated() -> _PropagatedRequest:
-    current, context = _innermost.get(), get_current()
-    if current is None:
-        return _PropagatedRequest(context)
-    if current.propagated is None or current.propagated.context is not context:
-        current.propagated = _PropagatedRequest(context)
-    return current.propagated
-
-
-class _TracedRequest(_PropagatedRequest):
-    """Records the span of a request to an upstream."""
-
-    __slots__ = ("_span", "_status")
-
-    def __init__(self, span: Span) -> None:
-        super().__init__(set_span_in_context(span))
+    def __init__(self, span: Span | None = None) -> None:
+        self.headers: dict[str, str] = {}
+        propagate.inject(self.headers, set_span_in_context(span) if span else None)
         self._span, self._status = span, 0
 
     def record_status(self, status: int) -> None:
         self._status = status
-        self._span.set_attribute(STATUS, status)
 
     def __exit__(self, _: object, error: BaseException | None, trace: TracebackType | None) -> None:
-        _end(self._span, _kind_of(error) or (str(self._status) if self._status >= 400 else ""), error)
-
-
-class _HeaderGetter(Getter[Sequence[tuple[bytes, bytes]]]):
-    """Reads the headers of a request as ASGI has them."""
-
-    def get(self, carrier: Sequence[tuple[bytes, bytes]], key: str) -> list[str] | None:
-        wanted = key.lower().encode()
-        return [value.decode("latin-1") for name, value in carrier if name == wanted] or None
-
-    def keys(self, carrier: Sequence[tuple[bytes, bytes]]) -> list[str]:
-        return [name.decode("latin-1") for name, _ in carrier]
-
-
-_HEADERS = _HeaderGetter()
-
-
-def _kind_of(error: BaseException | None) -> str:
-    return "" if error is None else outcome_of(error)
+        if self._span is not None:
+            if self._status:
+                self._span.set_attribute(STATUS, self._status)
+            _end(self._span, str(self._status) if self._status >= 400 else "", error)
 
 
 def _end(span: Span, failure: str, error: BaseException | None = None) -> None:
-    """End a span; ``failure`` is empty if it has not failed. The message of a foreign exception is not recorded."""
-    if failure:
+    """End a span, which has failed if there is either; the message of a foreign exception is not recorded."""
+    if failure := failure or ("" if error is None else outcome_of(error)):
         span.set_attribute(ERROR_TYPE, failure)
         detail = None
         if isinstance(error, ToolchatError):
             detail = error.detail
-            span.set_attributes(conventions.failure_attributes(error))
+            span.set_attributes({f"toolchat.{name}": value for name, value in error.log_fields.items()})
         span.set_status(StatusCode.ERROR, detail)
     span.end()

@@ -106,7 +106,7 @@ A question is sent by `GET`, or by `POST` with the same parameters as JSON, whic
 """
 HIDDEN = "x-hidden"
 """Marks operations that Swagger UI leaves out: the POST of a question that a GET asks, and details of protocols."""
-_PROTOCOL_PATHS = ("/.well-known/", "/v1/conversations", "/v1/messages/", "/v1/models/", "/v1/responses/")
+_PROTOCOL_PATHS = ("/.well-known/", "/person", "/v1/conversations", "/v1/messages/", "/v1/models/", "/v1/responses/")
 _FIRST_TAGS, _LAST_TAGS = ("Chat",), ("Examples", "Alarms")
 _ANYWHERE = problems(400, Unauthorized, Forbidden, 414, MisdirectedRequest, 431, 500)
 _WITH_A_BODY = problems(RequestTimeout, BodyTooLarge)

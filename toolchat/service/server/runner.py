@@ -1,212 +1,137 @@
-"""Serving over HTTP: the listening socket, signals, draining, memory, uvicorn's settings, and reports to systemd."""
+"""Serving over HTTP: the listening socket, signals, draining, and uvicorn's settings."""
 
-import ctypes
 import errno
 import gc
 import logging
-import math
 import os
 import signal
 import socket
-import sys
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Callable
 from types import FrameType
-from typing import cast
 
 import uvicorn
 from fastapi import FastAPI
 
 from toolchat.errors import ConfigurationError
-from toolchat.service.access.runtime import Access, generated_key_notice
+from toolchat.service.access.runtime import generated_key_notice
 from toolchat.service.api.service import Admission, ServiceState
-from toolchat.service.observability.logs import configure_logging, write_text
-from toolchat.service.server.client_limits import ConnectionLimit, SlowClientWatch, check_open_files
-from toolchat.service.server.http_protocol import ProblemProtocol
+from toolchat.service.observability.logs import write_text
+from toolchat.service.server.client_limits import ClientLimits
+from toolchat.service.server.http_protocol import LimitedProtocol
 from toolchat.service.settings.service_settings import Settings
 
-_log = logging.getLogger(__name__)
-
-_TICKS_BETWEEN_TRIMS, _TICKS_BETWEEN_FULL_TRIMS = 50, 600
-"""Of 0.1 s each. A trim mostly takes 0.3 ms, a full one longer, the more conversations are stored."""
+CLOSING_SECONDS = 5
+"""After the last question: time for the connections to receive the rest."""
 
 
 def server_config(app: object, settings: Settings) -> uvicorn.Config:
     """Configure uvicorn: no access log (it would contain the questions), no banner, a bounded shutdown."""
-    # uvicorn warns about invalid requests; the protocol answers and logs them itself, at a lower level.
-    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
-    limit = ConnectionLimit()
-    protocol = partial(
-        ProblemProtocol,
-        limit=limit,
-        watch=SlowClientWatch(settings.server_client_timeout, settings.server_client_timeout),
-    )
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # it warns about each request that it cannot parse
+    limits = ClientLimits(settings.server_client_timeout)
     return uvicorn.Config(
         app,  # type: ignore[arg-type]
-        http=protocol,  # type: ignore[arg-type] # uvicorn only calls it, once per connection
+        http=type("Protocol", (LimitedProtocol,), {"limits": limits}),
+        ws="none",
         log_config=None,
         access_log=False,
-        backlog=limit.backlog,
+        backlog=limits.backlog,
         server_header=False,
         proxy_headers=False,
         lifespan="on",
         root_path=settings.server_root_path,
         timeout_keep_alive=settings.server_idle_timeout,  # type: ignore[arg-type] # uvicorn only passes it to a timer
-        timeout_graceful_shutdown=settings.shutdown_timeout,
+        timeout_graceful_shutdown=CLOSING_SECONDS,
     )
 
 
 def serve(app: FastAPI, settings: Settings, *, provider: str, notice: str = "", hint: str = "") -> int:
     """Serve until a signal stops the server; return the exit code."""
-    check_open_files()
-    notify = systemd_notifier()
-    on_stop = partial(notify, "STOPPING=1")
     with _listen(settings) as listener:
         banner = notice + _banner(listener, provider, app.state.access.claim_generated_key()) + hint
+        if settings.server_workers == 1:
+            server = Server(server_config(app, settings), app, lambda: _announce(banner))
+            server.run(sockets=[listener])
+            return server.code
+        if not hasattr(os, "fork"):
+            raise ConfigurationError("SERVER_WORKERS: more than one needs a system with fork, such as Linux or macOS")
+        from toolchat.service.server.workers import run_workers
 
-        def announce() -> None:
-            write_text(banner)
-            notify("READY=1")
-
-        if settings.server_workers > 1:
-            return _serve_by_workers(app, listener, settings, announce, on_stop)
-        _reload_on_sighup(app.state.access)
-        server = _Server(server_config(app, settings), app, announce, on_stop)
-        server.run(sockets=[listener])
-        return server.code
+        return run_workers(app, listener, settings, lambda: write_text(banner))
 
 
-def _serve_by_workers(
-    app: FastAPI,
-    listener: socket.socket,
-    settings: Settings,
-    announce: Callable[[], None],
-    on_stop: Callable[[], None],
-) -> int:
-    if not hasattr(os, "fork"):
-        raise ConfigurationError("SERVER_WORKERS: more than one needs a system with fork, such as Linux or macOS")
-    from toolchat.service.server.workers import Supervisor, Worker
-
-    def serve_in_worker(worker: Worker) -> None:
-        configure_logging(settings.log_level)
-        _reload_on_sighup(app.state.access)
-        config = server_config(app, settings)
-        config.callback_notify, config.timeout_notify = worker.report_life, 0
-        _Server(config, app, worker.report_start).run(sockets=worker.sockets)
-
-    return Supervisor(listener, settings, serve_in_worker, announce, on_stop).run()
-
-
-class _Server(uvicorn.Server):
-    """uvicorn's server with a banner and draining: it keeps listening until the last chat request is answered.
+class Server(uvicorn.Server):
+    """uvicorn's server with draining: it goes on listening until the last chat request is answered.
 
     uvicorn would refuse connections as soon as it is asked to stop. While draining, readiness probes fail and new chat
     requests get 503 with Retry-After, so that a load balancer can move its traffic.
     """
 
-    def __init__(
-        self,
-        config: uvicorn.Config,
-        app: FastAPI,
-        on_start: Callable[[], None],
-        on_stop: Callable[[], None] = lambda: None,
-    ) -> None:
+    def __init__(self, config: uvicorn.Config, app: FastAPI, on_start: Callable[[], None]) -> None:
         super().__init__(config)
-        protocol = cast("Callable[..., ProblemProtocol]", config.http)
-        config.http = partial(protocol, is_stopping=lambda: self.should_exit)  # type: ignore[assignment]
-        self._app = app
-        self._on_start, self._on_stop = on_start, on_stop
-        self._interrupted = False
-        self._drain_deadline: float | None = None
+        self._app, self._on_start = app, on_start
+        self._drain_until, self._interrupted = 0.0, False
 
     @property
     def code(self) -> int:
-        """The exit code: 130 after Ctrl-C, 0 after another signal, 2 if the service could not start."""
-        return 130 if self._interrupted else 0 if self.started else 2
+        """The exit code: 130 after Ctrl-C, else 0."""
+        return 130 if self._interrupted else 0
 
-    @contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        """Handle the signals that stop the server.
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to serve, handle two more signals, and report it."""
+        if hasattr(signal, "SIGQUIT"):
+            signal.signal(signal.SIGQUIT, self.handle_exit)
+            signal.signal(signal.SIGHUP, lambda *_: self._app.state.access.reload())
+        await super().startup(sockets)
+        gc.freeze()  # what was created at start lives as long as the process, so no collection need look at it
+        gc.enable()
+        self._on_start()
 
-        Unlike uvicorn's, this neither restores the handlers nor raises the signals again afterwards: a further Ctrl-C
-        would interrupt the cleanup.
-        """
-        for name in ("SIGINT", "SIGTERM", "SIGQUIT", "SIGBREAK"):
-            if number := getattr(signal, name, None):
-                signal.signal(number, self.handle_exit)
-        for name in ("SIGUSR1", "SIGUSR2"):  # log rotation sends them to every service; they would end the process
-            if number := getattr(signal, name, None):
-                signal.signal(number, signal.SIG_IGN)
-        yield
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop to accept chat requests; a second SIGINT or SIGQUIT cancels those that are running."""
-        if self.should_exit and sig != signal.SIGTERM:
-            self.force_exit = True
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        """Accept no more chat requests; a second Ctrl-C cancels those that are running."""
+        limit = self._app.state.service.settings.shutdown_timeout if self._admission else 0
+        if not self.should_exit:
+            self.should_exit, self._drain_until = True, time.monotonic() + limit
+        elif sig == signal.SIGINT:
+            self._drain_until = 0
         self._interrupted = self._interrupted or sig == signal.SIGINT
-        super().handle_exit(sig, frame)
+        self.config.http_protocol_class.limits.is_draining = True  # type: ignore[attr-defined]
         if self._admission is not None:
             self._admission.draining = True
 
     async def on_tick(self, counter: int) -> bool:
-        """Trim the heap from time to time; return whether the server should stop."""
-        if counter % _TICKS_BETWEEN_TRIMS == 0:
-            trim_heap(2 if counter % _TICKS_BETWEEN_FULL_TRIMS == 0 and not self._running else 1)
-        return await super().on_tick(counter) and self._is_drained()
-
-    def _is_drained(self) -> bool:
-        now, limit, running = time.monotonic(), self.config.timeout_graceful_shutdown or 0, self._running
-        if self._drain_deadline is None:
-            self._drain_deadline = now + limit
-            _log.info("draining", extra={"questions_in_flight": running})
-            self._on_stop()
-        if running and now < self._drain_deadline and not self.force_exit:
-            return False
-        self.config.timeout_graceful_shutdown = max(0, math.ceil(self._drain_deadline - now))
-        return True
-
-    @property
-    def _running(self) -> int:
-        return self._admission.in_flight if self._admission else 0
+        """Return whether the server should stop: not before the questions that run have ended, or had their time."""
+        should_stop = await super().on_tick(counter)
+        if should_stop and self._admission and self._admission.in_flight:
+            if time.monotonic() < self._drain_until:
+                return False
+            for task in self.server_state.tasks:
+                task.cancel()
+        return should_stop
 
     @property
     def _admission(self) -> Admission | None:
         service = getattr(self._app.state, "service", None)
         return service.admission if isinstance(service, ServiceState) else None
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to serve, and report it."""
-        await super().startup(sockets)
-        if self.started:
-            tune_gc()
-            self._on_start()
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Run the lifespan's shutdown even if requests were cut off; uvicorn skips it then."""
-        await super().shutdown(sockets)
-        if self.force_exit:
-            await self.lifespan.shutdown()
+def _announce(banner: str) -> None:
+    write_text(banner)
+    if "NOTIFY_SOCKET" in os.environ:  # systemd, so gunicorn can be imported
+        from gunicorn.systemd import sd_notify
 
-
-def _reload_on_sighup(access: Access) -> None:
-    """Reload the key file on SIGHUP."""
-    if hasattr(signal, "SIGHUP"):
-        signal.signal(signal.SIGHUP, lambda *_: access.reload())
+        sd_notify("READY=1", logging.getLogger(__name__))
 
 
 def _banner(listener: socket.socket, provider: str, generated_key: str) -> str:
     host, port = listener.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    url = f"http://{shown}:{port}"
+    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     banner = f"toolchat on {url} - chat model: {provider}\n  playground: {url}/playground\n  Swagger UI: {url}/docs"
     if not generated_key:
         return banner
-    # A browser cannot open the wildcard address.
-    reachable = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(shown, shown)
-    page = f"http://{reachable}:{port}/playground/#key={generated_key}"
-    return f"{banner}\n{generated_key_notice(generated_key)}\n  playground with this key: {page}"
+    page = url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")  # which a browser can open
+    notice = generated_key_notice(generated_key)
+    return f"{banner}\n{notice}\n  playground with this key: {page}/playground/#key={generated_key}"
 
 
 def _listen(settings: Settings) -> socket.socket:
@@ -220,46 +145,3 @@ def _listen(settings: Settings) -> socket.socket:
         variable = "SERVER_HOST" if wrong_host else "SERVER_PORT"
         reason = "not an address of this machine" if wrong_host else os.strerror(error.errno or 0)
         raise ConfigurationError(f"{variable}: cannot listen on {host}:{port}: {reason}") from None
-
-
-def tune_gc() -> None:
-    """Configure the garbage collector for serving; it has been off since the process started.
-
-    Objects created at start live as long as the process, so collections need not look at them. A chat request creates
-    thousands of objects and hardly any cycle, so that collections can be rare.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.enable()
-    gc.set_threshold(20_000, 20, 20)
-
-
-def trim_heap(generation: int) -> None:
-    """Collect garbage, and return free memory to the system.
-
-    Cancelled requests leave cycles, which an idle service would keep forever; those of a request that ran for some
-    seconds are in the oldest generation. glibc keeps most freed memory until ``malloc_trim`` is called.
-    """
-    gc.collect(generation)
-    malloc_trim = None if sys.platform == "win32" else getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if malloc_trim is not None:
-        malloc_trim(0)
-
-
-def systemd_notifier() -> Callable[[str], None]:
-    """Return a function that sends a state such as ``READY=1``; it does nothing without systemd.
-
-    The variable is removed: gunicorn would otherwise report that it is ready before a worker serves.
-    """
-    address = os.environ.pop("NOTIFY_SOCKET", "")
-
-    def notify(state: str) -> None:
-        if not address:
-            return
-        try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-                sender.sendto(state.encode(), "\0" + address[1:] if address.startswith("@") else address)
-        except OSError as error:
-            _log.warning("systemd could not be notified", extra={"state": state, "reason": str(error)})
-
-    return notify

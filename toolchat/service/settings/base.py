@@ -1,4 +1,4 @@
-"""Configuration from environment variables and ``.env``: base class, field types, and pydantic's faults as text."""
+"""Configuration from environment variables: base class, field types, and pydantic's faults as text."""
 
 import os
 import re
@@ -72,9 +72,7 @@ def file_variable(name: str) -> str:
 class EnvironmentSettings(BaseSettings):
     """Base of every settings class: an empty or blank variable counts as not set, unknown ones are ignored."""
 
-    model_config = SettingsConfigDict(
-        env_file=".env", env_file_encoding="utf-8", env_ignore_empty=True, extra="ignore", frozen=True
-    )
+    model_config = SettingsConfigDict(env_ignore_empty=True, extra="ignore", frozen=True)
 
     @classmethod
     def settings_customise_sources(
@@ -116,14 +114,12 @@ def environment_name(settings: type[BaseModel], field: str) -> str:
 
 
 def read_settings(settings: type[_SettingsT]) -> _SettingsT:
-    """Read a settings class from the environment and ``.env``; errors name no value."""
+    """Read a settings class from the environment; errors name no value."""
     try:
         return settings()
     except ValidationError as error:
         lines = [_line(_variable(settings, place), message) for place, message, _ in describe_faults(error)]
         raise ConfigurationError("\n".join(lines)) from None
-    except UnicodeDecodeError:
-        raise ConfigurationError(".env: is not UTF-8; save the file as UTF-8") from None
 
 
 _SERVICE_LINK = re.compile(r"(tcp|udp|sctp)://[^/]+")

@@ -15,6 +15,7 @@ from toolchat.service.api.background.checkpoints import CheckpointAdvisor
 from toolchat.service.api.background.records import MAX_AGE, BackgroundQuestion, BackgroundRecords, Event, State
 from toolchat.service.api.paused_turns import turn_of, turn_record
 from toolchat.service.api.problems import problem
+from toolchat.service.observability.logs import hashed
 from toolchat.service.request_state import RequestState, state_of, with_state
 from toolchat.state.base import Lock, LockLost, decoding
 from toolchat.tool_calling.caller import current_caller
@@ -57,7 +58,7 @@ class Attempt:
             return await self._end("cancelled", _CANCELLED)
         principal = rights(self._question.principal)
         if principal is None or self._question.crashes >= _MAX_CRASHES or self._question.is_late():
-            document = problem(_refusal(self._question, principal), self._question.identifier)
+            document = problem(_refusal(self._question, principal), hashed(self._question.identifier))
             return await self._end("failed", ("failed", to_json(document).decode()))
         self._question = replace(self._question.begun, principal=principal)
         await self._store()
@@ -138,7 +139,7 @@ class Attempt:
             "raw_path": question.path.encode(),
             "query_string": b"",
             "root_path": "",
-            "headers": [*given, *_OWN_HEADERS, (b"x-request-id", question.identifier.encode())],
+            "headers": [*given, *_OWN_HEADERS, (b"x-request-id", hashed(question.identifier).encode())],
             "server": ("toolchat", None),
             "client": (question.address, 0),
         }

@@ -12,6 +12,7 @@ from toolchat.errors import ConfigurationError
 from toolchat.service.cli import Program
 from toolchat.service.cli.terminal import print_result
 from toolchat.service.settings.base import read_settings
+from toolchat.service.settings.env_file import load_env_file
 from toolchat.service.tool_modules.definition_checks import shown_path
 from toolchat.service.tool_modules.sources import ToolsPathSettings
 
@@ -19,6 +20,7 @@ from toolchat.service.tool_modules.sources import ToolsPathSettings
 def create_tool(program: Program, *, name: str, path: Path | None) -> int:
     """Write the package ``name`` and, beside it, ``test_name.py``; print the commands that test and run it."""
     _check_name(name, program.tools)
+    load_env_file()
     loaded = read_settings(ToolsPathSettings).path or ("tools",)
     folder = path or Path(loaded[0])
     if path is None and "." in loaded[0] and not folder.is_dir():

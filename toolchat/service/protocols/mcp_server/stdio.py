@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from toolchat.service.api.problems import as_toolchat_error, problem
 from toolchat.service.api.service import ServiceState
-from toolchat.service.observability.logs import log_event, request_id as current_request_id
+from toolchat.service.observability.logs import request_id as current_request_id
 from toolchat.service.protocols.mcp_server.calls import Context, Origin
 from toolchat.service.protocols.mcp_server.server import SERVER
 from toolchat.service.request_state import RequestState, with_state
@@ -49,4 +49,4 @@ async def _as_request(ctx: Context, call_next: CallNext) -> HandlerResult:
         known = as_toolchat_error(error)
         raise MCPError(INTERNAL_ERROR, known.detail, problem(known, request_id)) from error
     finally:
-        log_event(_log, logging.INFO, "request finished", {"method": ctx.method, **state.summary})
+        _log.info("request finished", extra={"method": ctx.method, **state.summary})

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tests.models.dashscope import playing as dashscope
-from tests.models.openai import test_responses as responses
+from tests.models.openai import test_responses_wire as responses
 from tests.models.openai.playing import QUESTION, played
 from tests.models.responding import response_of
 from tests.observability.reading import figures_of

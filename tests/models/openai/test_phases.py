@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tests.models.openai.playing import CITY, QUESTION, STREAMED, WEATHER
-from tests.models.openai.test_responses import CALL, REASONING, played, response, streamed, text_item, turn
+from tests.models.openai.test_responses_wire import CALL, REASONING, played, response, streamed, text_item, turn
 from tests.models.responding import response_of
 from tests.players.openai_player import whole
 from toolchat.messages import ToolResponse, ToolResponseMessage, UserMessage

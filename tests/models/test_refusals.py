@@ -37,18 +37,12 @@ DEMANDED = {"sent_back": {"reasoning_content": "all"}, "filled": {"reasoning_con
 
 @pytest.mark.parametrize(
     ("status", "refusal", "change"),
-    [
-        # https://github.com/nashsu/llm_wiki/issues/610
-        (400, MAX_TOKENS, {"renamed": {"max_tokens": "max_completion_tokens"}}),
+    [  # beside those of recorded_refusals.toml
         # https://github.com/BeehiveInnovations/pal-mcp-server/issues/78
         (400, TEMPERATURE, {"renamed": {"temperature": ""}}),
-        # https://github.com/chatboxai/chatbox/issues/2627
-        (400, f"litellm.BadRequestError: OpenAIException - {TOP_P}", {"renamed": {"top_p": ""}}),
         (400, f"litellm.UnsupportedParamsError: {LITELLM}", {"renamed": {"temperature": ""}}),
         # https://github.com/cursor/cursor/issues/2786
         (400, "Unknown parameter: 'reasoning_effort'.", {"renamed": {"reasoning_effort": ""}}),
-        # https://github.com/Azure/azure-sdk-for-net/issues/45719
-        (400, PARALLEL, {"renamed": {"parallel_tool_calls": ""}}),
         # https://github.com/dnakov/anon-kode/issues/53, https://github.com/charmbracelet/crush/issues/1590
         (422, "body.stream_options.include_usage: Extra inputs are not permitted", {"renamed": {"stream_options": ""}}),
         (422, "body.messages.31.assistant.reasoning_content: Extra inputs are not permitted", NEVER),
@@ -60,8 +54,6 @@ DEMANDED = {"sent_back": {"reasoning_content": "all"}, "filled": {"reasoning_con
         (400, "Missing `reasoning_content` field in the assistant message at message index 1", DEMANDED),
         # https://github.com/continuedev/continue/issues/11711
         (400, KIMI, DEMANDED),
-        # https://github.com/langchain4j/langchain4j/issues/3974, https://github.com/alibaba/spring-ai-alibaba/issues/867
-        (400, ONLY_STREAMS, {"streams_only": True}),
         (400, "parameter.enable_thinking必须设置为false才能进行非流式调用", {"streams_only": True}),
         # Several at once.
         (

@@ -33,7 +33,6 @@ from toolchat.models.leaked_calls import read_calls, respond_reading_calls
 from toolchat.models.openai import model as openai_model
 from toolchat.models.profiles import Profile, find_profile
 from toolchat.tool_calling.definition import ToolDefinition, tool
-from toolchat.tool_calling.limits import ToolCallLimits
 
 CALL = '{"name": "get_weather", "arguments": {"city": "Tokyo"}}'
 TAGGED = "<function=get_weather><parameter=city>Tokyo</parameter></function>"
@@ -444,16 +443,3 @@ async def test_a_call_that_needs_approval_waits_for_it_and_is_marked_in_its_resu
     assert [each.to_dict()["repaired"] for each in response.executions] == [True]
     [sent] = next(each for each in player.requests[-1].body["messages"] if each["role"] == "assistant")["tool_calls"]
     assert sent == {"id": waiting.id, "type": "function", "function": {"name": "get_weather", "arguments": CITY}}
-
-
-async def test_the_limits_hold_for_a_call_that_was_read() -> None:
-    @tool(name="get_weather")
-    async def weather(city: str) -> str:
-        """Tell the weather."""
-        return f"sunny in {city}"
-
-    loop = ToolCallingAdvisor(limits=ToolCallLimits(in_total=1))
-    twice = "\n".join(WRITTEN.replace("杭州", city) for city in ("Oslo", "Rome"))
-    async with played([piecewise(twice), piecewise("It is sunny.")]) as (model, _):
-        response = await ChatClient(model, advisors=(loop,)).prompt("Weather?").tools(weather).call().response()
-    assert [each.error_kind for each in response.executions] == [None, "limit"]

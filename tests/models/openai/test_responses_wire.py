@@ -1,8 +1,9 @@
-"""The Responses API: requests, whole answers, semantic events, and the choice between the two APIs."""
+"""The Responses API: requests, whole answers and semantic events."""
 
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from toolchat.errors import ContentFiltered, ProviderAuth, ToolchatError, Upstre
 from toolchat.http.client import OutboundHttp
 from toolchat.messages import (
     AssistantMessage,
+    Message,
     SystemMessage,
     ToolCall,
     ToolResponse,
@@ -23,6 +25,7 @@ from toolchat.messages import (
 )
 from toolchat.models.base import ChatOptions, ChatResponse, Progress, Prompt
 from toolchat.models.openai.model import OpenAICompatibleChatModel
+from toolchat.models.openai.responses_wire import ResponsesTurn
 
 REASONING = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA"}
 CALL = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "get_weather", "arguments": CITY}
@@ -151,40 +154,43 @@ async def test_a_response_is_read_whole_and_as_events(
     assert (found.model, found.usage) == ("played", Usage(30, 20, 10, 15))
 
 
-async def test_reasoning_is_told_as_progress() -> None:
-    async with played([streamed(REASONING, text_item("晴天"))]) as (model, _):
-        assert Progress("Hm.") in await events_of(model, STREAMED)
-
-
-async def test_a_stream_whose_last_event_repeats_no_output_is_complete() -> None:
+async def test_a_stream_whose_last_event_repeats_no_output_is_complete_and_its_reasoning_is_progress() -> None:
     last = {"type": "response.completed", "response": response()}
-    found = await turn(streamed(REASONING, CALL, last=last), STREAMED)
+    async with played([streamed(REASONING, CALL, last=last)]) as (model, _):
+        *events, found = await events_of(model, STREAMED)
+    assert isinstance(found, ChatResponse)
     assert calls_of(found) == [("call_1", "get_weather", CITY)]
+    assert Progress("Hm.") in events
+
+
+ANSWER = whole(response(text_item("晴")))
+CALLED = {"type": "function_call", "name": "get_weather", "arguments": CITY}
+
+
+async def sent(*messages: Message) -> list[dict[str, Any]]:
+    """The input that is sent for a conversation."""
+    async with played([ANSWER]) as (model, player):
+        await response_of(model, Prompt(messages, (WEATHER,)))
+    given: list[dict[str, Any]] = player.requests[0].body["input"]
+    return given
 
 
 async def test_reasoning_is_sent_back_in_its_place_within_the_turn_and_not_later() -> None:
     asked = (await turn(streamed(REASONING, CALL, REASONING | {"id": "rs_2"}, OTHER_CALL), STREAMED)).message
     results = ToolResponseMessage(tuple(ToolResponse(f"call_{n}", "get_weather", "晴") for n in (1, 2)))
-    conversation = (QUESTION, asked, results)
-    async with played([whole(response(text_item("晴")))] * 2) as (model, player):
-        await response_of(model, Prompt(conversation, (WEATHER,)))
-        await response_of(model, Prompt((*conversation, AssistantMessage("晴"), UserMessage("again")), (WEATHER,)))
-    running, later = (request.body["input"] for request in player.requests)
-    call = {"type": "function_call", "name": "get_weather", "arguments": CITY}
+    running = await sent(QUESTION, asked, results)
+    later = await sent(QUESTION, asked, results, AssistantMessage("晴"), UserMessage("again"))
+    first, second = (CALLED | {"call_id": f"call_{n}"} for n in (1, 2))
     outputs = [{"type": "function_call_output", "call_id": f"call_{n}", "output": "晴"} for n in (1, 2)]
-    calls = [call | {"call_id": f"call_{n}"} for n in (1, 2)]
-    assert running[1:] == [REASONING, calls[0], REASONING | {"id": "rs_2"}, calls[1], *outputs]
-    assert [each for each in later if each.get("type") == "reasoning"] == []
-    assert [each["call_id"] for each in later if each.get("type") == "function_call"] == ["call_1", "call_2"]
+    assert running[1:] == [REASONING, first, REASONING | {"id": "rs_2"}, second, *outputs]
+    assert later[1:5] == [first, second, *outputs]
 
 
 async def test_calls_that_an_advisor_changed_are_sent_back_as_they_are_now() -> None:
     asked = (await turn(streamed(REASONING, CALL), STREAMED)).message
     changed = AssistantMessage(asked.text, (ToolCall("call_9", "now", "not JSON"),), asked.extra)
-    async with played([whole(response(text_item("晴")))]) as (model, player):
-        await response_of(model, Prompt((QUESTION, changed), (WEATHER,)))
     call = {"type": "function_call", "call_id": "call_9", "name": "now", "arguments": "{}"}
-    assert player.requests[0].body["input"][1:] == [REASONING, call]
+    assert (await sent(QUESTION, changed))[1:] == [REASONING, call]
 
 
 async def test_reasoning_of_this_api_is_not_sent_to_chat_completions() -> None:
@@ -218,37 +224,7 @@ async def test_a_failure_is_an_error_wherever_it_is_told(answer: Answer, kind: t
     assert "SECRET" not in str(caught.value)
 
 
-NO_TOOLS = "Function tools with reasoning_effort are not supported in /v1/chat/completions. Please use /v1/responses."
-ONLY_CHAT = "This model is only supported in v1/chat/completions and not in v1/responses."
 NOT_ENCRYPTED = "Encrypted content is not supported with this model."
-
-
-def refusing(path: str, reason: str) -> Script:
-    """A server that refuses one of the two APIs."""
-
-    def answer(request: PlayedRequest) -> Answer:
-        if request.path == path:
-            return whole({"error": {"message": reason, "type": "invalid_request_error", "code": None}}, 400)
-        return whole(response(text_item("晴")) if request.path.endswith("responses") else message(content="晴"))
-
-    return answer
-
-
-async def test_the_other_api_is_used_once_the_server_asks_for_it(caplog: pytest.LogCaptureFixture) -> None:
-    async with played(refusing("/v1/chat/completions", NO_TOOLS), api="auto") as (model, player):
-        for _ in range(3):
-            assert (await response_of(model, AT_ONCE)).message.text == "晴"
-    assert [each.path for each in player.requests] == ["/v1/chat/completions", *["/v1/responses"] * 3]
-    assert [each.message for each in caplog.records if each.levelname == "WARNING"] == [
-        "the model is asked in another way from now on"
-    ]
-
-
-async def test_a_chosen_api_is_kept_and_the_error_says_what_to_set() -> None:
-    async with played(refusing("/v1/chat/completions", NO_TOOLS), api="chat") as (model, player):
-        with pytest.raises(UpstreamInvalid, match="OPENAI_API=responses"):
-            await response_of(model, AT_ONCE)
-    assert len(player.requests) == 1
 
 
 async def test_encrypted_reasoning_is_not_asked_for_once_the_model_has_refused_it() -> None:
@@ -264,37 +240,43 @@ async def test_encrypted_reasoning_is_not_asked_for_once_the_model_has_refused_i
     assert sorted("include" in each.body for each in player.requests) == [False, False, False, True, True]
 
 
-@pytest.mark.parametrize(
-    ("base_url", "api", "path"),
-    [
-        (None, "auto", "/responses"),
-        ("https://api.openai.com/v1/", "auto", "/responses"),
-        ("https://api.openai.com/v1", "chat", "/chat/completions"),
-        ("https://api.deepseek.com", "auto", "/chat/completions"),
-        ("https://api.deepseek.com", "responses", "/responses"),
-    ],
-)
-def test_openai_itself_is_asked_by_responses_and_others_by_chat_completions(
-    base_url: str | None, api: Any, path: str
-) -> None:
-    model = OpenAICompatibleChatModel(base_url=base_url, api=api)
-    assert model._known_profile(model.name).api == path
-
-
-@pytest.mark.parametrize("api", ["chat", "responses"])
-async def test_options_of_the_model_hold_unless_a_question_has_its_own(api: str) -> None:
-    options = ChatOptions(temperature=0.1, top_p=0.5)
-    extra: dict[str, Any] = {"extra_body": {"chat_template_kwargs": {"x": 1}}, "extra_headers": {"X-Team": "a"}}
-    answer = message(content="晴") | response(text_item("晴"))
-    async with played([whole(answer)], api=api, options=options, **extra) as (model, player):
-        await response_of(model, Prompt((QUESTION,), options=ChatOptions(temperature=0.9)))
-    (request,) = player.requests
-    assert request.body.items() >= {"temperature": 0.9, "top_p": 0.5, "chat_template_kwargs": {"x": 1}}.items()
-    assert request.headers["x-team"] == "a"
-
-
 async def test_a_refused_parameter_is_named() -> None:
     refusal = "Unsupported value: 'temperature' does not support 0.2 with this model. SECRET"
-    async with played(refusing("/v1/responses", refusal)) as (model, _):
-        with pytest.raises(UpstreamInvalid, match=r"^((?!SECRET).)*temperature((?!SECRET).)*$"):
-            await response_of(model, AT_ONCE)
+    with pytest.raises(UpstreamInvalid, match=r"^((?!SECRET).)*temperature((?!SECRET).)*$"):
+        await turn(whole({"error": {"message": refusal, "type": "invalid_request_error"}}, 400), AT_ONCE)
+
+
+async def test_calls_can_be_forbidden_while_tools_are_defined() -> None:
+    async with played([ANSWER]) as (model, player):
+        await events_of(model, Prompt((QUESTION,), (WEATHER,), ChatOptions(tool_choice="none")))
+    body = player.requests[0].body
+    assert (body["tool_choice"], [each["name"] for each in body["tools"]]) == ("none", ["get_weather"])
+
+
+async def test_the_last_event_ends_a_response_without_waiting() -> None:
+    text = {"type": "response.output_text.delta", "delta": "晴"}
+    end = {"type": "response.completed", "response": {"status": "completed", "output": []}}
+    assert (await turn(sse(text, end, done=False, ending="hang"), STREAMED)).message.text == "晴"
+
+
+def test_an_item_that_comes_again_is_no_second_call() -> None:
+    answer = ResponsesTurn("asked")
+    answer.add(response(REASONING, CALL, OTHER_CALL, CALL | {"id": "fc_3"}))
+    message = answer.response().message
+    assert [one.id for one in message.tool_calls] == ["call_1", "call_2"]
+    assert message.extra["response_output"] == [REASONING, "call_1", "call_2", "call_1"]
+
+
+async def test_the_phase_of_a_message_is_sent_back_in_every_turn() -> None:
+    # https://openrouter.ai/docs/cookbook/evaluate-and-optimize/model-migrations/gpt-5-4
+    told = text_item("Let me look.") | {"phase": "commentary"}
+    asked = (await turn(streamed(REASONING, told, CALL), STREAMED)).message
+    results = ToolResponseMessage((ToolResponse("call_1", "get_weather", "晴"),))
+    changed = replace(asked, text="Other words.")
+    running = await sent(QUESTION, asked, results)
+    later = await sent(QUESTION, asked, results, UserMessage("again"))
+    edited = await sent(QUESTION, changed, results)
+    called = CALLED | {"call_id": "call_1"}
+    assert running[1:4] == [REASONING, told, called]
+    assert later[1:3] == [told, called]
+    assert edited[1:4] == [REASONING, {"role": "assistant", "content": "Other words."}, called]

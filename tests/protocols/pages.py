@@ -99,14 +99,17 @@ def parts_of(answer: httpx.Response) -> list[dict[str, Any]]:
     return [from_json(block.removeprefix("data: ")) for block in blocks if not block.startswith(":")]
 
 
+STATES = {
+    "tool-output-available": "output-available",
+    "tool-output-error": "output-error",
+    "tool-output-denied": "output-denied",
+    "tool-approval-request": "approval-requested",
+}
+"""The state of a call after an event."""
+
+
 class AiSdkPage(Page):
     result = "tool-output-available"
-    _states = {
-        "tool-output-available": "output-available",
-        "tool-output-error": "output-error",
-        "tool-output-denied": "output-denied",
-        "tool-approval-request": "approval-requested",
-    }
 
     def user(self, text: str) -> dict[str, Any]:
         return user(text)
@@ -134,10 +137,10 @@ class AiSdkPage(Page):
             named = {"type": "dynamic-tool"} if "dynamic" in event else {"type": f"tool-{event['toolName']}"}
             fields = {key: event[key] for key in ("toolCallId", "toolName", "input")}
             parts.append({**named, **fields, "state": "input-available"})
-        elif kind in self._states:
+        elif kind in STATES:
             called = [each for each in parts if each.get("toolCallId") == event["toolCallId"]][-1]
             called.update({key: each for key, each in event.items() if key in ("output", "errorText")})
-            called["state"] = self._states[kind]
+            called["state"] = STATES[kind]
             if "approvalId" in event:
                 called["approval"] = {"id": event["approvalId"]}
 

@@ -5,8 +5,7 @@ from datetime import datetime
 import httpx
 import pytest
 
-from tests.players.openai_player import message, whole
-from tests.protocols.openai.asking import COMPLETIONS, completion, error_of, played, user
+from tests.protocols.openai.asking import COMPLETIONS, completion, error_of, played, says, user
 
 
 async def test_the_models_are_the_service_and_each_module_with_tools(offline: httpx.AsyncClient) -> None:
@@ -54,6 +53,6 @@ async def test_the_model_of_an_unregistered_module_names_the_missing_setting(off
     ],
 )
 async def test_a_model_gets_its_tools(model: str, tools: set[str]) -> None:
-    async with played([whole(message(content="ok"))]) as (client, player):
+    async with played([says("ok")]) as (client, player):
         await completion(client, user("?"), model=model)
     assert {each["function"]["name"] for each in player.requests[0].body.get("tools", ())} == tools

@@ -6,12 +6,11 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.players.openai_player import message, whole
-from tests.protocols.openai.asking import ROLL, asks, call, chunks_of, completion, played, result, streamed, user
+from tests.protocols.openai.asking import ROLL, asks, call, chunks_of, completion, played, result, says, streamed, user
 
 TIME = call("getCityTimeFunction", '{"timeZoneId":"Asia/Shanghai"}', "call_time")
 ROLLED = call("roll", '{"sides":6}', "call_roll")
-SAYS = whole(message(content="Done."))
+SAYS = says("Done.")
 ASKED = user("What time is it, and roll a die")
 
 
@@ -20,24 +19,18 @@ def said(document: dict[str, Any]) -> dict[str, Any]:
     return message
 
 
-async def test_a_call_of_the_clients_tool_is_returned_to_the_client() -> None:
-    async with played([asks(ROLLED, content="Rolling.")]) as (client, player):
+async def test_a_call_of_the_clients_tool_is_returned_and_its_result_leads_to_the_answer() -> None:
+    async with played([asks(ROLLED, content="Rolling."), SAYS]) as (client, player):
         document = await completion(client, ASKED, tools=[ROLL])
+        assert len(player.requests) == 1
+        answer = await completion(client, ASKED, said(document), result("call_roll", "4"), tools=[ROLL])
     assert document["choices"][0]["finish_reason"] == "tool_calls"
     assert said(document) == {"role": "assistant", "content": "Rolling.", "refusal": None, "tool_calls": [ROLLED]}
     offered = {each["function"]["name"] for each in player.requests[0].body["tools"]}
     assert {"roll", "getCityTimeFunction"} <= offered
-    assert len(player.requests) == 1
-
-
-async def test_the_clients_result_leads_to_the_answer() -> None:
-    async with played([asks(ROLLED), SAYS]) as (client, player):
-        first = said(await completion(client, ASKED, tools=[ROLL]))
-        answer = await completion(client, ASKED, first, result("call_roll", "4"), tools=[ROLL])
-    assert first["content"] is None
     assert said(answer)["content"] == "Done."
     assert player.requests[1].body["messages"][-2:] == [
-        {"role": "assistant", "content": "", "tool_calls": [ROLLED]},
+        {"role": "assistant", "content": "Rolling.", "tool_calls": [ROLLED]},
         {"role": "tool", "tool_call_id": "call_roll", "content": "4"},
     ]
 
@@ -70,23 +63,14 @@ async def test_calls_of_the_service_run_first_and_are_saved_for_the_next_request
 ) -> None:
     async with played([asks(*order), SAYS]) as (client, player):
         first = said(await completion(client, ASKED, tools=[ROLL]))
-        assert names_of(first) == ["roll"]
+        assert (first["content"], names_of(first)) == (None, ["roll"])
         await go_on(client, first)
     assistant, *results = player.requests[1].body["messages"][-3:]
-    assert [each["function"]["name"] for each in assistant["tool_calls"]] == [
-        each["function"]["name"] for each in order
-    ]
+    assert names_of(assistant) == [each["function"]["name"] for each in order]
     assert [each["tool_call_id"] for each in results] == [each["id"] for each in assistant["tool_calls"]]
     texts = {each["tool_call_id"]: each["content"] for each in results}
     assert texts.pop("call_time").startswith("The current time zone is ")
     assert list(texts.values()) == ["4"]
-
-
-async def test_earlier_rounds_are_saved_as_well() -> None:
-    async with played([asks(TIME), asks(ROLLED), SAYS]) as (client, player):
-        await go_on(client, said(await completion(client, ASKED, tools=[ROLL])))
-    roles = [each["role"] for each in player.requests[2].body["messages"]]
-    assert roles[-5:] == ["user", "assistant", "tool", "assistant", "tool"]
 
 
 async def test_the_saved_turn_grows_with_every_request() -> None:
@@ -95,9 +79,7 @@ async def test_the_saved_turn_grows_with_every_request() -> None:
         second = said(await go_on(client, first))
         told = (first, result(first["tool_calls"][0]["id"], "4"), second, result(second["tool_calls"][0]["id"], "5"))
         await completion(client, ASKED, *told, tools=[ROLL])
-    names = [
-        call["function"]["name"] for each in player.requests[3].body["messages"] for call in each.get("tool_calls", ())
-    ]
+    names = [name for each in player.requests[3].body["messages"] for name in names_of(each)]
     assert names == ["getCityTimeFunction", "roll", "getCityTimeFunction", "roll"]
 
 
@@ -134,10 +116,8 @@ async def test_a_saved_turn_is_restored_however_its_calls_come_back(
     view: Callable[[dict[str, Any]], list[dict[str, Any]]], rolls: int
 ) -> None:
     earlier = [{"role": "system", "content": "Be brief."}, user("Hello"), {"role": "assistant", "content": "Hello."}]
-    async with played([asks(TIME), asks(TIME, ROLLED, ROLLED | {"id": "call_again"}), SAYS] * len(LATER)) as (
-        client,
-        player,
-    ):
+    script = [asks(TIME), asks(TIME, ROLLED, ROLLED | {"id": "call_again"}), SAYS]
+    async with played(script * len(LATER)) as (client, player):
         for later, fields in LATER:
             first = said(await completion(client, *earlier, ASKED, tools=[ROLL]))
             await completion(client, *earlier, ASKED, *view(first), *later, **fields)
@@ -178,29 +158,20 @@ async def test_a_clients_tool_replaces_the_services_tool_of_its_name() -> None:
     async with played([asks(TIME)]) as (client, player):
         document = await completion(client, ASKED, tools=[own])
     assert said(document)["tool_calls"] == [TIME]
-    (sent,) = [
-        each["function"]
-        for each in player.requests[0].body["tools"]
-        if each["function"]["name"] == "getCityTimeFunction"
-    ]
-    assert sent["description"] == "getCityTimeFunction"
+    sent = {each["function"]["name"]: each["function"] for each in player.requests[0].body["tools"]}
+    assert sent["getCityTimeFunction"]["description"] == "getCityTimeFunction"
 
 
 @pytest.mark.parametrize(
     ("choice", "offered", "sent"),
-    [
-        ("none", None, None),
-        ({"type": "function", "function": {"name": "roll"}}, ["roll"], "roll"),
-    ],
+    [("none", [], None), ({"type": "function", "function": {"name": "roll"}}, ["roll"], "roll")],
 )
-async def test_tool_choice_applies_to_the_clients_tools(
-    choice: object, offered: list[str] | None, sent: str | None
-) -> None:
+async def test_tool_choice_applies_to_the_clients_tools(choice: object, offered: list[str], sent: str | None) -> None:
     async with played([SAYS]) as (client, player):
         await completion(client, ASKED, tools=[ROLL], tool_choice=choice, model="toolchat-plain")
     body = player.requests[0].body
-    names = [each["function"]["name"] for each in body["tools"]] if "tools" in body else None
-    assert (names, body.get("tool_choice", {}).get("function", {}).get("name")) == (offered, sent)
+    assert [each["function"]["name"] for each in body.get("tools", ())] == offered
+    assert body.get("tool_choice", {}).get("function", {}).get("name") == sent
 
 
 async def test_required_applies_until_the_clients_tool_is_called() -> None:

@@ -1,4 +1,4 @@
-"""Tools that a client of Responses runs without being plain functions, as Codex sends them and reads their calls.
+"""Tools of Responses: those of a client that are no plain functions, as Codex sends them, and those of the service.
 
 The forms are those of openai/codex: what it sends in ``codex-rs/tools/src/tool_spec.rs`` (``namespace`` and ``custom``)
 and ``responses_api.rs``; which call it runs for which item in ``codex-rs/core/src/tools/router.rs``
@@ -7,9 +7,11 @@ and ``responses_api.rs``; which call it runs for which item in ``codex-rs/core/s
 
 from typing import Any
 
+import httpx
 import pytest
+from pydantic_core import to_json
 
-from tests.protocols.openai.asking import RESPONSES, ask, asks, call, events_of, output_of, played, says
+from tests.protocols.openai.asking import RESPONSES, ask, asks, call, error_of, events_of, output_of, played, says
 
 ROLL = {"type": "function", "name": "roll", "parameters": {"type": "object", "properties": {}}}
 SEARCH = {
@@ -29,41 +31,34 @@ WIKI = {
 }
 TEXT = "*** Begin Patch\n*** End Patch"
 
+NOTE, LONG = WIKI | {"name": "multi_agent__"}, WIKI | {"name": "n" * 64}
+PATCHED = {"type": "custom_tool_call", "name": "apply_patch", "input": TEXT}
+
+
+def shell(*command: str, **fields: int) -> dict[str, Any]:
+    return {"type": "local_shell_call", "action": {"type": "exec", "command": [*command], "env": {}, **fields}}
+
+
+def function(namespace: str, arguments: str) -> dict[str, Any]:
+    return {"type": "function_call", "namespace": namespace, "name": "search", "arguments": arguments}
+
+
 CALLED: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
+    (WIKI, call("mcp__wiki__search", '{"q":"x"}', "c1"), function("mcp__wiki", '{"q":"x"}')),
     (
-        WIKI,
-        call("mcp__wiki__search", '{"q":"x"}', "c1"),
-        {"type": "function_call", "namespace": "mcp__wiki", "name": "search", "arguments": '{"q":"x"}'},
-    ),
-    (
-        WIKI | {"name": "multi_agent__"},
+        NOTE,
         call("multi_agent__note", '{"input":"x"}', "c1"),
         {"type": "custom_tool_call", "namespace": "multi_agent__", "name": "note", "input": "x"},
     ),
-    (
-        WIKI | {"name": "n" * 64},
-        call(f"{'n' * 55}_0346e269", "{}", "c1"),
-        {"type": "function_call", "namespace": "n" * 64, "name": "search", "arguments": "{}"},
-    ),
-    (
-        PATCH,
-        call("apply_patch", '{"input":"*** Begin Patch\\n*** End Patch"}', "c1"),
-        {"type": "custom_tool_call", "name": "apply_patch", "input": TEXT},
-    ),
-    (PATCH, call("apply_patch", TEXT, "c1"), {"type": "custom_tool_call", "name": "apply_patch", "input": TEXT}),
+    (LONG, call(f"{'n' * 55}_0346e269", "{}", "c1"), function("n" * 64, "{}")),
+    (PATCH, call("apply_patch", to_json({"input": TEXT}).decode(), "c1"), PATCHED),
+    (PATCH, call("apply_patch", TEXT, "c1"), PATCHED),
     (
         {"type": "local_shell"},
         call("local_shell", '{"command":["ls","-l"],"timeout_ms":9}', "c1"),
-        {
-            "type": "local_shell_call",
-            "action": {"type": "exec", "command": ["ls", "-l"], "env": {}, "timeout_ms": 9},
-        },
+        shell("ls", "-l", timeout_ms=9),
     ),
-    (
-        {"type": "local_shell"},
-        call("local_shell", '{"command":"ls | wc"}', "c1"),
-        {"type": "local_shell_call", "action": {"type": "exec", "command": ["sh", "-c", "ls | wc"], "env": {}}},
-    ),
+    ({"type": "local_shell"}, call("local_shell", '{"command":"ls | wc"}', "c1"), shell("sh", "-c", "ls | wc")),
 ]
 """The client's tool, the model's call, and the item that the client must get."""
 
@@ -184,3 +179,41 @@ async def test_a_request_of_codex_is_answered() -> None:
     system, *rest = player.requests[0].body["messages"]
     assert system["content"].endswith("You are Codex.\n\nRules.")
     assert rest == [{"role": "user", "content": text} for text in ("Context.", "Roll")]
+
+
+ALWAYS = {"always": {"tool_names": ["ship"]}}
+TOOLS = {"type": "mcp", "server_label": "toolchat", "server_url": "http://unused"}
+
+
+@pytest.mark.parametrize("allowed", [["getCityTimeFunction"], {"tool_names": ["getCityTimeFunction"]}], ids=str)
+async def test_a_part_of_the_services_tools_can_be_allowed(allowed: object) -> None:
+    async with played([says("Hello.")]) as (client, player):
+        await ask(client, "Hello", tools=[{**TOOLS, "allowed_tools": allowed}])
+    assert [each["function"]["name"] for each in player.requests[0].body["tools"]] == ["getCityTimeFunction"]
+
+
+@pytest.mark.parametrize("approval", [None, "never", {"never": {"tool_names": ["ship"]}}], ids=str)
+async def test_a_tool_of_the_service_can_be_chosen_by_its_name(approval: object) -> None:
+    choice = {"type": "mcp", "server_label": "toolchat", "name": "getCityTimeFunction"}
+    async with played([says("Noon.")]) as (client, player):
+        await ask(client, "Hello", tools=[{**TOOLS, "require_approval": approval}], tool_choice=choice)
+    assert player.requests[0].body["tool_choice"]["function"] == {"name": "getCityTimeFunction"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "param", "words"),
+    [
+        ({"tools": [TOOLS | {"require_approval": "always"}]}, "tools[0].require_approval", "only never"),
+        ({"tools": [TOOLS | {"require_approval": ALWAYS}]}, "tools[0].require_approval", "only never"),
+        ({"tools": [TOOLS | {"allowed_tools": {"read_only": True}}]}, "tools[0].allowed_tools", "send tool_names"),
+        ({"tools": [TOOLS | {"allowed_tools": "ship"}]}, "tools[0].allowed_tools", "array"),
+        ({"tool_choice": {"type": "mcp", "server_label": "toolchat"}}, "tool_choice", "mcp is not supported"),
+        ({"tool_choice": {"type": "mcp", "server_label": "a", "name": "b"}}, "tool_choice", "mcp is not supported"),
+    ],
+)
+async def test_what_the_service_would_not_heed_is_refused(
+    fields: dict[str, Any], param: str, words: str, offline: httpx.AsyncClient
+) -> None:
+    answer = await offline.post(RESPONSES, json={"model": "toolchat", "input": "?", **fields})
+    assert error_of(answer) == (400, "invalid_value", param)
+    assert words in answer.json()["error"]["message"]

@@ -7,7 +7,8 @@ from toolchat.chat.request import ChatEvent, ChatRequest
 from toolchat.errors import ToolLoop
 from toolchat.messages import AssistantMessage, ToolResponseMessage, Usage
 from toolchat.models.base import ChatResponse, Prompt, TextDelta
-from toolchat.tool_calling.definition import tool
+from toolchat.tool_calling.callback import ClientToolCallback
+from toolchat.tool_calling.definition import ToolDefinition, tool
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 
@@ -99,3 +100,13 @@ async def test_calls_of_a_message_that_was_cut_do_not_run(reason: str, guarded: 
     assert paid == ([] if guarded else [1])
     assert [each.error_kind for each in response.executions] == ["not-run"] * 2 + ([] if guarded else [None])
     assert response.finish_reason == ("approval_required" if guarded else "stop")
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter", "incomplete"])
+async def test_a_cut_message_with_a_call_of_the_clients_tool_ends_the_turn_with_its_reason(reason: str) -> None:
+    roll = ClientToolCallback(ToolDefinition("roll", "Roll a die", {"type": "object"}))
+    cut = ChatResponse(calls(ADD, ("roll", '{"sid')), reason, Usage(), "scripted-1")
+    client, model = client_of(cut, says("done"))
+    response = await client.prompt("?").tools("add", roll).call().response()
+    assert (response.finish_reason, len(model.prompts)) == (reason, 1)
+    assert [each.error_kind for each in response.executions] == ["not-run"]

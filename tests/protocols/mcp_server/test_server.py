@@ -219,11 +219,6 @@ async def test_an_invalid_conversation_or_tenant_is_rejected(
     assert (answer.status_code, answer.json()["code"]) == (422, "validation")
 
 
-async def test_the_route_is_documented(client: httpx.AsyncClient) -> None:
-    operation = (await client.get("/openapi.json")).json()["paths"]["/mcp"]["post"]
-    assert operation["requestBody"]["content"]["application/json"]["example"]["method"] == "tools/list"
-
-
 ANYWHERE = {"capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 
 

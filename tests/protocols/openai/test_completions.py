@@ -206,7 +206,7 @@ async def test_the_answer_names_the_pending_call_and_how_to_approve_it(tools: li
         text = choice["message"]["content"]
         assert re.fullmatch(rf"To approve or reject ship within 10 minutes, open {page}[\w-]+", text)
         waiting = (await client.get(f"/approvals/{identifier}")).json()
-        described = SHIPPING | {"description": "Ship an order."}
+        described = SHIPPING | {"description": "Ship an order.", "may_edit": True}
         assert (waiting["id"], waiting["calls"], waiting["question"]) == (identifier, [described], "Ship order 1")
         assert document["approval"]["calls"] == [SHIPPING]
         assert await consent(client, identifier) == "It is on its way."

@@ -4,12 +4,13 @@ import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import httpx
 import pytest
 
 from tests.observability.reading import figures_of, grown
-from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, finish, message, sse, whole
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, Script, delta, finish, message, sse, whole
 from tests.serving import events_of, service
 from tests.waiting import until
 from toolchat.errors import ConfigurationError
@@ -23,9 +24,7 @@ Play = Callable[[PlayedRequest], Answer]
 
 def says(text: str) -> Play:
     def play(request: PlayedRequest) -> Answer:
-        if request.body.get("stream"):
-            return sse(delta(content=text), finish("stop"))
-        return whole(message(content=text))
+        return sse(delta(content=text), finish("stop")) if request.body.get("stream") else whole(message(content=text))
 
     return play
 
@@ -34,16 +33,16 @@ def refuses(status: int) -> Play:
     return lambda _: whole({"error": {"message": "no"}}, status)
 
 
+def cut(*chunks: object) -> Play:
+    return lambda _: sse(*chunks, done=False, ending="cut")
+
+
 def frozen(_: PlayedRequest) -> Answer:
     return Answer(ending="hang")
 
 
-def cut_before_text(_: PlayedRequest) -> Answer:
-    return sse(delta(role="assistant"), done=False, ending="cut")
-
-
-def cut_in_the_middle(_: PlayedRequest) -> Answer:
-    return sse(delta(content="Half an ans"), done=False, ending="cut")
+FILTERED, TOO_LONG = message("content_filter", content=""), {"error": {"code": "context_length_exceeded"}}
+CUT_BEFORE_TEXT, CUT_IN_THE_MIDDLE = cut(delta(role="assistant")), cut(delta(content="Half an ans"))
 
 
 @dataclass
@@ -55,15 +54,13 @@ class Standing:
 
 @asynccontextmanager
 async def standing_by(
-    first: Play, second: Play, *tuning: Tuning, call_id: str = ".*", **variables: str
+    first: Script, *tuning: Tuning, second: Script = says("I am here"), call_id: str = ".*", **variables: str
 ) -> AsyncGenerator[Standing, None]:
     async with OpenAIPlayer(first) as one, OpenAIPlayer(second) as other:
         entry = {"provider": "openai_compatible", "base_url": other.base_url, "api_key": "sk-second", "model": "second"}
-        options = {"options": {"profile": {"call_id": call_id}}}
-        variables = {"OPENAI_API_KEY": "sk-first", "OPENAI_MODEL": "first", **variables}
-        async with service(
-            *tuning, OPENAI_BASE_URL=one.base_url, CHAT_FALLBACKS=json.dumps([entry | options], indent=1), **variables
-        ) as client:
+        fallbacks = json.dumps([entry | {"options": {"profile": {"call_id": call_id}}}], indent=1)
+        given = {"OPENAI_BASE_URL": one.base_url, "OPENAI_API_KEY": "sk-first", "OPENAI_MODEL": "first", **variables}
+        async with service(*tuning, CHAT_FALLBACKS=fallbacks, **given) as client:
             yield Standing(client, one, other)
 
 
@@ -78,8 +75,8 @@ async def standing_by(
     ids=["429", "500", "401", "frozen"],
 )
 async def test_the_fallback_answers_and_is_named_in_the_response(first: Play, code: str) -> None:
-    variables = {"MODEL_TIMEOUT": "0.5"} if first is frozen else {}
-    async with standing_by(first, says("I am here"), **variables) as standing:
+    variables: dict[str, Any] = {"MODEL_TIMEOUT": "0.5"} if first is frozen else {}
+    async with standing_by(first, **variables) as standing:
         before = await figures_of(standing.client)
         answer = await standing.client.get(PATH, headers=JSON)
         told = grown(before, await figures_of(standing.client), "toolchat_model_fallbacks_total")
@@ -90,9 +87,9 @@ async def test_the_fallback_answers_and_is_named_in_the_response(first: Play, co
     assert told == {(("model", "first"), ("outcome", code), ("provider", "openai_compatible")): 1}
 
 
-@pytest.mark.parametrize("first", [cut_before_text, refuses(500)], ids=["cut", "500"])
+@pytest.mark.parametrize("first", [CUT_BEFORE_TEXT, refuses(500)], ids=["cut", "500"])
 async def test_a_stream_is_the_next_models_as_long_as_no_text_has_gone_out(first: Play) -> None:
-    async with standing_by(first, says("I am here")) as standing:
+    async with standing_by(first) as standing:
         answer = await standing.client.get(PATH, headers=EVENTS)
     assert answer.headers["X-Chat-Model"] == SECOND
     assert [event.data["text"] for event in events_of(answer.text) if event.name == "delta"] == ["I am here"]
@@ -100,7 +97,7 @@ async def test_a_stream_is_the_next_models_as_long_as_no_text_has_gone_out(first
 
 
 async def test_a_stream_cut_after_its_first_text_ends_with_an_error_without_fallback() -> None:
-    async with standing_by(cut_in_the_middle, says("I am here")) as standing:
+    async with standing_by(CUT_IN_THE_MIDDLE) as standing:
         answer = await standing.client.get(PATH, headers=EVENTS)
     *_, last = events_of(answer.text)
     assert (last.name, last.data["code"]) == ("error", "upstream-invalid")
@@ -109,7 +106,7 @@ async def test_a_stream_cut_after_its_first_text_ends_with_an_error_without_fall
 
 
 async def test_the_next_model_has_its_own_key_and_name_and_gets_nothing_of_the_first() -> None:
-    async with standing_by(refuses(500), says("I am here")) as standing:
+    async with standing_by(refuses(500)) as standing:
         await standing.client.get(PATH)
     [request] = standing.second.requests
     assert (request.headers["authorization"], request.body["model"]) == ("Bearer sk-second", "second")
@@ -124,7 +121,7 @@ async def test_in_mid_turn_the_next_model_gets_no_fields_of_the_first_and_ids_th
         extra = {"extra_content": {"google": {"thought_signature": "AY89"}}}
         return whole(message("tool_calls", reasoning_content="why", tool_calls=[call | extra]))
 
-    async with standing_by(first, says("It is late"), call_id="[a-zA-Z0-9]{9}") as standing:
+    async with standing_by(first, second=says("It is late"), call_id="[a-zA-Z0-9]{9}") as standing:
         answer = await standing.client.get(f"{PATH}-tool-function", headers=JSON)
     assert answer.json()["answer"] == "It is late"
     asked, result = standing.second.requests[0].body["messages"][-2:]
@@ -135,26 +132,21 @@ async def test_in_mid_turn_the_next_model_gets_no_fields_of_the_first_and_ids_th
 
 
 async def test_if_all_models_fail_the_last_error_is_returned() -> None:
-    async with standing_by(refuses(500), refuses(401)) as standing:
+    async with standing_by(refuses(500), second=refuses(401)) as standing:
         answer = await standing.client.get(PATH)
     assert (answer.status_code, answer.json()["code"]) == (503, "provider-auth")
 
 
-@pytest.mark.parametrize("refusal", ["content_filter", "too long"])
-async def test_a_moderation_error_does_not_fall_back(refusal: str) -> None:
-    def first(_: PlayedRequest) -> Answer:
-        if refusal == "content_filter":
-            return whole(message("content_filter", content=""))
-        return whole({"error": {"code": "context_length_exceeded", "message": "maximum context length"}}, 400)
-
-    async with standing_by(first, says("I am here")) as standing:
+@pytest.mark.parametrize("refusal", [whole(FILTERED), whole(TOO_LONG, 400)], ids=["content_filter", "too long"])
+async def test_a_moderation_error_does_not_fall_back(refusal: Answer) -> None:
+    async with standing_by(lambda _: refusal) as standing:
         assert (await standing.client.get(PATH)).status_code == 422
     assert standing.second.requests == []
 
 
 async def test_an_open_breaker_saves_the_time_limit_of_a_dead_provider() -> None:
-    variables = {"MODEL_TIMEOUT": "0.5", "BREAKER_FAILURES": "1"}
-    async with standing_by(frozen, says("I am here"), Tuning(breaker_pause=600), **variables) as standing:
+    variables: dict[str, Any] = {"MODEL_TIMEOUT": "0.5", "BREAKER_FAILURES": "1"}
+    async with standing_by(frozen, Tuning(breaker_pause=600), **variables) as standing:
         before = await figures_of(standing.client)
         answers = [(await standing.client.get(PATH)).text for _ in range(6)]
         after = await figures_of(standing.client)
@@ -171,7 +163,7 @@ async def test_a_provider_that_has_come_back_is_the_first_again() -> None:
     def first(request: PlayedRequest) -> Answer:
         return says("back again")(request) if recovered else refuses(500)(request)
 
-    async with standing_by(first, says("I am here"), Tuning(breaker_pause=0.05), BREAKER_FAILURES="1") as standing:
+    async with standing_by(first, Tuning(breaker_pause=0.05), BREAKER_FAILURES="1") as standing:
         assert (await standing.client.get(PATH)).text == "I am here"
         recovered = True
 
@@ -184,35 +176,49 @@ async def test_a_provider_that_has_come_back_is_the_first_again() -> None:
 
 
 async def test_a_provider_without_another_behind_it_is_not_waited_for_either() -> None:
-    async with OpenAIPlayer(refuses(500)) as player:
-        variables = {"MODEL_MAX_ATTEMPTS": "1", "BREAKER_FAILURES": "3"}
-        async with service(OPENAI_BASE_URL=player.base_url, **variables) as client:
-            answers = [await client.get(PATH) for _ in range(5)]
+    variables = {"MODEL_MAX_ATTEMPTS": "1", "BREAKER_FAILURES": "3"}
+    async with OpenAIPlayer(refuses(500)) as player, service(OPENAI_BASE_URL=player.base_url, **variables) as client:
+        answers = [await client.get(PATH) for _ in range(5)]
     assert len(player.requests) == 3
     assert {each.json()["code"] for each in answers} == {"upstream-unavailable"}
     assert 1 <= int(answers[-1].headers.get("Retry-After", "1")) <= 10
     assert "its circuit is open" in answers[-1].json()["detail"]
 
 
+FIRST, CLOSED = whole(message(content="the first")), Answer(ending="cut", is_silent=True)
+
+
+async def test_a_kept_connection_that_was_closed_is_no_failure_of_the_provider() -> None:
+    async with standing_by([FIRST, CLOSED, FIRST, FIRST], BREAKER_FAILURES="1") as standing:
+        assert [(await standing.client.get(PATH)).text for _ in range(3)] == ["the first"] * 3
+    assert (len(standing.first.requests), standing.first.connections, len(standing.second.requests)) == (4, 2, 0)
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+async def test_a_provider_that_closes_a_new_connection_as_well_is_left_for_the_fallback(kept: int) -> None:
+    async with standing_by([*[FIRST, CLOSED] * kept, CLOSED], BREAKER_FAILURES="1") as standing:
+        texts = [(await standing.client.get(PATH)).text for _ in range(kept + 2)]
+    assert texts == [*["the first"] * kept, "I am here", "I am here"]
+    assert len(standing.first.requests) == 1 + 2 * kept  # its circuit is open for the last question
+
+
+NO_PRIMARY = "requires a primary model: set DASHSCOPE_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL"
+KNOWN = "api_key, base_url, model, api, client_cert, client_key, images, options"
+USABLE = '[{"provider": "openai_compatible", "api_key": "sk-canary", "model": "m"%s}]'
+
+
 @pytest.mark.parametrize(
     ("value", "fault"),
     [
-        ("second", "CHAT_FALLBACKS: must be a JSON list of objects"),
+        ("second", "must be a JSON list of objects"),
+        (USABLE % "", NO_PRIMARY),
+        ('[{"model": "m"}]', "model 1: provider: must be openai_compatible or dashscope"),
+        ('[{"provider": "dashscope", "model": "m"}]', "model 1: api_key is missing"),
+        ('[{"provider": "openai_compatible", "api_key": "sk-canary"}]', "model 1: model is missing"),
+        (USABLE % ', "url": "x"', f"model 1: 'url' is not one of {KNOWN}"),
         (
-            '[{"provider": "dashscope", "api_key": "sk-canary", "model": "千问"}]',
-            "CHAT_FALLBACKS: requires a primary model: set DASHSCOPE_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL",
-        ),
-        ('[{"model": "m"}]', "CHAT_FALLBACKS: model 1: provider: must be openai_compatible or dashscope"),
-        ('[{"provider": "dashscope", "model": "m"}]', "CHAT_FALLBACKS: model 1: api_key is missing"),
-        ('[{"provider": "openai_compatible", "api_key": "sk-canary"}]', "CHAT_FALLBACKS: model 1: model is missing"),
-        (
-            '[{"provider": "openai_compatible", "api_key": "sk-canary", "model": "m", "url": "x"}]',
-            "CHAT_FALLBACKS: model 1: 'url' is not one of "
-            "api_key, base_url, model, api, client_cert, client_key, images, options",
-        ),
-        (
-            '[{"provider": "openai_compatible", "base_url": "ftp://sk-canary", "model": "m"}]',
-            "CHAT_FALLBACKS: model 1: base_url: must be a URL in ASCII that starts with http:// or https://",
+            USABLE % ', "base_url": "ftp://sk-canary"',
+            "model 1: base_url: must be a URL in ASCII that starts with http:// or https://",
         ),
     ],
 )
@@ -222,4 +228,4 @@ async def test_a_model_that_cannot_be_used_stops_the_start_with_one_line_without
     with pytest.raises(ConfigurationError) as stopped:
         async with service(CHAT_FALLBACKS=value):
             pass
-    assert str(stopped.value) == fault
+    assert str(stopped.value) == f"CHAT_FALLBACKS: {fault}"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.models.openai.playing import CITY, STREAMED, played
-from tests.models.openai.test_responses import CALL, response, text_item
+from tests.models.openai.test_responses_wire import CALL, response, text_item
 from tests.models.responding import response_of
 from tests.players.openai_player import delta, finish, message, sse
 from toolchat.errors import ToolchatError
@@ -17,21 +17,24 @@ from toolchat.models.openai.responses_wire import ResponsesTurn
 from toolchat.models.openai.turn import OpenAITurn
 from toolchat.models.resilience import ResilientChatModel, RetryPolicy
 
-FUNCTION_CALL = {"index": 0, "id": "a", "function": {"name": "w", "arguments": CITY}}
 Wire = Callable[[str, bool], str]
+CALLED: dict[str, Any] = {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "w", "arguments": CITY}}]}
+TEXT: dict[str, Any] = {"content": "x"}
+
+
+def completions(*chunks: dict[str, Any]) -> str:
+    turn = OpenAITurn("asked")
+    for chunk in chunks:
+        turn.add(chunk)
+    return turn.response().finish_reason
 
 
 def streamed(said: str, has_call: bool) -> str:
-    turn = OpenAITurn("asked")
-    turn.add(delta(tool_calls=[FUNCTION_CALL]) if has_call else delta(content="x"))
-    turn.add(finish(said))
-    return turn.response().finish_reason
+    return completions(delta(**(CALLED if has_call else TEXT)), finish(said))
 
 
 def at_once(said: str, has_call: bool) -> str:
-    turn = OpenAITurn("asked")
-    turn.add(message(said, **({"tool_calls": [FUNCTION_CALL]} if has_call else {"content": "x"})))
-    return turn.response().finish_reason
+    return completions(message(said, **(CALLED if has_call else TEXT)))
 
 
 def responses(said: str, has_call: bool) -> str:
@@ -43,8 +46,7 @@ def responses(said: str, has_call: bool) -> str:
 
 def dashscope(said: str, has_call: bool) -> str:
     answer = DashScopeAnswer("asked", stream=True)
-    parts: list[dict[str, Any]] = [{"tool_calls": [FUNCTION_CALL]} if has_call else {"content": "x"}, {}]
-    for part, reason in zip(parts, ("null", said), strict=True):
+    for part, reason in ((CALLED if has_call else TEXT, "null"), ({}, said)):
         choice = {"message": part, "finish_reason": reason}
         answer.add(SimpleNamespace(status_code=200, usage=None, output={"choices": [choice]}))
     return answer.response().finish_reason
@@ -85,9 +87,8 @@ def test_an_unknown_reason_is_logged_in_part(caplog: pytest.LogCaptureFixture) -
 
 @pytest.mark.parametrize("later", ["stop", "tool_calls"])
 def test_a_reason_behind_a_cut_does_not_make_the_answer_whole(later: str) -> None:
-    turn = OpenAITurn("asked")
-    turn.add({"choices": [{"message": {"content": "x"}, "finish_reason": reason} for reason in ("length", later)]})
-    assert turn.response().finish_reason == "length"
+    choices = [{"message": TEXT, "finish_reason": reason} for reason in ("length", later)]
+    assert completions({"choices": choices}) == "length"
 
 
 async def test_after_a_malformed_call_the_model_is_asked_once_more() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tests.models.dashscope import playing as dashscope
-from tests.models.openai import test_responses as responses
+from tests.models.openai import test_responses_wire as responses
 from tests.models.openai.playing import QUESTION, played
 from tests.models.responding import response_of
 from tests.observability.reading import figures_of
@@ -81,25 +81,19 @@ RECORDED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("refusal", "named"), RECORDED)
-def test_a_recorded_refusal_names_its_tool_or_none(refusal: str, named: str) -> None:
-    found = refused_tool(refusal, MANY)
-    assert (found.name if found else "") == named
+PLACES = [
+    ("Invalid parameter", "tools[2].function.parameters", "tool_2"),
+    ("Invalid parameter", "tools.3.parameters", "tool_3"),
+    ("Invalid schema for function 'view'", "tools[2].function.parameters", "view"),
+    ("Invalid parameter", "messages[0].tools[2]", ""),
+    ("Invalid parameter", "room", ""),
+]
+"""Words, the param apart from them, and the tool that either names."""
 
 
-@pytest.mark.parametrize(
-    ("message", "param", "named"),
-    [
-        ("Invalid parameter", "tools[2].function.parameters", "tool_2"),
-        ("Invalid parameter", "tools.3.parameters", "tool_3"),
-        ("Invalid schema for function 'view'", "tools[2].function.parameters", "view"),
-        ("Invalid parameter", "messages[0].tools[2]", ""),
-        ("Invalid parameter", "room", ""),
-        ("Invalid parameter", "tools", ""),
-    ],
-)
-def test_a_refusal_may_name_the_place_of_its_tool_apart_from_its_words(message: str, param: str, named: str) -> None:
-    found = refused_tool(message, MANY, param)
+@pytest.mark.parametrize(("refusal", "param", "named"), [*((each[0], "", each[1]) for each in RECORDED), *PLACES])
+def test_a_refusal_names_its_tool_or_none(refusal: str, param: str, named: str) -> None:
+    found = refused_tool(refusal, MANY, param)
     assert (found.name if found else "") == named
 
 
@@ -121,14 +115,14 @@ def names_in(request: PlayedRequest) -> list[str]:
     return [each.get("function", each)["name"] for each in request.body.get("tools", [])]
 
 
-def strict(bad: Iterable[str], done: object = None) -> Callable[[PlayedRequest], Answer]:
+def strict(bad: Iterable[str]) -> Callable[[PlayedRequest], Answer]:
     """A server that refuses each of the bad tools."""
 
     def answer(request: PlayedRequest) -> Answer:
         for name in names_in(request):
             if name in bad:
                 return refusal(f"Invalid schema for function '{name}': {NO_ITEMS}")
-        return whole(done or message(content="晴"))
+        return whole(message(content="晴"))
 
     return answer
 
@@ -143,33 +137,33 @@ def resilient_of(model: ChatModel, **limits: Any) -> ResilientChatModel:
     return ResilientChatModel(model, total_timeout=60, idle_timeout=60, **limits)
 
 
-async def test_a_refused_tool_is_left_out_at_once_and_from_then_on(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("allowed", [True, False], ids=["with the provider's words", "without them"])
+async def test_a_refused_tool_is_left_out_at_once_and_from_then_on_and_the_log_says_why(
+    allowed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     prompt = Prompt((QUESTION,), tools("good", "bad", "worse"))
-    async with resilient(strict(("bad", "worse"))) as (model, player):
+    async with resilient(strict(("bad", "worse")), log_provider_messages=allowed) as (model, player):
         for _ in range(2):
             assert (await response_of(model, prompt)).message.text == "晴"
         assert model.adapted == {"asked": {"without": ["bad", "worse"]}}
         await response_of(model, Prompt((QUESTION,), tools("bad")))
-    assert [names_in(each) for each in player.requests] == [
-        ["good", "bad", "worse"], ["good", "worse"], ["good"], ["good"], [],
-    ]  # fmt: skip
+    offered = [names_in(each) for each in player.requests]
+    assert offered == [["good", "bad", "worse"], ["good", "worse"], ["good"], ["good"], []]
     (record,) = caplog.records
-    assert (record.levelno, vars(record)["model"], vars(record)["tools"]) == (logging.ERROR, "asked", "bad, worse")
+    fields = vars(record)
+    assert (record.levelno, fields["model"], fields["tools"]) == (logging.ERROR, "asked", "bad, worse")
+    assert (fields["upstream_status"], fields["provider_code"]) == (400, "invalid_request_error")
+    words = f"Invalid schema for function 'bad': {NO_ITEMS}" if allowed else None
+    assert fields.get("provider_message") == words
 
 
-async def test_a_tool_whose_definition_has_changed_is_offered_again() -> None:
-    async with resilient(strict(("bad",))) as (model, player):
-        await response_of(model, Prompt((QUESTION,), tools("bad")))
-        await response_of(model, Prompt((QUESTION,), (ToolDefinition("bad", "Better", SCHEMA),)))
-    assert [names_in(each) for each in player.requests] == [["bad"], [], ["bad"], []]
-
-
-async def test_a_tool_that_was_left_out_before_is_sent_if_the_model_must_call_it() -> None:
+async def test_a_tool_that_was_left_out_is_sent_if_it_has_changed_or_must_be_called() -> None:
     async with resilient(strict(("bad",))) as (model, player):
         await response_of(model, Prompt((QUESTION,), tools("bad")))
         with pytest.raises(UpstreamInvalid):
             await response_of(model, Prompt((QUESTION,), tools("bad"), ChatOptions(tool_choice="bad")))
-    assert [names_in(each) for each in player.requests] == [["bad"], [], ["bad"]]
+        await response_of(model, Prompt((QUESTION,), (ToolDefinition("bad", "Better", SCHEMA),)))
+    assert [names_in(each) for each in player.requests] == [["bad"], [], ["bad"], ["bad"], []]
 
 
 @pytest.mark.parametrize(
@@ -229,45 +223,33 @@ async def test_a_request_that_is_refused_for_a_field_and_for_a_tool_adapts_both(
     assert names_in(player.requests[-1]) == ["good"]
 
 
-async def test_the_other_api_of_openai_and_that_of_dashscope_are_asked_without_the_tool_as_well() -> None:
-    prompt = Prompt((QUESTION,), tools("good", "search"))
-    async with responses.played(strict(("search",), responses.response(responses.text_item("晴")))) as (model, player):
-        assert (await response_of(resilient_of(model), prompt)).message.text == "晴"
-        assert [names_in(each) for each in player.requests] == [["good", "search"], ["good"]]
+async def test_dashscope_is_asked_without_the_tool_as_well() -> None:
     refused = dashscope.failure("InvalidParameter", "<400> InternalError.Algo.InvalidParameter: " + SEARCH)
-    async with dashscope.played(json_answer(refused, 400), saying("晴")) as (native, server):
-        assert (await response_of(resilient_of(native), prompt)).message.text == "晴"
-        assert [[each["function"]["name"] for each in one.parameters["tools"]] for one in server.requests] == [
-            ["good", "search"], ["good"],
-        ]  # fmt: skip
+    async with dashscope.played(json_answer(refused, 400), saying("晴")) as (model, server):
+        response = await response_of(resilient_of(model), Prompt((QUESTION,), tools("good", "search")))
+    assert response.message.text == "晴"
+    offered = [[each["function"]["name"] for each in one.parameters["tools"]] for one in server.requests]
+    assert offered == [["good", "search"], ["good"]]
 
 
-async def test_a_place_that_only_the_param_of_either_api_names_is_understood() -> None:
-    def refuses_second(done: object) -> Callable[[PlayedRequest], Answer]:
-        error = {"message": "Invalid parameter", "type": "invalid_request_error", "param": "tools[1].parameters"}
-        wrapped = {"error": {"message": "Provider returned error", "metadata": {"raw": json.dumps({"error": error})}}}
-        refusals = iter([{"error": error}, wrapped])
-        return lambda request: whole(next(refusals), 400) if len(names_in(request)) > 1 else whole(done)
-
-    prompt = Prompt((QUESTION,), tools("good", "bad", "worse"))
-    async with responses.played(refuses_second(responses.response(responses.text_item("晴")))) as (model, player):
-        await response_of(resilient_of(model), prompt)
-        assert [names_in(each) for each in player.requests][1:] == [["good", "worse"], ["good"]]
-    async with resilient(refuses_second(message(content="晴"))) as (chat, server):
-        await response_of(chat, prompt)
-        assert [names_in(each) for each in server.requests][1:] == [["good", "worse"], ["good"]]
+ON_BOTH_APIS: list[tuple[Any, Any]] = [
+    (played, message(content="晴")),
+    (responses.played, responses.response(responses.text_item("晴"))),
+]
 
 
-@pytest.mark.parametrize("allowed", [True, False])
-async def test_the_reason_is_logged_as_far_as_the_words_of_providers_may_be(
-    allowed: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with resilient(strict(("bad",)), log_provider_messages=allowed) as (model, _):
-        await response_of(model, Prompt((QUESTION,), tools("bad")))
-    fields = vars(caplog.records[-1])
-    assert (fields["upstream_status"], fields["provider_code"]) == (400, "invalid_request_error")
-    words = f"Invalid schema for function 'bad': {NO_ITEMS}" if allowed else None
-    assert fields.get("provider_message") == words
+@pytest.mark.parametrize(("played_on", "done"), ON_BOTH_APIS, ids=["chat completions", "Responses"])
+async def test_a_place_that_only_the_param_names_is_understood(played_on: Any, done: object) -> None:
+    error = {"message": "Invalid parameter", "type": "invalid_request_error", "param": "tools[1].parameters"}
+    wrapped = {"error": {"message": "Provider returned error", "metadata": {"raw": json.dumps({"error": error})}}}
+    refusals = iter([{"error": error}, wrapped])
+
+    def answer(request: PlayedRequest) -> Answer:
+        return whole(next(refusals), 400) if len(names_in(request)) > 1 else whole(done)
+
+    async with played_on(answer) as (model, player):
+        text = (await response_of(resilient_of(model), Prompt((QUESTION,), tools("good", "bad", "worse")))).message.text
+    assert (text, [names_in(each) for each in player.requests][1:]) == ("晴", [["good", "worse"], ["good"]])
 
 
 async def test_nothing_is_asked_again_once_text_has_come() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from app.tools.todo.advisors import PLANNING, REMINDER
 from tests.chat.played import EVENTS, JSON, asks, clock, says, turns, update
-from tests.models.openai.test_responses import CALL, REASONING, response, text_item
+from tests.models.openai.test_responses_wire import CALL, REASONING, response, text_item
 from tests.players.openai_player import whole
 from tests.players.redis_server import RedisServer
 from tests.serving import events_of

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
-from tests.players.dashscope_player import Answer, DashScopePlayer, Script, event, stream_of
+from tests.players.dashscope_player import Answer, DashScopePlayer, Script
 from toolchat.http.client import OutboundHttp
 from toolchat.messages import Message, UserMessage
 from toolchat.models.base import ChatOptions, Prompt
@@ -13,10 +13,6 @@ from toolchat.models.dashscope.model import DashScopeChatModel
 from toolchat.tool_calling.definition import ToolDefinition
 
 KEY = "sk-0123456789abcdef"
-WEATHER = ToolDefinition("get_weather", "Weather of a place", {"type": "object", "properties": {"city": {}}})
-SILENCE = Answer(is_silent=True)
-TEXT = stream_of({"content": "杭州"}, finish_reason=None)
-DONE = event(" [DONE]")
 
 
 @asynccontextmanager
@@ -36,12 +32,6 @@ def asking(
     *messages: Message, stream: bool = False, tools: tuple[ToolDefinition, ...] = (), options: ChatOptions | None = None
 ) -> Prompt:
     return Prompt(messages or (UserMessage("杭州天气怎么样"),), tools, options or ChatOptions(), stream)
-
-
-def fragment(call_id: str | None, name: str | None, arguments: object, index: int | None = None) -> dict[str, Any]:
-    place = {} if index is None else {"index": index}
-    function = {"name": name, "arguments": arguments} if name is not None else {"arguments": arguments}
-    return {"type": "function", "id": call_id, "function": function, **place}
 
 
 def failure(code: str, message: str = "SECRET-BODY") -> dict[str, str]:

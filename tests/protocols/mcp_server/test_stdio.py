@@ -1,4 +1,4 @@
-"""MCP over standard input and output, as desktop hosts start it."""
+"""MCP over standard input and output, as desktop hosts start it; wire_clients/test_mcp.py has what the SDK does."""
 
 import asyncio
 import os
@@ -10,21 +10,14 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from tests.command_line import ROOT, application, environment, with_tools
-from tests.protocols.mcp_server.host import PREFIX, meta
+from tests.protocols.mcp_server.host import meta
 from tests.waiting import PATIENCE
 
-CLIENT = {"capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-HELLO = {
-    "jsonrpc": "2.0",
-    "id": 0,
-    "method": "initialize",
-    "params": {"protocolVersion": "2025-11-25", **CLIENT},
-}
 WORKSHOP = str(Path(__file__).parent / "folders")
 
 
-def call(identifier: object, name: str, modern: bool = True, **arguments: Any) -> dict[str, Any]:
-    params: dict[str, Any] = {"name": name, "arguments": arguments} | ({"_meta": meta()} if modern else {})
+def call(identifier: object, name: str, **arguments: Any) -> dict[str, Any]:
+    params: dict[str, Any] = {"name": name, "arguments": arguments, "_meta": meta()}
     return {"jsonrpc": "2.0", "id": identifier, "method": "tools/call", "params": params}
 
 
@@ -72,17 +65,6 @@ async def desktop(cwd: Path = ROOT, **variables: str) -> AsyncGenerator[Desktop,
         if process.returncode is None:
             process.terminate()
             await process.wait()
-
-
-async def test_a_process_serves_a_host_with_a_handshake_and_exits_with_its_input() -> None:
-    async with desktop() as host:
-        host.send(HELLO)
-        assert (await host.read())["result"]["protocolVersion"] == "2025-11-25"
-        host.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        host.send(call("a", "getCityTimeFunction", modern=False, timeZoneId="Asia/Shanghai"))
-        answer = await host.read()
-        assert (answer["id"], answer["result"]["structuredContent"]["time_zone"]) == ("a", "Asia/Shanghai")
-        assert await host.end() == []
 
 
 async def test_a_process_serves_a_host_without_a_handshake() -> None:
@@ -149,32 +131,6 @@ async def test_requests_run_concurrently_and_report_progress_until_they_are_canc
         host.call(2, "waiting")
         answer = await host.read()  # the cancelled call gets none
         assert (answer["id"], answer["result"]["content"][0]["text"]) == (2, "0 waiting, 1 cancelled")
-
-
-async def test_consent_is_requested_over_standard_input_as_well() -> None:
-    async with desktop(TOOLS_PATH=WORKSHOP) as host:
-        asking = call(1, "switchLight", on=True)
-        asking["params"]["_meta"][f"{PREFIX}clientCapabilities"] = {"elicitation": {}}
-        host.send(asking)
-        state = (await host.read())["result"]["requestState"]
-        answered = {**asking, "id": 2}
-        answered["params"] |= {"requestState": state, "inputResponses": {"consent": {"action": "accept"}}}
-        host.send(answered)
-        assert (await host.read())["result"]["content"][0]["text"] == "on"
-
-
-async def test_a_host_with_a_handshake_is_asked_over_standard_input_while_the_call_waits() -> None:
-    params = {"protocolVersion": "2025-11-25", **CLIENT, "capabilities": {"elicitation": {}}}
-    async with desktop(TOOLS_PATH=WORKSHOP) as host:
-        host.send({**HELLO, "params": params})
-        await host.read()
-        host.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        host.send(call(2, "switchLight", modern=False, on=True))
-        request = await host.read()
-        assert request["method"] == "elicitation/create"
-        host.send({"jsonrpc": "2.0", "id": request["id"], "result": {"action": "accept", "content": {}}})
-        answer = await host.read()
-        assert (answer["id"], answer["result"]["content"][0]["text"]) == (2, "on")
 
 
 async def test_a_failure_of_the_service_has_its_problem_document() -> None:

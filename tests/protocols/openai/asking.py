@@ -11,25 +11,6 @@ from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, mes
 from tests.serving import service
 from toolchat.service.settings.service_settings import Tuning
 
-__all__ = [
-    "COMPLETIONS",
-    "RESPONSES",
-    "ROLL",
-    "ask",
-    "asks",
-    "call",
-    "chunks_of",
-    "completion",
-    "error_of",
-    "events_of",
-    "output_of",
-    "played",
-    "result",
-    "says",
-    "streamed",
-    "user",
-]
-
 COMPLETIONS = "/v1/chat/completions"
 RESPONSES = "/v1/responses"
 ROLL = {

@@ -1,5 +1,6 @@
-"""OpenAI's Responses: documents, streams, stored conversations, tools of the client, and approvals."""
+"""OpenAI's Responses: documents, streams, stored ones, approvals, and those in the background."""
 
+import asyncio
 import functools
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -7,15 +8,17 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.players.openai_player import chunk, delta, finish, message, sse, whole
+from tests.players.openai_player import Answer, OpenAIPlayer, chunk, delta, finish, message, sensible_model, sse, whole
 from tests.protocols.openai.asking import RESPONSES, ask, asks, call, error_of, events_of, output_of, played, says
-from tests.serving import service
+from tests.waiting import until
 
 DEEP = functools.reduce(lambda inner, _: {"a": inner}, range(196), dict[str, Any]())
 """A request with it can be parsed, but not a record."""
+SCHEMA = {"type": "json_schema", "name": "a"}
 ROLL = {"type": "function", "name": "roll", "parameters": {"type": "object", "properties": {}}}
 TIME = call("getCityTimeFunction", '{"timeZoneId":"Asia/Shanghai"}', "call_time")
 ROLLED = call("roll", '{"sides":6}', "call_roll")
+FOLDERS = "tests.protocols.openai.folders"
 SHIP = call("ship", '{"number":1}')
 TOOLS = {"type": "mcp", "server_label": "toolchat", "server_url": "http://unused"}
 TOKENS = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
@@ -92,7 +95,7 @@ async def test_what_the_services_tools_did_is_known_when_only_the_clients_call_c
     called: dict[str, Any], known: str, store: bool
 ) -> None:
     # As Codex, Pydantic AI and the AI SDK do it: they send no mcp_call items.
-    async with played([asks(called, ROLLED), says("Done.")], "tests.protocols.openai.folders") as (client, player):
+    async with played([asks(called, ROLLED), says("Done.")], FOLDERS) as (client, player):
         first = (await ask(client, "Roll", tools=[ROLL], store=store))["output"][-1]
         sent = [{"role": "user", "content": "Roll"}, first, output_of(first["call_id"])]
         await ask(client, sent, tools=[ROLL], store=store)
@@ -172,16 +175,12 @@ async def test_a_chain_with_a_deleted_response_is_not_continued_without_it(delet
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_client_that_lists_the_services_tools_decides_by_items(stream: bool) -> None:
-    script = [asks(SHIP), says("On its way.")]
-    async with played(script, "tests.protocols.openai.folders") as (client, _):
+    async with played([asks(SHIP), says("On its way.")], FOLDERS) as (client, _):
         fields = {"model": "toolchat-ship", "tools": [TOOLS]}
         first = await ask(client, "Ship order 1", **fields)
         (request,) = first["output"]
-        assert (request["type"], request["name"], request["arguments"]) == (
-            "mcp_approval_request",
-            "ship",
-            '{"number":1}',
-        )
+        assert (request["type"], request["name"]) == ("mcp_approval_request", "ship")
+        assert request["arguments"] == '{"number":1}'
         decided = {"type": "mcp_approval_response", "approval_request_id": request["id"], "approve": True}
         body = {"input": [decided], "previous_response_id": first["id"], "stream": stream, **fields}
         answer = await client.post(RESPONSES, json=body)
@@ -192,8 +191,7 @@ async def test_a_client_that_lists_the_services_tools_decides_by_items(stream: b
 
 
 async def test_a_decision_may_bring_tools_of_the_client() -> None:
-    script = [asks(SHIP), asks(ROLLED)]
-    async with played(script, "tests.protocols.openai.folders") as (client, _):
+    async with played([asks(SHIP), asks(ROLLED)], FOLDERS) as (client, _):
         first = await ask(client, "Ship order 1", model="toolchat-ship", tools=[TOOLS])
         decided = {"type": "mcp_approval_response", "approval_request_id": first["output"][0]["id"], "approve": True}
         fields = {"model": "toolchat-ship", "tools": [TOOLS, ROLL], "previous_response_id": first["id"]}
@@ -202,7 +200,7 @@ async def test_a_decision_may_bring_tools_of_the_client() -> None:
 
 
 async def test_a_client_that_does_not_list_them_reads_how_to_decide() -> None:
-    async with played([asks(SHIP), says("Hello.")], "tests.protocols.openai.folders") as (client, player):
+    async with played([asks(SHIP), says("Hello.")], FOLDERS) as (client, player):
         first = await ask(client, "Ship order 1", model="toolchat-ship")
         (said,) = first["output"]
         assert said["content"][0]["text"].startswith("To approve or reject ship within 10 minutes, open http")
@@ -237,16 +235,38 @@ async def test_a_cut_answer_is_incomplete(reason: str, detail: str) -> None:
 async def test_an_error_in_a_stream_is_its_last_two_events() -> None:
     async with played([sse(delta(content="It is "), done=False, ending="cut")]) as (client, _):
         body = {"model": "toolchat", "input": "?", "stream": True}
-        events = events_of((await client.post(RESPONSES, json=body)).text)
-    assert [each["type"] for each in events[-2:]] == ["error", "response.failed"]
-    assert events[-2]["code"] == "upstream_invalid"
-    assert (events[-1]["response"]["status"], events[-1]["response"]["error"]["code"]) == ("failed", "server_error")
+        first, *_, error, last = events_of((await client.post(RESPONSES, json=body)).text)
+    assert (first["type"], first["response"]["status"]) == ("response.created", "in_progress")
+    assert (error["type"], error["code"], last["type"]) == ("error", "upstream_invalid", "response.failed")
+    assert (last["response"]["status"], last["response"]["error"]["code"]) == ("failed", "server_error")
 
 
-@pytest.fixture(scope="module")
-async def offline() -> AsyncGenerator[httpx.AsyncClient, None]:
-    async with service() as client:
-        yield client
+async def test_a_response_begins_before_the_model_does() -> None:
+    async with played([sse(done=False, ending="hang")]) as (client, _):
+        body = {"model": "toolchat", "input": "?", "stream": True}
+        async with client.stream("POST", RESPONSES, json=body) as answer:
+            created, running = events_of(await anext(answer.aiter_text()))
+    assert (created["type"], running["type"]) == ("response.created", "response.in_progress")
+    assert (created["response"]["status"], created["response"]["id"]) == ("in_progress", running["response"]["id"])
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        ({"status": 400, "code": "context_length_exceeded"}, "context_length_exceeded"),
+        ({"status": 429}, "rate_limit_exceeded"),
+        ({"status": 400, "code": "content_policy_violation"}, "invalid_prompt"),
+        ({"status": 500}, "server_error"),
+    ],
+)
+async def test_an_error_before_the_first_word_is_a_failed_response_with_a_code_that_clients_know(
+    error: dict[str, Any], code: str
+) -> None:
+    # The codes that codex-rs/codex-api/src/sse/responses.rs of openai/codex tells apart.
+    async with played([whole({"error": {"message": "x", **error}}, error["status"])]) as (client, _):
+        answer = await client.post(RESPONSES, json={"model": "toolchat", "input": "?", "stream": True})
+    last = events_of(answer.text)[-1]
+    assert (answer.status_code, last["type"], last["response"]["error"]["code"]) == (200, "response.failed", code)
 
 
 @pytest.mark.parametrize(
@@ -270,11 +290,7 @@ async def offline() -> AsyncGenerator[httpx.AsyncClient, None]:
         ({"tools": [ROLL, ROLL]}, "tools", "occurs twice"),
         ({"tools": [ROLL | {"name": "a b"}]}, "tools[0].name", "pattern"),
         ({"tools": [ROLL | {"parameters": DEEP}]}, "tools", "nested too deeply"),
-        (
-            {"text": {"format": {"type": "json_schema", "name": "a", "schema": DEEP}}},
-            "text.format",
-            "nested too deeply",
-        ),
+        ({"text": {"format": SCHEMA | {"schema": DEEP}}}, "text.format", "nested too deeply"),
         ({"tools": [{"type": "function"}]}, "tools[0]", "name is missing"),
         ({"tool_choice": {"type": "web_search"}}, "tool_choice", "web_search is not supported"),
         ({"tool_choice": {"type": "function", "name": "nobody"}}, "tool_choice", "no tool has the name"),
@@ -285,6 +301,7 @@ async def offline() -> AsyncGenerator[httpx.AsyncClient, None]:
         ({"conversation": "a b"}, "conversation", "conversation: must be 1-64 characters"),
         ({"conversation": "a", "store": False}, "store", "is stored"),
         ({"metadata": {"a": "b" * 513}}, "metadata.a", "512"),
+        ({"max_tool_calls": 0}, "max_tool_calls", "greater than or equal to 1"),
     ],
 )
 async def test_what_is_missing_is_named(
@@ -294,3 +311,63 @@ async def test_what_is_missing_is_named(
     assert error_of(answer) == (400, "invalid_value", param)
     assert words in answer.json()["error"]["message"]
     assert answer.headers["x-should-retry"] == "false"
+
+
+async def accepted(client: httpx.AsyncClient) -> str:
+    body = {"model": "toolchat-time", "input": "What time is it?", "background": True}
+    document = (await client.post(RESPONSES, json=body)).json()
+    assert (document["status"], document["background"], document["output"]) == ("queued", True, [])
+    return f"{RESPONSES}/{document['id']}"
+
+
+async def ended(client: httpx.AsyncClient, path: str) -> dict[str, Any]:
+    async def has_ended() -> bool:
+        return (await client.get(path)).json()["status"] not in ("queued", "in_progress")
+
+    await until(has_ended)
+    document: dict[str, Any] = (await client.get(path)).json()
+    return document
+
+
+@pytest.fixture(scope="module")
+async def sensible() -> AsyncGenerator[tuple[httpx.AsyncClient, OpenAIPlayer], None]:
+    async with played(sensible_model({"timeZoneId": "Asia/Tokyo"})) as (client, player):
+        yield client, player
+
+
+async def test_a_response_is_polled_and_continued_by_its_id(sensible: tuple[httpx.AsyncClient, OpenAIPlayer]) -> None:
+    client, _ = sensible
+    path = await accepted(client)
+    document = await ended(client, path)
+    assert (document["status"], document["background"]) == ("completed", True)
+    assert path.endswith(document["id"])
+    assert [each["type"] for each in document["output"]] == ["mcp_call", "message"]
+    again = {"model": "toolchat-time", "input": "And now?", "previous_response_id": document["id"]}
+    assert (await client.post(RESPONSES, json=again)).json()["status"] == "completed"
+    assert len((await client.get(f"{path}/input_items")).json()["data"]) == 1
+
+
+async def test_its_stream_is_continued_behind_any_event(sensible: tuple[httpx.AsyncClient, OpenAIPlayer]) -> None:
+    client, _ = sensible
+    body = {"model": "toolchat-time", "input": "What time is it?", "background": True, "stream": True}
+    first = events_of((await client.post(RESPONSES, json=body)).text)
+    assert [each["sequence_number"] for each in first] == list(range(len(first)))
+    assert (first[0]["type"], first[-1]["type"]) == ("response.created", "response.completed")
+    path = f"{RESPONSES}/{first[0]['response']['id']}"
+    rest = events_of((await client.get(path, params={"stream": "true", "starting_after": 3})).text)
+    assert rest == first[4:]
+
+
+async def test_a_cancelled_response_is_cancelled_and_stays_so() -> None:
+    async with played([Answer(is_silent=True, ending="hang")]) as (client, player):
+        path = await accepted(client)
+        await asyncio.wait_for(player.asked.wait(), 60)
+        for _ in range(2):
+            assert (await client.post(f"{path}/cancel")).json()["status"] == "cancelled"
+        assert (await client.get(path)).json()["status"] == "cancelled"
+
+
+async def test_a_response_that_fails_says_why() -> None:
+    async with played([whole({"error": {"message": "no", "type": "x", "code": None}}, 401)]) as (client, _):
+        document = await ended(client, await accepted(client))
+    assert (document["status"], document["error"]["code"]) == ("failed", "server_error")

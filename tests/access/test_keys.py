@@ -205,9 +205,11 @@ async def test_a_hangup_has_the_file_read_again_and_ends_nothing(workers: str, t
     variables = {"API_KEYS_FILE": str(file), "SERVER_WORKERS": workers, "CHAT_PROVIDER": "offline"}
     async with RedisServer() as redis:
         with started(cwd=tmp_path, REDIS_URL=redis.url, **variables) as (process, url):
-            before = psutil.Process(process.pid).children()
             async with client_of(url) as client:
                 assert await status(client, "old") == 200
+                children = psutil.Process(process.pid).children
+                await until(lambda: len(children()) >= (int(workers) if workers != "1" else 0))
+                before = children()
                 write(file, "new")
                 process.send_signal(signal.SIGHUP)
 
@@ -216,4 +218,4 @@ async def test_a_hangup_has_the_file_read_again_and_ends_nothing(workers: str, t
 
                 await until(is_taken)
             assert process.poll() is None
-            assert psutil.Process(process.pid).children() == before
+            assert children() == before

@@ -125,8 +125,9 @@ class LimitedProtocol(HttpToolsProtocol):
         """Pass the request to the application."""
         if self.parser.should_upgrade():  # it came in pieces, so that the offer was seen too late
             raise httptools.HttpParserError("the parser would leave the body unread")
-        size = self._head_bytes
-        if size > MAX_HEADER_BYTES and sum(len(name) + len(value) for name, value in self.headers) > MAX_HEADER_BYTES:
+        # The bytes received also count a body; a line has a colon, a space and an end.
+        sizes = (len(name) + len(value) + 4 for name, value in self.headers)
+        if self._head_bytes > MAX_HEADER_BYTES and sum(sizes) > MAX_HEADER_BYTES:
             raise httptools.HttpParserError("headers too large")
         self.scope["extensions"] = {CONNECTION: self}  # type: ignore[dict-item]
         super().on_headers_complete()

@@ -14,7 +14,7 @@ BUDGET = {
     "toolchat/models": 3294,
     "toolchat/service": 318,
     "toolchat/service/access": 1542,
-    "toolchat/service/api": 6579,
+    "toolchat/service/api": 6594,
     "toolchat/service/cli": 1286,
     "toolchat/service/composition": 891,
     "toolchat/service/mcp_client": 1377,

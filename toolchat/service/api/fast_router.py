@@ -121,12 +121,21 @@ class RouteIndex(BaseRoute):
         self._known = 0
         self._routes: dict[Sequence[str], list[BaseRoute]] = {}
         """The routes that may match a path with these first segments, in their order."""
+        self._questions: dict[tuple[str, str], QuestionRoute] = {}
+        """Those without a parameter that were found before, by method and path."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """See :meth:`BaseRoute.matches`; a path that is found here only in part is left to the other routes."""
-        for route in self._candidates(path_below_root(scope)):
+        path = path_below_root(scope)
+        candidates = self._candidates(path)
+        if found := self._questions.get((scope["method"], path)):
+            params = scope.get("path_params", {})  # of an application in which this one is mounted
+            return Match.FULL, {"endpoint": found.endpoint, "path_params": params, "route": found, _FOUND: found}
+        for route in candidates:
             match, child_scope = route.matches(scope)
             if match is Match.FULL:
+                if isinstance(route, QuestionRoute) and not route.param_convertors:
+                    self._questions[scope["method"], path] = route
                 return match, {**child_scope, _FOUND: route}
         return Match.NONE, {}
 
@@ -144,6 +153,7 @@ class RouteIndex(BaseRoute):
         if self._known != len(self._router.routes):
             self._known = len(self._router.routes)
             self._routes = _by_segments([each for each in self._router.routes if each is not self])
+            self._questions.clear()
         segments = _segments(path)
         return self._routes.get(segments) or self._routes.get(segments[:1]) or ()
 

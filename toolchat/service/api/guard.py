@@ -100,13 +100,13 @@ class RequestMiddleware:
         state.request_id, state.max_body_bytes = _request_id(scope), self._max_body_bytes
         token = current_request_id.set(state.request_id)
         owner, path = self._paths.correct(scope), path_below_root(scope)
-        shown = self._shown.of(scope, path)
-        answer = _Answer(send, shown, state, self._unread, connection_of(scope))
+        answer = _Answer(send, lambda: self._shown.of(scope, path), state, self._unread, connection_of(scope))
         observed = current_request.set(answer.observed)
         is_polled = path.startswith(_POLLED)
         if tracing.observer is not None and not is_polled:
             answer.observed.span = tracing.observer.start_request(scope)
-        _log.debug("request started", extra={"method": scope["method"], "path": shown})
+        if _log.isEnabledFor(logging.DEBUG):
+            _log.debug("request started", extra={"method": scope["method"], "path": self._shown.of(scope, path)})
         if f"{owner}/".startswith(self._prefixes):
             protocol = next(each for each in self._protocols if f"{owner}/".startswith(each.prefix))
             state.error_response, state.base = protocol.error_response, protocol.base
@@ -135,7 +135,12 @@ class _Answer:
     """Sends a response: adds the headers of every response, and records its status and its times."""
 
     def __init__(
-        self, send: Send, path: str, state: RequestState, unread: UnreadAnswers, connection: Connection | None
+        self,
+        send: Send,
+        path: Callable[[], str],
+        state: RequestState,
+        unread: UnreadAnswers,
+        connection: Connection | None,
     ) -> None:
         self._send = send
         self.observed = MeasuredRequest()
@@ -198,14 +203,14 @@ class _Answer:
         if self.status >= 500 or (failure is not None and failure.status >= 500):
             level = logging.WARNING
         if _log.isEnabledFor(level):
-            line = {"method": scope["method"], "path": self._path, "route": route}
+            line = {"method": scope["method"], "path": self._path(), "route": route}
             line |= {"status": self.status, "outcome": outcome, **self.observed.summary(ended)}
             line.update(self._state.summary)
             if failure is not None and level == logging.WARNING:
                 line |= {"detail": failure.detail[:_MAX_DETAIL], **failure.log_fields}
             _log.log(level, "request finished", extra=line)
         if self.observed.span is not None:
-            self.observed.span.end_request(scope, self._path, route, self.status, outcome, failure)
+            self.observed.span.end_request(scope, self._path(), route, self.status, outcome, failure)
 
 
 async def _cancel_on_disconnect(app: ASGIApp, scope: Scope, receive: Receive, send: Send, body: Body) -> None:

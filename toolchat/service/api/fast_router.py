@@ -128,7 +128,7 @@ class RouteIndex(BaseRoute):
         """See :meth:`BaseRoute.matches`; a path that is found here only in part is left to the other routes."""
         path = path_below_root(scope)
         candidates = self._candidates(path)
-        if found := self._questions.get((scope["method"], path)):
+        if found := self._questions.get((scope.get("method", ""), path)):
             params = scope.get("path_params", {})  # of an application in which this one is mounted
             return Match.FULL, {"endpoint": found.endpoint, "path_params": params, "route": found, _FOUND: found}
         for route in candidates:

@@ -13,7 +13,7 @@ BUDGET = {
     "toolchat/http": 1077,
     "toolchat/models": 3294,
     "toolchat/service": 318,
-    "toolchat/service/access": 1542,
+    "toolchat/service/access": 1545,
     "toolchat/service/api": 6594,
     "toolchat/service/cli": 1286,
     "toolchat/service/composition": 891,

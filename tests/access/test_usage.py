@@ -71,6 +71,13 @@ def test_a_clock_that_is_set_back_refuses_for_no_longer_than_usual(limits: Limit
     assert accepted == [True, True, False]
 
 
+def test_a_clock_that_steps_back_a_little_forgets_no_running_question() -> None:
+    used, limits = NameUsage(), Limits("alice", concurrent=1)
+    for now, refused in ((5.0, None), (4.999, "concurrent")):
+        used.refresh(now, 60)
+        assert reserve([used], [limits], f"{now}", now=now, longest=60)[2] == refused
+
+
 def test_a_question_whose_process_died_ends_by_itself() -> None:
     used, limits = NameUsage(), Limits("alice", concurrent=1)
     for now, refused in ((0.0, None), (59.0, "concurrent"), (60.0, None)):

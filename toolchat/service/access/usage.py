@@ -8,6 +8,8 @@ from toolchat.messages import immutable
 
 DAY = 86_400
 MINUTE = 60
+_CLOCK_STEP = 1.0
+"""Seconds by which a clock may step back, as between the processors of one machine, without a question being forgotten."""
 Kind = Literal["concurrent", "day", "minute"]
 # The unit of a quota is requests unless it is named; the draft has no word for tokens.
 _UNITS = {"minute": f";w={MINUTE}", "concurrent": ';qu="concurrent-requests"', "day": f';qu="tokens";w={DAY}'}
@@ -89,7 +91,8 @@ class NameUsage:
         if not now <= self.even <= now + 2 * MINUTE:
             self.even = now
         if self.running:
-            self.running = {name: until for name, until in self.running.items() if now < until <= now + longest}
+            latest = now + longest + _CLOCK_STEP
+            self.running = {name: until for name, until in self.running.items() if now < until <= latest}
 
     def refusing(self, limits: Limits, now: float) -> Kind | None:
         """The limit that refuses one more question, if any does."""

@@ -9,7 +9,7 @@ from toolchat.messages import immutable
 DAY = 86_400
 MINUTE = 60
 _CLOCK_STEP = 1.0
-"""Seconds by which a clock may step back, as between the processors of one machine, without a question being forgotten."""
+"""Seconds by which a clock may step back, as between processors of one machine, and no question is forgotten."""
 Kind = Literal["concurrent", "day", "minute"]
 # The unit of a quota is requests unless it is named; the draft has no word for tokens.
 _UNITS = {"minute": f";w={MINUTE}", "concurrent": ';qu="concurrent-requests"', "day": f';qu="tokens";w={DAY}'}

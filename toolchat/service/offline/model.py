@@ -1,24 +1,22 @@
 """The offline chat model, which needs neither network nor key; a follow-up changes values of the question before."""
 
 import re
-from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from pydantic_core import to_json
 
 from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponseMessage, Usage, UserMessage
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, Prompt, TextDelta
-from toolchat.service.offline.planning import Plan, PlannedCall, Planner
+from toolchat.service.offline.planning import Plan, PlannedCall, Planner, planner_of
 from toolchat.service.offline.replies import proposal, reply, report
 from toolchat.service.offline.text import LONGEST, Text
-from toolchat.service.offline.tools import OfferedTool
 
 _YES = re.compile(r"\s*(?:y|yes(?:,? please)?|yeah|sure|ok|okay|do it|go ahead|是的?|好的?|确认|可以|执行)[\s.!。]*")
 _CONFIRMED = re.compile(r"[,，.。;；]\s*(?:yes|confirmed|确认)[\s.!。！]*$")
 _NO = re.compile(r"\s*(?:(?:no|nope|n|don['’]?t|cancel|stop|never ?mind|forget)\b|[不别]|取消|算了)")
-_MOST_TOOLS, _MOST_BEFORE, _MOST_PLANNERS, _LONGEST_YES = 128, 8, 16, 20
+_MOST_TOOLS, _MOST_BEFORE, _LONGEST_YES = 128, 8, 20
 
 
 class Conversation:
@@ -64,9 +62,6 @@ class OfflineChatModel(ChatModel):
 
     provider = "offline"
     name = "offline"
-    _planners: "OrderedDict[tuple[int, ...], tuple[Sequence[object], Planner]]" = field(
-        default_factory=OrderedDict, init=False, repr=False
-    )
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
         """Run one turn; see :meth:`ChatModel.respond`. Nothing is raised."""
@@ -82,7 +77,7 @@ class OfflineChatModel(ChatModel):
 
     def _answer(self, prompt: Prompt) -> Sequence[PlannedCall] | str:
         """The next calls, or the answer; only the results of the running turn count."""
-        planner = self._planner(prompt)
+        planner = _planner(prompt)
         asked = _asked(prompt.messages)
         planned = Conversation(asked, planner).plan(len(asked) - 1)
         start = max((n for n, each in enumerate(prompt.messages) if isinstance(each, UserMessage)), default=0)
@@ -103,19 +98,11 @@ class OfflineChatModel(ChatModel):
         ]
         return report(planned, [(call.name, each, texts[call.id]) for call, each in known if call.id in texts])
 
-    def _planner(self, prompt: Prompt) -> Planner:
-        """The prompt's tools, indexed once; an entry holds its definitions, so no others can have their ids."""
-        choice, offered = prompt.options.tool_choice, prompt.tools[:_MOST_TOOLS]
-        chosen = [each for each in prompt.tools if each.name == choice] or (() if choice == "none" else offered)
-        metadata = [prompt.metadata.get(each.name) for each in chosen]
-        key = tuple(map(id, (*chosen, *metadata)))
-        if key not in self._planners:
-            tools = [OfferedTool(*each) for each in zip(chosen, metadata, strict=True)]
-            self._planners[key] = (*chosen, *metadata), Planner(tools)
-        self._planners.move_to_end(key)
-        if len(self._planners) > _MOST_PLANNERS:
-            self._planners.popitem(last=False)
-        return self._planners[key][1]
+
+def _planner(prompt: Prompt) -> Planner:
+    choice, offered = prompt.options.tool_choice, prompt.tools[:_MOST_TOOLS]
+    chosen = [each for each in prompt.tools if each.name == choice] or (() if choice == "none" else offered)
+    return planner_of([(each, prompt.metadata.get(each.name)) for each in chosen])
 
 
 def _asked(messages: Sequence[Message]) -> list[tuple[str, str]]:

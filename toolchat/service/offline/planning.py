@@ -1,6 +1,7 @@
 """Planning: which calls answer a question, and what it lacks."""
 
 import re
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,9 +12,11 @@ from toolchat.service.offline.text import Text
 from toolchat.service.offline.tools import OfferedTool
 from toolchat.service.offline.values import find_values
 from toolchat.service.offline.words import terms_of
+from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 
-_MOST_CALLS, _LONGEST, _MOST_READ = 5, 1000, 8
+_MOST_CALLS, _LONGEST, _MOST_READ, _MOST_PLANNERS = 5, 1000, 8, 16
 _INSTEAD = re.compile(r"\b(?:but|instead)\b|换成|改成|好的?")
+_recent: "OrderedDict[tuple[int, ...], tuple[object, Planner]]" = OrderedDict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,3 +139,14 @@ class Planner:
             return None
         new.arguments = {**old.arguments, **new.arguments}
         return Plan(replace(text, chinese=text.chinese), (new,))
+
+
+def planner_of(tools: Sequence[tuple[ToolDefinition, ToolMetadata | None]]) -> Planner:
+    """The planner of some tools, indexed once; an entry holds its definitions, so no others can have their ids."""
+    key = tuple(id(part) for each in tools for part in each)
+    if key not in _recent:
+        _recent[key] = tools, Planner([OfferedTool(*each) for each in tools])
+    _recent.move_to_end(key)
+    if len(_recent) > _MOST_PLANNERS:
+        _recent.popitem(last=False)
+    return _recent[key][1]

@@ -2,16 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 
-from toolchat.service.offline.planning import Planner
+from toolchat.service.offline.planning import Planner, planner_of
 from toolchat.service.offline.replies import example
 from toolchat.service.offline.text import Text
-from toolchat.service.offline.tools import OfferedTool
 from toolchat.tool_calling.callback import ToolCallback
 
 
 def starters_of(declared: Sequence[str], own: Iterable[ToolCallback], offered: Iterable[ToolCallback]) -> list[str]:
     """The declared questions that call a tool; where there are none, what the offline model itself would propose."""
-    planner, names = Planner(_tools(offered)), {each.definition.name for each in own}
+    planner, names = _planner(offered), {each.definition.name for each in own}
     if answered := [each for each in declared if planner.plan(Text.of(each)).calls]:
         return answered
     shown = [each for each in planner.tools if each.name in names]
@@ -21,9 +20,9 @@ def starters_of(declared: Sequence[str], own: Iterable[ToolCallback], offered: I
 
 def unanswered(questions: Iterable[str], tools: Iterable[ToolCallback]) -> list[str]:
     """The questions that call none of some tools."""
-    planner = Planner(_tools(tools))
+    planner = _planner(tools)
     return [each for each in questions if not planner.plan(Text.of(each)).calls]
 
 
-def _tools(callbacks: Iterable[ToolCallback]) -> list[OfferedTool]:
-    return [OfferedTool(each.definition, each.metadata) for each in callbacks]
+def _planner(callbacks: Iterable[ToolCallback]) -> Planner:
+    return planner_of([(each.definition, each.metadata) for each in callbacks])

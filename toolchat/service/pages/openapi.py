@@ -106,7 +106,7 @@ A question is sent by `GET`, or by `POST` with the same parameters as JSON, whic
 """
 HIDDEN = "x-hidden"
 """Marks operations that Swagger UI leaves out: the POST of a question that a GET asks, and details of protocols."""
-_PROTOCOL_PATHS = ("/.well-known/", "/person", "/v1/conversations", "/v1/messages/", "/v1/models/", "/v1/responses/")
+_HIDDEN_PATHS = ("/.well-known/", "/person", "/v1/conversations", "/v1/messages/", "/v1/models/", "/v1/responses/")
 _FIRST_TAGS, _LAST_TAGS = ("Chat",), ("Examples", "Alarms")
 _ANYWHERE = problems(400, Unauthorized, Forbidden, 414, MisdirectedRequest, 431, 500)
 _WITH_A_BODY = problems(RequestTimeout, BodyTooLarge)
@@ -145,7 +145,7 @@ def document_api(app: FastAPI) -> None:
             for path, operations in document["paths"].items():
                 for method, operation in operations.items():
                     _complete(method, operation, app.state.answer_formats)
-                    if path.startswith(_PROTOCOL_PATHS) or (method == "post" and _is_asked_by_get(operations)):
+                    if path.startswith(_HIDDEN_PATHS) or (method == "post" and _is_asked_by_get(operations)):
                         operation[HIDDEN] = True
                     if path.startswith("/health/"):
                         operation["security"] = []

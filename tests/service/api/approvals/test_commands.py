@@ -38,4 +38,4 @@ def test_a_dialogue_does_not_let_who_asks_approve(tmp_path: Path) -> None:
     question = ["ask", "--approve", "refund", "refund amount 50"]
     asked = run(*question, cwd=tmp_path, TOOLS_PATH=DESK, STATE_URL="memory://", CHAT_PROVIDER="offline")
     assert (asked.returncode, "refunded by" in asked.stdout) == (3, False), asked.stdout + asked.stderr
-    assert "a person with the role manager decides about refund, not who asked" in asked.stderr
+    assert "a person with the role manager must decide about refund; the one who asked cannot" in asked.stderr

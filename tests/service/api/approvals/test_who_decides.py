@@ -174,7 +174,7 @@ async def test_neither_the_link_of_an_answer_nor_its_page_lets_who_asked_decide(
     body = {"model": "toolchat", "messages": [{"role": "user", "content": "refund 50"}]}
     answer = (await desk.client.post("/v1/chat/completions", json=body, headers=as_("asker"))).json()
     text = answer["choices"][0]["message"]["content"]
-    assert text == "Waiting: a person with the role manager decides about refund, not who asked"
+    assert text == "Waiting: a person with the role manager must decide about refund; the one who asked cannot"
     assert (await desk.decide(answer["approval"]["id"], "lead")).status_code == 200
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from scripts.readme import PAGES, READMES, TOGETHER, TRANSLATIONS, commands, reader_of, steady, tool_folders
 from tests.application import create_app
 from tests.command_line import ROOT, WITHOUT_EXAMPLE, environment, installed, started
 from tests.programs import require
 from tests.waiting import PATIENCE
-from tools.readme import PAGES, READMES, TOGETHER, TRANSLATIONS, commands, reader_of, steady, tool_folders
 
 ENGLISH, CHINESE = (readme.read_text(encoding="utf-8") for readme in READMES)
 ENDPOINTS = (ROOT / "docs" / "endpoints.md").read_text(encoding="utf-8")
@@ -81,6 +81,10 @@ def test_a_chinese_page_has_the_code_and_the_chapters_of_the_english_one(transla
         assert blocks.findall(chinese) == blocks.findall(english)
     assert f"](../{original.name})" in chinese
     assert f"](zh/{original.name})" in english
+
+
+def test_the_clone_leaves_the_folder_of_tools_to_its_reader() -> None:
+    assert not (ROOT / "tools").exists()
 
 
 def without_texts(code: str) -> str:

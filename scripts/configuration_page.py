@@ -3,11 +3,11 @@
 import re
 from typing import Any
 
+from scripts.env_example import default_of, grouped_variables
+from scripts.setting_groups import APPROVALS, GROUPS, PROVIDERS, SWITCHES
 from tests.command_line import ROOT
 from toolchat.service.settings.base import EnvironmentSettings
 from toolchat.service.tool_modules.sources import ToolsPathSettings
-from tools.env_example import default_of, grouped_variables
-from tools.setting_groups import APPROVALS, GROUPS, PROVIDERS, SWITCHES
 
 PAGE = ROOT / "docs" / "configuration.md"
 BESIDE = {PROVIDERS: ROOT / "docs" / "endpoints.md", APPROVALS: ROOT / "docs" / "approvals.md"}

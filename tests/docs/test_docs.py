@@ -41,6 +41,7 @@ PAGES = [
         "docs/approvals.md",
         "docs/advisors.md",
         "docs/offline-model.md",
+        "docs/command-line.md",
         "docs/from-spring-ai.md",
         "CONTRIBUTING.md",
     )

@@ -225,7 +225,7 @@ async def test_a_host_of_mcp_never_decides_and_learns_the_outcome(desk: Desk) ->
 
     first, second = await call(), await call()
     assert first["isError"]
-    assert "a person with the role manager decides about refund" in first["content"][0]["text"]
+    assert "a person with the role manager must decide about refund" in first["content"][0]["text"]
     identifier = first["_meta"]["toolchat/approval"]
     assert second["_meta"]["toolchat/approval"] == identifier
     assert identifier not in to_json(first["content"]).decode()

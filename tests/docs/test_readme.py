@@ -144,8 +144,9 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-OTHERS = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "benchmarks/README.md")
-LINKING = [*PAGES, *TRANSLATIONS, *(ROOT / name for name in OTHERS)]
+OTHERS = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "benchmarks/README.md", "tests/faults/README.md")
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+LINKING = [*PAGES, *TRANSLATIONS, *DECISIONS, *(ROOT / name for name in OTHERS)]
 
 
 @pytest.mark.parametrize("page", LINKING, ids=lambda page: str(page.relative_to(ROOT)))
@@ -174,4 +175,39 @@ def test_the_site_has_every_page_in_its_navigation() -> None:
 @pytest.mark.parametrize("page", LINKING, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_test_that_a_page_names_is_there(page: Path) -> None:
     named = re.findall(r"`(tests/[\w/]+\.py)`", page.read_text(encoding="utf-8"))
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def words_of(*names: str) -> int:
+    """Words outside of blocks of code, in pages of the documentation."""
+    texts = [(ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in names]
+    return sum(len(re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL).split()) for text in texts)
+
+
+LONGEST = {
+    "../README": 900,
+    "start": 700,
+    "tools": 1_800,
+    "approvals": 1_500,
+    "sessions": 900,
+    "clients mcp": 1_900,
+    "security": 900,
+    "deploy": 1_500,
+    "state scaling monitoring runbook running": 6_000,
+    "library advisors evaluation comparison architecture": 3_500,
+    "questions": 700,
+}
+
+
+@pytest.mark.parametrize("pages", LONGEST)
+def test_pages_are_short_enough_to_be_read(pages: str) -> None:
+    assert words_of(*pages.split()) <= LONGEST[pages]
+
+
+@pytest.mark.parametrize("decision", DECISIONS, ids=lambda page: page.stem)
+def test_a_decision_is_dated_has_a_status_and_fits_one_page(decision: Path) -> None:
+    text = decision.read_text(encoding="utf-8")
+    assert re.match(r"# .+\n\n\d{4}-\d\d-\d\d, (in force|rejected)", text)
+    assert len(text.split()) <= 400
+    named = re.findall(r"`((?:toolchat|app|tests|deploy)/[\w/.]+)`", text)
     assert [name for name in named if not (ROOT / name).exists()] == []

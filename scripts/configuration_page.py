@@ -42,7 +42,7 @@ With `CHAT_PROVIDER=auto`, the chat model is the first of these:
    set `CHAT_PROVIDER` to `offline` or `auto_or_offline`.
 
 Described elsewhere: the variables of the example's [weather and translation](endpoints.md#weather-and-translation),
-those of [approvals](approvals.md#tell-who-decides), and those of
+those of [approvals](approvals.md#notify-approvers), and those of
 [your own tool modules](tools.md#settings-clients-and-routes).
 
 <!-- Written by `make docs` from the settings classes. -->

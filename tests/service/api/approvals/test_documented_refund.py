@@ -11,7 +11,7 @@ from tests.command_line import ROOT, run, started, with_tools
 from tests.programs import require
 
 PAGE = (ROOT / "docs" / "approvals.md").read_text(encoding="utf-8")
-SECTION = PAGE.partition("## Let somebody else decide")[2].partition("## Tell who decides")[0]
+SECTION = PAGE.partition("## Let somebody else decide")[2].partition("## Notify approvers")[0]
 
 
 def created_keys(folder: Path) -> dict[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from scripts.readme import PAGES, READMES, TOGETHER, TRANSLATIONS, commands, reader_of, steady, tool_folders
+from scripts.readme import PAGES, READMES, TOGETHER,  TRANSLATIONS, commands, reader_of, steady, tool_folders
 from tests.application import create_app
 from tests.command_line import ROOT, WITHOUT_EXAMPLE, environment, installed, started
 from tests.programs import require
@@ -27,7 +27,7 @@ IDS = [f"{page.stem}-{shown.command[:60]}" for page, shown in ANSWERED]
 def printed() -> list[str]:
     """What the commands print for a reader who types one after the other, with the pages' own tools added."""
     require("curl")
-    told = {}
+    told: dict[tuple[Path, Shown], str] = {}
     for pages in TOGETHER:
         if any(page in pages for page, _ in ANSWERED):
             with reader_of(*pages) as reader:

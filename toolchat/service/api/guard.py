@@ -40,7 +40,7 @@ from toolchat.service.api.problems import as_toolchat_error, refusal, without_tr
 from toolchat.service.observability import tracing
 from toolchat.service.observability.logs import request_id as current_request_id
 from toolchat.service.observability.metrics import OTHER
-from toolchat.service.observability.request import MeasuredRequest, current_request
+from toolchat.service.observability.observer import MeasuredRequest, current_request
 from toolchat.service.request_state import RequestState, state_of
 from toolchat.tool_calling.caller import current_caller
 

@@ -23,10 +23,10 @@ from pydantic_core import from_json, to_json
 from toolchat.errors import InvalidRequest
 from toolchat.messages import is_image
 from toolchat.models.base import ChatOptions
+from toolchat.service.api.approval_tokens import LINK_FRAGMENT, without_tokens
 from toolchat.service.api.body_limits import body_of
 from toolchat.service.api.dependencies import reject_prefetch
 from toolchat.service.api.parameters import require_json
-from toolchat.service.observability.semantic_conventions import LINK_FRAGMENT, without_tokens
 from toolchat.service.settings.base import describe_faults
 from toolchat.tool_calling.callback import ClientToolCallback, ToolSet
 from toolchat.tool_calling.definition import ToolDefinition

@@ -82,18 +82,25 @@ class ActiveRequest:
 
     def complete(self) -> Coroutine[Any, Any, ChatResponse]:
         """The complete answer."""
-        return self._traced(self.prompt.call().response())
+        return self._answer(self.prompt.call().response())
 
     def stream(self, emit: Emit) -> Coroutine[Any, Any, ChatResponse]:
         """The complete answer; its events go to ``emit``. Raises as :meth:`complete`."""
-        return self._traced(self.prompt.stream().response(emit))
+        return self._answer(self.prompt.stream().response(emit))
 
-    def _traced(self, answering: Coroutine[Any, Any, ChatResponse]) -> Coroutine[Any, Any, ChatResponse]:
+    async def _answer(self, answering: Coroutine[Any, Any, ChatResponse]) -> ChatResponse:
         if tracing.observer is None or not tracing.observer.is_recorded() or not self.has_model:
-            return self._run(answering)
-        model, session = self.prompt.client.model, self._summary.get("session", "")
-        messages = self.prompt.request.messages
-        return tracing.observer.run_agent(model.provider, model.name, messages, session, self._run(answering))
+            response = await self._run(answering)
+        else:  # without the notice below: no trace has the token of an approval link
+            model, session = self.prompt.client.model, self._summary.get("session", "")
+            asked = self.prompt.request.messages
+            response = await tracing.observer.run_agent(
+                model.provider, model.name, asked, session, self._run(answering)
+            )
+        if self._consent.pending is None:
+            return response
+        self.notice = await self._ask_for_approval(self._consent.pending)
+        return response.with_text("\n\n".join(filter(None, (response.message.text, self.notice))))
 
     async def _run(self, answering: Coroutine[Any, Any, ChatResponse]) -> ChatResponse:
         limit = self.service.settings.request_timeout
@@ -104,10 +111,7 @@ class ActiveRequest:
         with ModelTimeouts(deadline=inf, idle=limit, error=lambda: _too_late(limit)):
             response = await self._outcome_of(answering)
         self._record(response)
-        if self._consent.pending is None:
-            return response
-        self.notice = await self._ask_for_approval(self._consent.pending)
-        return response.with_text("\n\n".join(filter(None, (response.message.text, self.notice))))
+        return response
 
     async def _outcome_of(self, answering: Coroutine[Any, Any, ChatResponse]) -> ChatResponse:
         """The answer; what comes of a decision is noted for those who are not its client."""

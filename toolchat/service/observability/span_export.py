@@ -19,7 +19,7 @@ from opentelemetry.trace import NoOpTracer, Tracer
 
 from toolchat import __version__
 from toolchat.errors import ConfigurationError
-from toolchat.http.failures import describe_failure
+from toolchat.http.failures import cause_of
 from toolchat.service.observability import metrics
 from toolchat.service.observability.tracing import TracingSettings
 
@@ -77,7 +77,7 @@ class Exporter(SpanExporter, logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Keep the first message of an export, which says more than those about its retries."""
         errors = [each for each in record.args or () if isinstance(each, Exception)]
-        cause = describe_failure(errors[0], self._target) if errors else ""
+        cause = cause_of(errors[0]) if errors else ""
         self._reason = self._reason or cause or _QUERY.sub("", record.getMessage())  # a query may contain a key
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
@@ -97,7 +97,7 @@ class Exporter(SpanExporter, logging.Handler):
         """Log why spans are lost, unless the exports before failed as well."""
         before, self.failure = self.failure, reason
         if not before:
-            _log.warning("traces could not be sent", extra={"reason": reason})
+            _log.warning("traces could not be sent", extra={"reason": f"{reason}: {self._target}"})
 
     def shutdown(self) -> None:
         self._exporter.shutdown()

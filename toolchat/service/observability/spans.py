@@ -40,7 +40,7 @@ class TracingObserver(ServiceObserver):
     def __init__(self, tracer: Tracer, export_failure: Callable[[], str], *, captures: bool) -> None:
         self._tracer = tracer
         self.export_failure = export_failure
-        """Returns why the collector did not accept the last spans; empty if it did."""
+        """Returns why the collector did not accept the last spans, and its address; empty if it did."""
         self.captures = captures
         """Whether spans contain questions, answers, arguments and results as well."""
 

@@ -137,7 +137,11 @@ async def traced(settings: TracingSettings, shutdown_timeout: float) -> AsyncGen
 
     captures = settings.instrumentation_genai_capture_message_content
     async with exporting(settings, min(_FLUSH_SECONDS, shutdown_timeout)) as (tracer, exporter):
-        before, observer = observer, TracingObserver(tracer, lambda: exporter.failure, captures=captures)
+
+        def failure() -> str:
+            return exporter.failure and f"{exporter.failure}: {settings.target}"
+
+        before, observer = observer, TracingObserver(tracer, failure, captures=captures)
         try:
             yield
         finally:

@@ -14,7 +14,7 @@ from toolchat.state.base import RECORD_VERSION, RecordVersion, StateStore
 LINK_FRAGMENT = "#token="
 """Begins the fragment of an approval link, which browsers do not send: no server's log has the token."""
 _RECORD = TypeAdapter(tuple[str, Principal, RecordVersion])
-_TOKEN = re.compile(f"(?<={LINK_FRAGMENT})[A-Za-z0-9_-]+")
+_TOKEN = re.compile(rb"((?:#|%23)token(?:=|%3D))[\w-]+", re.IGNORECASE)
 
 
 class AlreadyDecided(NotFound):
@@ -52,9 +52,9 @@ def link_to(address: str, identifier: str, token: str) -> str:
     return f"{address}/playground/?approval={identifier}{token and LINK_FRAGMENT + token}"
 
 
-def without_tokens(text: str) -> str:
-    """A text without the tokens in its approval links: a model could open them, and decide by itself."""
-    return _TOKEN.sub("...", text) if LINK_FRAGMENT in text else text
+def without_tokens(content: bytes) -> bytes:
+    """Remove the tokens of approval links: a model could open a link, and decide by itself."""
+    return _TOKEN.sub(rb"\1...", content) if b"#token" in content or b"%23token" in content else content
 
 
 def approval_not_found() -> NotFound:

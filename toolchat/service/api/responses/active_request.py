@@ -89,14 +89,16 @@ class ActiveRequest:
         return self._answer(self.prompt.stream().response(emit))
 
     async def _answer(self, answering: Coroutine[Any, Any, ChatResponse]) -> ChatResponse:
-        if tracing.observer is None or not tracing.observer.is_recorded() or not self.has_model:
-            response = await self._run(answering)
-        else:  # without the notice below: no trace has the token of an approval link
-            model, session = self.prompt.client.model, self._summary.get("session", "")
-            asked = self.prompt.request.messages
-            response = await tracing.observer.run_agent(
-                model.provider, model.name, asked, session, self._run(answering)
+        running = self._run(answering)
+        if tracing.observer is not None and tracing.observer.is_recorded() and self.has_model:
+            # Without the notice below: no trace has the token of an approval link.
+            model, asked, session = (
+                self.prompt.client.model,
+                self.prompt.request.messages,
+                self._summary.get("session", ""),
             )
+            running = tracing.observer.run_agent(model.provider, model.name, asked, session, running)
+        response = await running
         if self._consent.pending is None:
             return response
         self.notice = await self._ask_for_approval(self._consent.pending)

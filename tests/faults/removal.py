@@ -7,16 +7,11 @@ tell that it is missing.
 import secrets
 import sys
 from collections.abc import Sequence
-from typing import Any
-
-import uvicorn
 
 from app.__main__ import main
-from toolchat.service.api.approvals import ApprovalStore
 from toolchat.service.api.idempotency import IdempotencyStore
 from toolchat.service.server.http_protocol import LimitedProtocol
-from toolchat.service.server.runner import Server
-from toolchat.state.base import Committed, Lock, StateStore, Write
+from toolchat.state.base import Lock, StateStore, Write
 from toolchat.state.locks import Locks
 from toolchat.state.watched import _Deadline
 
@@ -37,11 +32,6 @@ async def _lock_although_held(self: StateStore, key: str, *, ttl: float, writes:
     return Lock(key, lock.token, (await self.commit((write, *writes), reads=(key,), name="lock")).found[key])
 
 
-async def _commit_unchecked(self: ApprovalStore, kind: str, asked: Any, writes: list[Write], checks: Any) -> Committed:
-    del kind, asked, checks
-    return await self._store.commit(writes, name="commit")
-
-
 # The owner and the name of the attribute, and what it becomes.
 MECHANISMS: dict[str, tuple[object, str, object]] = {
     "lock": (StateStore, "try_lock", _lock_although_held),
@@ -50,8 +40,6 @@ MECHANISMS: dict[str, tuple[object, str, object]] = {
     "late-release": (StateStore, "_release_later", _nothing),
     "store-deadline": (_Deadline, "_end_step", _nothing),
     "stored-result": (IdempotencyStore, "find", _nothing_found),
-    "claim": (ApprovalStore, "_commit", _commit_unchecked),
-    "drain": (Server, "on_tick", uvicorn.Server.on_tick),
     "header-time": (LimitedProtocol, "_expect_head", _nothing),
 }
 

@@ -58,7 +58,7 @@ async def _hung_up_on(service: Service, count: int, begin: bytes, drip: bytes = 
                 pass
             return time.monotonic() - began
 
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(30):
         return max(await asyncio.gather(*(dawdle() for _ in range(count))))
 
 

@@ -16,8 +16,6 @@ _TESTS = {
     "late-release": "test_store.py::test_a_session_after_a_stall",
     "store-deadline": "test_store.py::test_redis_stopped",
     "stored-result": "test_once.py::test_one_key_fifty_times",
-    "claim": "test_once.py::test_one_approval_at_two_replicas",
-    "drain": "test_process.py::test_term_with_streams",
     "header-time": "test_load.py::test_half_sent_headers",
 }
 

@@ -2,7 +2,7 @@
 
 import { copyButton, make } from "./elements.js";
 import { label } from "./texts.js";
-import DOMPurify from "./vendor/dompurify.js";
+import "./vendor/dompurify.js"; // the publisher's smallest build is no module: it defines DOMPurify
 import { Marked } from "./vendor/marked.js";
 
 /** Characters that are read as Markdown; a longer text is shown as it is. */

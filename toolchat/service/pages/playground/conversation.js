@@ -10,7 +10,7 @@ import { remembered } from "./remembered.js";
 import { lose, settle } from "./running.js";
 import { posted, readJson } from "./sse.js";
 import { say, text } from "./texts.js";
-import { EMPTY, foldTodo, showTodo } from "./todo.js";
+import { EMPTY, showTodo } from "./todo.js";
 import { Turn, storedTurns } from "./turn.js";
 
 export class Conversation {
@@ -30,7 +30,7 @@ export class Conversation {
     this.list = new Conversations(open, (id) => this.forget(id), (error) => this.#showProblem(error));
     this.#listen();
     showStarters(folders, ({ question, plan }) => this.#askAtOnce(question, plan || this.plan.checked));
-    foldTodo();
+    find("todo-details").open = !matchMedia("(max-width: 1100px)").matches; // there it stands before the conversation
     showTodo(EMPTY);
   }
 
@@ -51,7 +51,6 @@ export class Conversation {
     find("send").disabled = false;
   }
 
-  /** Shows another conversation, or with an empty id a new one. */
   async open(id) {
     this.#clear();
     remembered.session = id;
@@ -60,7 +59,6 @@ export class Conversation {
     await this.restore();
   }
 
-  /** Sends what was written, in place of the question that is being edited. */
   send() {
     const question = this.message.value.trim();
     if (!question || this.#busy || !this.message.reportValidity()) return;
@@ -69,7 +67,6 @@ export class Conversation {
     this.#ask(question, from, images);
   }
 
-  /** Forgets a conversation here and in the service. */
   async forget(id) {
     this.view?.stop();
     this.#clear();
@@ -217,7 +214,6 @@ export class Conversation {
     for (const turn of this.turns.splice(from)) turn.remove();
   }
 
-  /** Shows at each turn what can be done with it now. */
   #offer() {
     const running = Boolean(this.view?.running);
     const waits = remembered.find(remembered.session)?.pending?.approval;

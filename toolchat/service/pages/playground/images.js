@@ -5,7 +5,6 @@ import { label } from "./texts.js";
 
 const MOST = 4, LONGEST_SIDE = 1600;
 
-/** An image of a turn or of the next question. */
 export const picture = (url) => Object.assign(label(make("img", "picture"), "image"), { src: url });
 
 /** A question as the service stores it. */

@@ -52,7 +52,6 @@ function takesLong(text) {
   return marks.reduce((pairs, each) => pairs + each * each, 0) > MOST_PAIRS;
 }
 
-/** A text as elements. */
 export function rendered(text) {
   if (takesLong(text)) return plain(text);
   let fragment;
@@ -115,13 +114,11 @@ export class Prose {
     this.pause = 0;
   }
 
-  /** Writes more of it. */
   append(piece) {
     this.written += piece;
     this.waiting ??= setTimeout(() => this.#show(), this.pause);
   }
 
-  /** Shows the whole text. */
   finish(text = this.written) {
     const asShown = text === this.shown;
     this.written = text;

@@ -67,7 +67,6 @@ async function showApproval(token) {
   find("approval").scrollIntoView({ block: "center" });
 }
 
-/** Shows what can be done with the tools; gives the conversation. */
 function showTools(folders, index) {
   const registered = folders.filter((folder) => folder.registered);
   const comparable = registered.filter(({ interchangeable, questions }) => interchangeable && questions.length);
@@ -76,7 +75,6 @@ function showTools(folders, index) {
   return new Conversation(registered, index);
 }
 
-/** Shows what the service offers. */
 async function show() {
   const [folders, index] = await Promise.all(["/tools", "/"].map((path) => readJson(address(path))));
   remembered.owner = index.client;
@@ -92,7 +90,6 @@ async function show() {
   await conversation.restore();
 }
 
-/** Shows it, or why it cannot be shown. */
 async function load() {
   const problem = find("page-problem");
   problem.hidden = true;

@@ -21,7 +21,6 @@ export class Turn {
     for (const each of this.parts) each.remove();
   }
 
-  /** Shows what can be done; without `onAgain` nothing that asks anew. */
   offer(onEdit, onAgain) {
     const [user, assistant] = this.parts.map((part) => part.lastElementChild);
     const copy = (content) => copyButton("plain-button", "copy", content);
@@ -53,7 +52,6 @@ function shownTurn(turn) {
   return { question: turn.find((each) => each.role === "user")?.text ?? "", answer, view, plan: false, answered: true };
 }
 
-/** The turns of a session that the service has answered before. */
 export async function storedTurns(session) {
   if (!remembered.find(session)?.answered) return [];
   const { messages } = await readJson(sessionAddress(session));

@@ -19,6 +19,7 @@ _NEGATED = re.compile(
     r"(.)[不没]\1|(?P<no>\b(?:don['’]?t|not|never|without|cannot|can['’]?t|won['’]?t|stop|no|nothing)\b"
     r"|(?<![特告区分级性])别(?!人|的)|勿|没(?!错)|不(?!错|同))"
 )
+_PAST = ("was", "were", "did", "had")
 _CONDITION = re.compile(r"\b(?:if|unless|in case)\b|如果|要是|假如")
 _BEFORE = {
     "from": r"(?:\bfrom|从|由|自|[0-9])[ :=\"“'‘「]*$",
@@ -189,7 +190,7 @@ class Reading:
         spans = [span for gap in gaps if (span := self._trimmed(*gap, is_text)) and span[0] < span[1]]
         start, end = spans[0] if len(spans) == 1 else (0, 0)
         words = self.text.flat[start:end].split()
-        if not words or _PRONOUN.match(self.text.flat, start) or not (is_text or self._is_name(start, end)):
+        if not words or _PRONOUN.match(self.text.flat, start) or not (is_text or self._is_name(parameter, start, end)):
             start, end = self._whole_question(len(spans))
         written = self.text.raw[start:end]
         # A number is a text only where nothing is changed.
@@ -200,17 +201,18 @@ class Reading:
             self.arguments[parameter.name] = written
             self.used.append((start, end))
 
-    def _is_name(self, start: int, end: int) -> bool:
+    def _is_name(self, parameter: Parameter, start: int, end: int) -> bool:
         """Whether a part may be a name, or a few words to search for."""
         part, before = self.text.flat[start:end], self.text.flat[:start]
         words = part.split()
-        if len(words) > 4 or not FUNCTION_WORDS.isdisjoint(words) or _NEGATED.search(part):
+        if len(words) > 4 or any(each in FUNCTION_WORDS or each in _PAST for each in words) or _NEGATED.search(part):
             return False
         if any(each.kind in ("day", "days", "date", "time") and start <= each.start < end for each in self.found):
             return False
         # "Your goods are terrible", "which goods sell best": it says something of the tool's words.
         is_said = re.search(r"\b(?:is|are|was|were)\W*(?:an?\W*|the\W*)?$", before)
-        if is_said and min(self.topic, default=(0, 0))[0] < start:
+        is_given = re.search(rf"\b{re.escape(parameter.words)} \w+\W*$", before)
+        if is_said and not is_given and min(self.topic, default=(0, 0))[0] < start:
             return False
         is_led = re.search(r"\b(?:for|with|about|of|use|called) $", before)
         return len(words) == 1 or bool(is_led) or not re.match(r"\W*(?:which|who|how|why|when)\b", before)

@@ -69,7 +69,8 @@ def reply(planned: Plan, planner: Planner) -> str:
 def _shown(planner: Planner, tools: Sequence[OfferedTool], chinese: bool, most: int) -> str:
     asked = sorted(tools, key=lambda each: each.changes_something)
     found = (example(planner, each, chinese) for each in asked if not each.metadata.requires_approval)
-    examples = list(islice(dict.fromkeys(filter(None, found)), most))
+    # One with quotation marks of its own is hard to read within others.
+    examples = sorted(islice(dict.fromkeys(filter(None, found)), most + 1), key=lambda each: '"' in each)[:most]
     return say("examples", chinese, examples=listed(examples, chinese, "or")) if examples else ""
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import FilePayload, Page, expect
 
 from tests.players.openai_player import OpenAIPlayer
 from tests.service.pages.page import CONVERSATION, Visit, say, streamed, violations
@@ -109,9 +109,10 @@ async def test_images_fit_and_violate_no_rule(visit: Visit, width: int, options:
     async with seeing(visit, width=width, **options) as (page, _):
         await expect(page.get_by_role("button", name=button)).to_be_visible()
         await page.locator("#message").focus()
-        await page.locator("#image-files").set_input_files(
-            [{"name": f"{each}.png", "mimeType": "image/png", "buffer": png(1900, 300)} for each in range(5)]
-        )
+        pictures: list[FilePayload] = [
+            {"name": f"{each}.png", "mimeType": "image/png", "buffer": png(1900, 300)} for each in range(5)
+        ]
+        await page.locator("#image-files").set_input_files(pictures)
         await expect(page.locator("#images img")).to_have_count(4)
         assert await violations(page) == []
         await page.locator("#message").fill("?")

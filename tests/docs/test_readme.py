@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from scripts.readme import PAGES, READMES, TOGETHER, TRANSLATIONS, commands, reader_of, steady, tool_folders
+from scripts.readme import PAGES, READMES, TOGETHER, TRANSLATIONS, Shown, commands, reader_of, steady, tool_folders
 from tests.application import create_app
 from tests.command_line import ROOT, WITHOUT_EXAMPLE, environment, installed, started
 from tests.programs import require

@@ -26,8 +26,8 @@ from toolchat.service.api.problems import add_problem_handlers
 from toolchat.service.api.responses.event_stream import ANSWER_FORMATS
 from toolchat.service.api.responses.formats import AnswerFormat
 from toolchat.service.api.sessions import add_routes as add_session_routes
-from toolchat.service.api.status_routes import router as status_routes
-from toolchat.service.api.tool_routes import router as tool_routes
+from toolchat.service.api.status_routes import add_probe, router as status_routes
+from toolchat.service.api.tool_routes import add_tool_route
 from toolchat.service.composition.configuration import Configuration, read_configuration
 from toolchat.service.composition.lifespan import approval_webhook, open_service
 from toolchat.service.composition.models import ChosenModel
@@ -177,8 +177,10 @@ def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
     for protocol in PROTOCOLS:
         protocol.add_routes(app.router)
     add_session_routes(app.router)
+    add_tool_route(app.router)
+    add_probe(app.router)
     of_service += app.routes[after:]
-    for router in (background_routes, approval_routes, person_routes, tool_routes, status_routes):
+    for router in (background_routes, approval_routes, person_routes, status_routes):
         app.include_router(router)
         of_service += router.routes  # as they are defined: FastAPI builds each included route again, which takes long
     after = len(app.routes)

@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute
 
 from toolchat.chat.tool_module import ToolModule
 from toolchat.errors import ConfigurationError, NotConfigured
-from toolchat.service.api.fast_router import Ask, QuestionParameter, QuestionRoute, question_routes
+from toolchat.service.api.fast_router import Ask, DirectRoute, QuestionParameter, question_routes
 from toolchat.service.api.problems import problems
 from toolchat.service.api.responses.answers import start_answer
 from toolchat.service.api.service import service_state
@@ -93,7 +93,7 @@ def _add_chat_routes(router: APIRouter, module: ToolModule, *, documented: bool)
                 router,
                 f"{module.path}/{_SUFFIX[variant]}",
                 question,
-                route_class_override=QuestionRoute,
+                route_class_override=DirectRoute,
                 tags=[module.title],
                 summary=_SUMMARIES[variant].format(names=", ".join(names)),
                 description=_DESCRIPTIONS[variant],

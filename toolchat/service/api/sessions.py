@@ -20,7 +20,7 @@ from toolchat.service.access.hosts import headers
 from toolchat.service.access.principals import current_request_caller
 from toolchat.service.api.background.routes import accept, accepted, background, resume, stream
 from toolchat.service.api.dependencies import scoped_key, session_of
-from toolchat.service.api.fast_router import MAX_QUERY_CHARS, QuestionRoute, question_routes
+from toolchat.service.api.fast_router import MAX_QUERY_CHARS, DirectRoute, question_routes
 from toolchat.service.api.parameters import NOT_BLANK, NOT_BLANK_DESCRIPTION, Parameter, Parameters, refuse_parameters
 from toolchat.service.api.personal_data import delete_conversation
 from toolchat.service.api.problems import problems
@@ -137,7 +137,7 @@ class SessionQuestion:
     """Whether the client has named no session."""
 
 
-class SessionParameters:
+class SessionParameters(Parameters):
     """The parameters of a route that answers in a session: ``userInput`` or ``query``, ``sessionId``, and ``tools``.
 
     Args:
@@ -145,6 +145,8 @@ class SessionParameters:
         default: the question if none is sent; without a default a question is required.
         choosing: whether the client can choose the tools.
     """
+
+    responses = SESSION_RESPONSES
 
     def __init__(self, examples: Mapping[str, str], default: str = "", *, choosing: bool = True) -> None:
         self._default = default
@@ -157,12 +159,11 @@ class SessionParameters:
         given = [{"required": [name], "properties": {name: {"minLength": 1}}} for name in names]
         needed = {} if default else {"anyOf": given}
         rules = {"not": {"allOf": given}, **needed}
-        self._parameters = Parameters(first, alias, _SESSION, _REPLACED, *([_TOOLS] if choosing else []), rules=rules)
-        self.documented, self.responses = self._parameters.documented, SESSION_RESPONSES
+        super().__init__(first, alias, _SESSION, _REPLACED, *([_TOOLS] if choosing else []), rules=rules)
 
     async def read(self, request: Request) -> SessionQuestion:
-        """The question of a request; raises as :meth:`Parameters.read`, and if it is ambiguous or missing."""
-        given = await self._parameters.read(request)
+        """The question of a request; raises as :meth:`QuestionParameter.read`, and if it is ambiguous or missing."""
+        given = await self.values(request)
         one, other = given.get("userInput", ""), given.get("query", "")
         if one and other and one != other:
             raise ValidationFailed("userInput: userInput and query differ; send one of them")
@@ -348,9 +349,7 @@ async def forget(service: Service, session: SessionPath) -> Response:
 
 def add_routes(added: APIRouter) -> None:
     """Add the routes of sessions."""
-    asked = partial(
-        question_routes, added, parameters=_PARAMETERS, tags=router.tags, route_class_override=QuestionRoute
-    )
+    asked = partial(question_routes, added, parameters=_PARAMETERS, tags=router.tags, route_class_override=DirectRoute)
     asked(path="/chat", summary="Ask in a session")(chat)
     streamed = "Ask in a session, answered as server-sent events"
     asked(path="/chat/stream", responses=STREAM_RESPONSES, summary=streamed)(chat_stream)

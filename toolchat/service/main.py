@@ -18,10 +18,9 @@ from toolchat.service.api.background.routes import router as background_routes
 from toolchat.service.api.background.runner import BackgroundRunner
 from toolchat.service.api.body_limits import MAX_BODY_BYTES
 from toolchat.service.api.fast_router import RouteIndex
-from toolchat.service.api.guard import GuardMiddleware, ProtocolAdapter, RequestMiddleware
-from toolchat.service.api.headers import allow_origins
+from toolchat.service.api.guard import GuardMiddleware, ProtocolAdapter, RequestMiddleware, allow_origins
 from toolchat.service.api.module_routes import add_module_routes, refuse_shadowed_routes
-from toolchat.service.api.person_routes import router as person_routes
+from toolchat.service.api.personal_data import router as person_routes
 from toolchat.service.api.problems import add_problem_handlers
 from toolchat.service.api.responses.event_stream import ANSWER_FORMATS
 from toolchat.service.api.responses.formats import AnswerFormat

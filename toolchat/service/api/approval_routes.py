@@ -11,9 +11,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from toolchat.chat.request import Approval
 from toolchat.errors import DependencyMissing, NotFound, SessionBusy, StoreUnavailable, ValidationFailed
 from toolchat.service.api.advisors import SessionLockAdvisor
-from toolchat.service.api.approval_inbox import CURSOR_PATTERN, ApprovalInbox
-from toolchat.service.api.approval_records import ApprovalByAnother
-from toolchat.service.api.approval_tokens import AlreadyDecided
+from toolchat.service.api.approval_records import CURSOR_PATTERN, AlreadyDecided, ApprovalByAnother, ApprovalInbox
 from toolchat.service.api.json_lines import json_lines, json_lines_responses
 from toolchat.service.api.problems import problems
 from toolchat.service.api.responses.answers import answer_prompt

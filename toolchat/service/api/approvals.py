@@ -20,17 +20,20 @@ from toolchat.errors import Forbidden, NotFound, SessionBusy, StoreUnavailable, 
 from toolchat.messages import Message
 from toolchat.models.base import ChatResponse
 from toolchat.service.access.principals import ASK, Principal, RequestCaller, current_request_caller
-from toolchat.service.api.approval_inbox import lists_of
 from toolchat.service.api.approval_records import (
     ASKED,
+    AlreadyDecided,
+    ApprovalTokens,
     Asked,
     Decided,
+    approval_not_found,
     decision_word,
     iso,
+    link_to,
+    lists_of,
     read_decided,
     read_waiting,
 )
-from toolchat.service.api.approval_tokens import AlreadyDecided, ApprovalTokens, approval_not_found, link_to
 from toolchat.service.api.approval_webhook import DECIDED, REQUESTED, ApprovalWebhook
 from toolchat.service.api.audit import AuditTrail, log, records_of
 from toolchat.service.api.dependencies import parts_of
@@ -298,7 +301,6 @@ class ConsentAdvisor(Advisor):
         self._taken, self._door = taken, door
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
-        """See :meth:`Advisor.advise`."""
         if self._taken and request.resume:
             await self._store.claim(self._taken, request.resume.approvals, self._door)
             self.has_claimed = True

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, FastAPI, Response
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -33,7 +34,6 @@ from toolchat.service.api.body_limits import (
     UnreadAnswers,
     connection_of,
 )
-from toolchat.service.api.headers import with_security_headers
 from toolchat.service.api.parameters import percent_decode
 from toolchat.service.api.paths import Paths, ShownPaths, is_missing_discovery, path_below_root
 from toolchat.service.api.problems import as_toolchat_error, refusal, without_traceback
@@ -52,6 +52,13 @@ _WELL_FORMED_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _POLLED = ("/health/", "/metrics")
 """Paths that programs request every few seconds; they are logged at DEBUG and not traced."""
 _MAX_DETAIL = 300
+SECURITY_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cache-control", b"no-store"),  # nearly every response depends on the client's key
+)
+"""The headers of every response, beside ``X-Request-ID``; a response that has one of them keeps its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +161,12 @@ class _Answer:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = [*message.get("headers", ()), (b"x-request-id", self._state.request_id.encode())]
+            own = [name for name, _ in headers]  # pages have a policy of their own
+            headers += [each for each in SECURITY_HEADERS if each[0] not in own]
             if self._state.form:
                 overhead = self.observed.overhead(perf_counter()) * 1000
                 headers.append((b"x-toolchat-overhead-ms", b"%.3f" % overhead))
-            message["headers"] = with_security_headers(headers)
+            message["headers"] = headers
             await self._begin(message)
             return
         if not self.observed.first_byte:
@@ -202,15 +211,17 @@ class _Answer:
         self.observed.end(route, self._state, ended)
         if self.status >= 500 or (failure is not None and failure.status >= 500):
             level = logging.WARNING
-        if _log.isEnabledFor(level):
-            line = {"method": scope["method"], "path": self._path(), "route": route}
+        is_logged, span = _log.isEnabledFor(level), self.observed.span
+        path = self._path() if is_logged or span is not None else ""
+        if is_logged:
+            line = {"method": scope["method"], "path": path, "route": route}
             line |= {"status": self.status, "outcome": outcome, **self.observed.summary(ended)}
             line.update(self._state.summary)
             if failure is not None and level == logging.WARNING:
                 line |= {"detail": failure.detail[:_MAX_DETAIL], **failure.log_fields}
             _log.log(level, "request finished", extra=line)
-        if self.observed.span is not None:
-            self.observed.span.end_request(scope, self._path(), route, self.status, outcome, failure)
+        if span is not None:
+            span.end_request(scope, path, route, self.status, outcome, failure)
 
 
 async def _cancel_on_disconnect(app: ASGIApp, scope: Scope, receive: Receive, send: Send, body: Body) -> None:
@@ -350,3 +361,18 @@ class GuardMiddleware:
             challenge = f'{error.headers["WWW-Authenticate"]}, resource_metadata="{url}"'
             error.headers = {**error.headers, "WWW-Authenticate": challenge}
         await refusal(error, state)(scope, receive, send)
+
+
+def allow_origins(app: FastAPI, origins: Sequence[str]) -> None:
+    """Allow pages of some origins to send requests (CORS); without any, browsers block all other origins."""
+    if origins:
+        # Clients and tracers add headers of their own, and others with every version. A page is trusted for its origin:
+        # no header gives it more rights, and browsers send no cookies for it.
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=origins,
+            allow_methods=["*"],
+            allow_headers=["*"],
+            allow_private_network=True,
+            expose_headers=["*"],
+        )

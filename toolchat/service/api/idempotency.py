@@ -120,7 +120,6 @@ class IdempotencyAdvisor(Advisor):
         self._known = known
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
-        """See :meth:`Advisor.advise`; raises as the store's methods."""
         known = self._known
         if known is None:
             async with self._store.lock(self._idempotent) as lock:

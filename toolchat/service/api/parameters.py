@@ -49,7 +49,7 @@ class Parameter:
             if len(texts) > self.schema["maxItems"]:
                 raise ValidationFailed(f"{self.name}: List should have at most {self.schema['maxItems']} items")
             return texts
-        text = texts[0]
+        text: str = texts[0]
         if "maxLength" in self.schema:
             if len(text) > longest:
                 raise ValidationFailed(

@@ -23,11 +23,10 @@ from toolchat.service.access.principals import session_ttl
 from toolchat.service.access.quotas import Quotas
 from toolchat.service.access.runtime import AccessSettings
 from toolchat.service.access.usage import MINUTE, Limits
-from toolchat.service.api.advisors import SandboxNoticeAdvisor
+from toolchat.service.api.advisors import ConversationCallLimit, SandboxNoticeAdvisor
 from toolchat.service.api.approval_webhook import ApprovalWebhook
 from toolchat.service.api.approvals import ApprovalStore
 from toolchat.service.api.audit import AuditTrail
-from toolchat.service.api.call_limit import ConversationCallLimit
 from toolchat.service.api.idempotency import IdempotencyStore
 from toolchat.service.api.paused_turns import PausedTurnCodec
 from toolchat.service.api.service import Admission, ServiceMetrics, ServiceState

@@ -17,16 +17,16 @@ from toolchat.models.resilience import ModelTimeouts
 from toolchat.service.access.authentication import APPROVAL_HEADER
 from toolchat.service.access.principals import ALL_TOOLS, current_request_caller
 from toolchat.service.access.quotas import QuotaReservation
-from toolchat.service.api.approval_records import words_about
-from toolchat.service.api.approval_tokens import link_to
+from toolchat.service.api.approval_records import link_to, words_about
 from toolchat.service.api.approvals import ConsentAdvisor, PendingTurn
 from toolchat.service.api.body_limits import connection_of
 from toolchat.service.api.dependencies import session_of
 from toolchat.service.api.paths import path_below_root
-from toolchat.service.api.service import ServiceState
+from toolchat.service.api.service import ServiceState, model_label
 from toolchat.service.observability import tracing
 from toolchat.service.observability.logs import hashed
 from toolchat.service.observability.metrics import OTHER
+from toolchat.service.observability.request import current_request
 from toolchat.service.request_state import state_of
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import CONVERSATION_ID
@@ -79,6 +79,23 @@ class ActiveRequest:
         """The approval that the answer's client can decide about, if any."""
         pending = self._consent.pending
         return None if pending is None or _waits_for_another(pending) else pending
+
+    def headers(self, response: ChatResponse | None = None) -> dict[str, str]:
+        """The headers of the answer as far as they are known; a stream's go out before there is a ``response``."""
+        headers = {"Vary": "Accept", **self.reservation.headers}
+        if self.has_model:
+            # With CHAT_FALLBACKS another model than the configured one may have answered.
+            answered_by = current_request.get().answered_by
+            headers["X-Chat-Model"] = model_label(*answered_by) if answered_by else self.service.model_label
+            if response is not None:
+                headers["X-Finish-Reason"] = response.finish_reason
+        if self.session:
+            headers["X-Session-ID"] = self.session
+        if sandboxed := self.prompt.request.tool_set.sandboxed:
+            headers["X-Sandbox"] = ", ".join(name for name in sandboxed if name.isascii()) or "true"
+        if self.pending:
+            headers["X-Approval-ID"] = self.pending["id"]
+        return headers
 
     def complete(self) -> Coroutine[Any, Any, ChatResponse]:
         """The complete answer."""

@@ -10,7 +10,6 @@ from pydantic_core import to_json
 
 from toolchat.errors import NotAcceptable, ToolchatError
 from toolchat.models.base import ChatResponse
-from toolchat.service.api.headers import answer_headers
 from toolchat.service.api.responses.active_request import ActiveRequest
 
 
@@ -42,7 +41,7 @@ class AnswerFormat(ABC):
 
     def headers(self, active: ActiveRequest, response: ChatResponse | None = None) -> dict[str, str]:
         """The headers of an answer, computed when they are sent; a stream's go out before there is a ``response``."""
-        return answer_headers(active, response)
+        return active.headers(response)
 
 
 class BufferedFormat(AnswerFormat):

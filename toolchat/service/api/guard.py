@@ -99,7 +99,6 @@ class RequestMiddleware:
         self._paths = Paths(tuple(short), next((each.base for each in protocols if each.base), ""))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a connection; only HTTP requests are guarded."""
         if scope["type"] != "http":
             await self._app(scope, receive, without_traceback(send))
             return
@@ -129,8 +128,7 @@ class RequestMiddleware:
 
     async def _answered(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
         try:
-            _check_host(scope)
-            _check_query(scope)
+            _check_host_and_query(scope)
             await self._app(scope, receive, answer.send)
         except ClientDisconnect:
             state_of(scope).outcome = CLIENT_GONE
@@ -167,7 +165,14 @@ class _Answer:
                 overhead = self.observed.overhead(perf_counter()) * 1000
                 headers.append((b"x-toolchat-overhead-ms", b"%.3f" % overhead))
             message["headers"] = headers
-            await self._begin(message)
+            # A response may start before the request's body has arrived, as a refusal does. The rest of the body would
+            # then be parsed as the next request, so the connection must end with this response.
+            is_last = self._connection is not None and self._connection.is_receiving
+            if is_last:
+                headers.append((b"connection", b"close"))
+            await self._send(message)
+            if is_last and self._connection is not None:
+                self._connection.end_after_answer()
             return
         if not self.observed.first_byte:
             self.observed.first_byte = perf_counter()
@@ -177,16 +182,6 @@ class _Answer:
             await self._send(message)
         # After sending, not before: sending waits for a slow client, and until then that client can disconnect.
         self._state.is_complete = not message.get("more_body", False)
-
-    async def _begin(self, message: Message) -> None:
-        # A response may start before the request's body has arrived, as a refusal does. The rest of the body would then
-        # be parsed as the next request, so the connection must end with this response.
-        if self._connection is None or not self._connection.is_receiving:
-            await self._send(message)
-            return
-        message["headers"].append((b"connection", b"close"))
-        await self._send(message)
-        self._connection.end_after_answer()
 
     async def _send_pieces(self, message: Message, connection: Connection) -> None:
         """Send a long body in pieces, so that the server does not buffer a second copy of it."""
@@ -268,18 +263,10 @@ def _request_id(scope: Scope) -> str:
     return os.urandom(8).hex()
 
 
-def _content_length(scope: Scope) -> int:
-    """The body's ``Content-Length``; 0 without one."""
-    return next((int(text) for name, text in scope["headers"] if name == b"content-length" and text.isdigit()), 0)
-
-
-def _check_host(scope: Scope) -> None:
-    """Require exactly one ``Host`` (RFC 9112, section 3.2): proxies that pick another one could be tricked."""
+def _check_host_and_query(scope: Scope) -> None:
+    # Exactly one Host (RFC 9112, section 3.2): proxies that pick another one could be tricked.
     if scope["http_version"] != "1.0" and [name for name, _ in scope["headers"]].count(b"host") != 1:
         raise InvalidRequest("the request must have exactly one Host header")
-
-
-def _check_query(scope: Scope) -> None:
     query_string: bytes = scope["query_string"]
     if len(query_string) > MAX_URL_BYTES:
         raise TooLarge(f"the query string is longer than {MAX_URL_BYTES} bytes")
@@ -307,7 +294,6 @@ class GuardMiddleware:
         self._bodies = Bodies(body_timeout)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Authenticate a request, or refuse it."""
         # The caller of a background question was authenticated when it was accepted.
         if scope["type"] not in ("http", "websocket") or state_of(scope).background is not None:
             await self._app(scope, receive, send)
@@ -346,7 +332,9 @@ class GuardMiddleware:
         longest = state_of(scope).max_body_bytes
         connection = connection_of(scope)
         arrived = connection is not None and not connection.is_receiving
-        return await self._bodies.read(receive, longest, announced=_content_length(scope), arrived=arrived)
+        length = header(scope, b"content-length")
+        announced = int(length) if length.isdigit() else 0
+        return await self._bodies.read(receive, longest, announced=announced, arrived=arrived)
 
     async def _refuse(self, error: ToolchatError, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":  # a close before the handshake becomes a 403

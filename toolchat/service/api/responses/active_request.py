@@ -98,7 +98,6 @@ class ActiveRequest:
         return headers
 
     def complete(self) -> Coroutine[Any, Any, ChatResponse]:
-        """The complete answer."""
         return self._traced(self.prompt.call().response())
 
     def stream(self, emit: Emit) -> Coroutine[Any, Any, ChatResponse]:
@@ -118,9 +117,14 @@ class ActiveRequest:
             # The deadline below ends the work; this ends the connection of a client that does not read its answer.
             self._connection.abort_after(limit + _READING_SECONDS)
         # As asyncio.timeout, at two thirds of the cost.
-        with ModelTimeouts(deadline=inf, idle=limit, error=lambda: _too_late(limit)):
+        late = f"the question was not answered within {limit:g} s"
+        with ModelTimeouts(deadline=inf, idle=limit, error=lambda: DeadlineExceeded(late)):
             response = await self._outcome_of(answering)
-        self._record(response)
+        calls = [
+            {"name": each.call.name[:64], "outcome": each.error_kind or "ok", "ms": each.duration_ms}
+            for each in response.executions
+        ]
+        self._summary |= {"rounds": response.rounds, "tool_calls": calls}
         if self._consent.pending is None:
             return response
         self.notice = await self._ask_for_approval(self._consent.pending)
@@ -161,14 +165,6 @@ class ActiveRequest:
         address = self._scope["app"].state.access.own_address(self._scope)
         link = link_to(address, identifier, token)
         return f"To approve or reject {names} within {pending['expires_in'] / 60:g} minutes, open {link}"
-
-    def _record(self, response: ChatResponse) -> None:
-        """Record the answer for the request's log line."""
-        calls = [
-            {"name": each.call.name[:64], "outcome": each.error_kind or "ok", "ms": each.duration_ms}
-            for each in response.executions
-        ]
-        self._summary |= {"rounds": response.rounds, "tool_calls": calls}
 
     def document(self, response: ChatResponse) -> dict[str, Any]:
         """The answer as a JSON document."""
@@ -220,7 +216,3 @@ def door_of(scope: Scope) -> str:
     path = path_below_root(scope)
     first = f"/{path.split('/')[1]}" if path.startswith("/") else path
     return first if first in ("/approvals", "/tools") else path[:64]
-
-
-def _too_late(limit: float) -> DeadlineExceeded:
-    return DeadlineExceeded(f"the question was not answered within {limit:g} s")

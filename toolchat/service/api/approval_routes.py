@@ -12,7 +12,7 @@ from toolchat.chat.request import Approval
 from toolchat.errors import DependencyMissing, NotFound, SessionBusy, StoreUnavailable, ValidationFailed
 from toolchat.service.api.advisors import SessionLockAdvisor
 from toolchat.service.api.approval_records import CURSOR_PATTERN, AlreadyDecided, ApprovalByAnother, ApprovalInbox
-from toolchat.service.api.json_lines import json_lines, json_lines_responses
+from toolchat.service.api.json_answers import json_lines, json_lines_responses, json_response
 from toolchat.service.api.problems import problems
 from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.responses.formats import accepted_format
@@ -87,7 +87,7 @@ async def show(service: Service, identifier: str) -> Response:
     Who asked and who may decide see it. Once it was decided, it shows the decision and what came of it, until it would
     have expired.
     """
-    return _document(await service.approvals.show(identifier))
+    return json_response(await service.approvals.show(identifier))
 
 
 @router.get(
@@ -105,12 +105,7 @@ async def listed(
 ) -> Response:
     """List what the client may decide or has asked: first what waits, then what was decided, the newest first."""
     found, following = await ApprovalInbox(service.store).listed(limit, before)
-    return _document({"approvals": [service.approvals.document(each) for each in found], "next": following})
-
-
-def _document(document: dict[str, Any]) -> Response:
-    body = to_json(document, inf_nan_mode="strings")
-    return Response(body, media_type="application/json")
+    return json_response({"approvals": [service.approvals.document(each) for each in found], "next": following})
 
 
 @router.post(

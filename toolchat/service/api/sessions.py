@@ -7,7 +7,6 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
-from pydantic_core import to_json
 
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.advisors.memory import NEW_CONVERSATION, REPLACED_TURNS
@@ -21,6 +20,7 @@ from toolchat.service.access.principals import current_request_caller
 from toolchat.service.api.background.routes import accept, accepted, background, resume, stream
 from toolchat.service.api.dependencies import scoped_key, session_of
 from toolchat.service.api.fast_router import MAX_QUERY_CHARS, DirectRoute, question_routes
+from toolchat.service.api.json_answers import json_response
 from toolchat.service.api.parameters import NOT_BLANK, NOT_BLANK_DESCRIPTION, Parameter, Parameters, refuse_parameters
 from toolchat.service.api.personal_data import delete_conversation
 from toolchat.service.api.problems import problems
@@ -40,11 +40,8 @@ _SESSION_ID = re.compile(SESSION_ID_PATTERN)
 _RULE = "must be 1-64 characters of A-Z a-z 0-9 . _ -, starting with a letter or a digit"
 _RESERVED = ("chat", "stream")
 _QUESTION = {"type": "string", "maxLength": MAX_QUERY_CHARS, **NOT_BLANK}
-_SESSION = Parameter(
-    "sessionId",
-    {"type": "string", "pattern": f"^({SESSION_ID_PATTERN})?$"},
-    "The session of the question; missing or empty: a new one",
-)
+SESSION_ID: Mapping[str, Any] = {"type": "string", "pattern": f"^({SESSION_ID_PATTERN})?$"}
+_SESSION = Parameter("sessionId", SESSION_ID, "The session of the question; missing or empty: a new one")
 _REPLACED = Parameter(
     "replaceTurns",
     {"type": "integer", "minimum": 0, "maximum": 1000},
@@ -77,13 +74,11 @@ def conversation_or_new(given: str) -> str:
     return conversation_of(given or secrets.token_hex(16))
 
 
-SESSION_HEADER: dict[str, Any] = {
-    "name": "X-Session-ID",
-    "in": "header",
-    "required": False,
-    "description": "The session whose conversation the service stores; without it the messages are the conversation",
-    "schema": {"type": "string", "pattern": f"^({SESSION_ID_PATTERN})?$"},
-}
+SESSION_HEADER = Parameter(
+    "X-Session-ID",
+    SESSION_ID,
+    "The session whose conversation the service stores; without it the messages are the conversation",
+).documented("header")
 """The header by which a request with a whole conversation can use a session instead; for OpenAPI."""
 
 
@@ -273,7 +268,7 @@ async def sessions(request: Request, service: Service) -> Response:
         if stored.approval and await service.approvals.is_waiting(stored.approval):
             entry["approval"] = stored.approval
         shown.append(entry)
-    return Response(to_json(shown), media_type="application/json")
+    return json_response(shown)
 
 
 @router.get(
@@ -301,8 +296,7 @@ async def turns(
         for place, turn in enumerate(page, start)
     ]
     document = {"session_id": session, "title": found.title, "total": found.turns, "turns": shown[::-1]}
-    body = to_json(document | {"next": str(start) if start else ""}, inf_nan_mode="strings")
-    return Response(body, media_type="application/json")
+    return json_response(document | {"next": str(start) if start else ""})
 
 
 @router.get(
@@ -322,13 +316,8 @@ async def show(service: Service, session: SessionPath) -> Response:
     turns = await service.memory.turns(conversation)
     if not turns and not await service.approvals.waits_in(conversation):
         raise NotFound("no conversation is stored under this id")
-    document = {
-        "session_id": session,
-        "turns": len(turns),
-        "messages": [record for turn in turns for record in _shown(turn)],
-    }
-    body = to_json(document, inf_nan_mode="strings")
-    return Response(body, media_type="application/json")
+    messages = [record for turn in turns for record in _shown(turn)]
+    return json_response({"session_id": session, "turns": len(turns), "messages": messages})
 
 
 @router.delete(

@@ -39,6 +39,7 @@ from toolchat.service.api.dependencies import (
 from toolchat.service.api.direct_calls import DirectCall
 from toolchat.service.api.fast_router import DirectRoute
 from toolchat.service.api.idempotency import IdempotentRequest
+from toolchat.service.api.json_answers import json_response
 from toolchat.service.api.parameters import Parameter, Parameters, json_object
 from toolchat.service.api.problems import problems
 from toolchat.service.api.responses.active_request import ActiveRequest, door_of
@@ -47,7 +48,7 @@ from toolchat.service.api.responses.event_stream import EVENT_SCHEMA, EventWrite
 from toolchat.service.api.responses.formats import AnswerFormat, BufferedFormat, negotiate
 from toolchat.service.api.schemas import ApprovalDocument, ToolRun
 from toolchat.service.api.service import service_state
-from toolchat.service.api.sessions import SESSION_ID_PATTERN, conversation_of
+from toolchat.service.api.sessions import SESSION_ID, conversation_of
 from toolchat.service.api.tool_registry import Entry
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.caller import current_caller
@@ -145,11 +146,7 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 _BODY = {"content": {"application/json": {"schema": {"type": "object"}}}, "description": "The tool's arguments"}
 _NAME = Parameter("name", {"type": "string"}, "The tool's name, as `GET /tools` lists it")
-_SESSION = Parameter(
-    "sessionId",
-    {"type": "string", "pattern": f"^({SESSION_ID_PATTERN})?$"},
-    "The session under which the tool stores data, if it does",
-)
+_SESSION = Parameter("sessionId", SESSION_ID, "The session under which the tool stores data, if it does")
 _URL = Parameters(_SESSION)
 
 
@@ -194,7 +191,7 @@ def run_form(request: Request) -> AnswerFormat:
 def waiting_response(document: Mapping[str, Any]) -> Response:
     """The answer to a call that waits for somebody else's approval: where to find it, and what came of it."""
     headers = {"Location": f"/approvals/{document['id']}"}
-    return Response(to_json(document, inf_nan_mode="strings"), 202, headers, "application/json")
+    return json_response(document, 202, headers)
 
 
 def add_tool_route(router: APIRouter) -> None:

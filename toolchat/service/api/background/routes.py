@@ -12,6 +12,7 @@ from toolchat.service.access.principals import current_request_caller
 from toolchat.service.api.background.records import BackgroundQuestion, BackgroundRecords
 from toolchat.service.api.background.runner import BackgroundRunner
 from toolchat.service.api.dependencies import reject_prefetch, require_same_site
+from toolchat.service.api.json_answers import json_response
 from toolchat.service.api.parameters import refuse_parameters
 from toolchat.service.api.problems import problem, problems
 from toolchat.service.api.responses.event_stream import EVENTS, EventStream
@@ -51,7 +52,7 @@ async def accept(request: Request, path: str, body: Mapping[str, Any], **more: A
 def accepted(request: Request, question: BackgroundQuestion) -> Response:
     """The answer to an accepted question: where to find it."""
     headers = {"Location": _location(request, question), "Preference-Applied": "respond-async", "Retry-After": "1"}
-    return Response(to_json(_document(question, None)), 202, headers, "application/json")
+    return json_response(_document(question, None), 202, headers)
 
 
 def stream(
@@ -111,8 +112,7 @@ async def cancel(request: Request, identifier: _Identifier) -> Response:
 
 async def _shown(runner: BackgroundRunner, question: BackgroundQuestion) -> Response:
     waiting = {} if question.is_finished else {"Retry-After": "1"}
-    document = _document(question, await runner.records.result(question))
-    return Response(to_json(document), media_type="application/json", headers=waiting)
+    return json_response(_document(question, await runner.records.result(question)), headers=waiting)
 
 
 class _StoredEvents(EventStream):

@@ -1,15 +1,20 @@
-"""Answers of any length from the store: one JSON object a line."""
+"""Answers in JSON: a document, or one object a line for what is long."""
 
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
-from fastapi.responses import StreamingResponse
+from fastapi.responses import Response, StreamingResponse
 from pydantic_core import to_json
 
 from toolchat.errors import ToolchatError
 from toolchat.service.api.problems import problems
 
 _MEDIA_TYPE = "application/jsonl"
+
+
+def json_response(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A document as JSON; FastAPI's own would copy it first, and refuse NaN."""
+    return Response(to_json(document, inf_nan_mode="strings"), status, headers, "application/json")
 
 
 def json_lines_responses(*errors: type[ToolchatError]) -> dict[int | str, dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolchat.service.api.dynamic_tools import assign_names
+from toolchat.service.api.tool_registry import assign_names
 
 ONE, TWO = 0, 1
 

@@ -67,7 +67,6 @@ class Asked:
         return frozenset(each["approver"] for each in self.calls if "approver" in each)
 
     def is_by(self, principal: Principal) -> bool:
-        """Whether a principal is the one who asked."""
         return principal.name == self.principal.name
 
     def has_approver(self, principal: Principal) -> bool:
@@ -92,11 +91,9 @@ class Asked:
         return RequestCaller(asker.name, self.client_key, tenant, asker.roles, asker)
 
     def refusal(self) -> ApprovalByAnother:
-        """The error for a decision by who asked."""
         return ApprovalByAnother(words_about(self.calls))
 
     def document(self, principal: Principal, now: float) -> dict[str, Any]:
-        """The approval as a principal sees it."""
         shown = {
             "id": self.identifier,
             "status": "decided" if self.decided else "waiting",
@@ -129,13 +126,11 @@ def read_waiting(value: bytes) -> Asked:
 
 
 def read_decided(value: bytes) -> Asked:
-    """The approval of a turn that was decided; raises ``StoreUnavailable`` if its record is unreadable."""
     with decoding("the record of a decision cannot be read"):
         return ASKED.validate_json(value)
 
 
 def decision_word(approvals: Mapping[str, Approval]) -> str:
-    """What was decided, in a word."""
     approved = {each.approved for each in approvals.values()}
     return "partly approved" if len(approved) > 1 else "approved" if True in approved else "rejected"
 
@@ -148,7 +143,6 @@ def words_about(calls: list[dict[str, Any]]) -> str:
 
 
 def iso(at: float, precision: str = "milliseconds") -> str:
-    """A time as text, in UTC."""
     return datetime.fromtimestamp(at, UTC).isoformat(timespec=precision)
 
 
@@ -233,7 +227,6 @@ class ApprovalTokens:
         return token
 
     async def principal(self, identifier: str, token: str) -> Principal:
-        """The principal for which a token was issued, as it was then."""
         try:
             issued_for, principal, _ = _RECORD.validate_json(await self._store.get(_key(token)) or b"")
         except ValidationError:  # there is none

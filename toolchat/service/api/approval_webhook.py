@@ -66,7 +66,6 @@ class ApprovalWebhook:
         return _stored(f"webhook:{secrets.token_hex(16)}", _Event(kind, approval, time.time()))
 
     def look(self) -> None:
-        """Post what was stored, soon."""
         self._news.set()
 
     @asynccontextmanager

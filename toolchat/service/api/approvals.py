@@ -146,11 +146,9 @@ class ApprovalStore:
         return data
 
     async def is_waiting(self, identifier: str) -> bool:
-        """Whether a turn still waits under this id."""
         return await self._store.get(_key(identifier)) is not None
 
     async def waits_in(self, conversation: str) -> bool:
-        """Whether a turn of this conversation waits."""
         listed = [await self._store.listed(name, limit=100) for name in parts_of(conversation)]
         return any(key.startswith(_key("")) for each in listed for key, *_ in each)
 
@@ -214,7 +212,6 @@ class ApprovalStore:
                     await self._store.commit([self._decided(asked, decided)], name="put")
 
     def _check_decider(self, asked: Asked, principal: Principal) -> None:
-        """Check who decides, and for whom, by the rights of now."""
         current = self.known(principal)
         if current is None or not asked.may_see(current):
             raise approval_not_found()
@@ -265,7 +262,6 @@ class ApprovalStore:
 
 
 def _absence(asked: Asked | None) -> NotFound:
-    """The error for a turn that waits no longer, or never did."""
     if asked is None or asked.decided is None:
         return approval_not_found()
     return AlreadyDecided(f"it was decided before: {asked.decided.decision} at {iso(asked.decided.at, 'seconds')}")
@@ -315,12 +311,10 @@ class ConsentAdvisor(Advisor):
 
 
 def _signed(resume: Resume, name: str) -> Resume:
-    """The decisions with the name of who has made them."""
     return replace(resume, approvals={call: replace(each, by=name) for call, each in resume.approvals.items()})
 
 
 def asked_by_caller(turn: PausedTurn, identifier: str, ttl: float) -> Asked:
-    """The approval of a turn of the current caller."""
     caller, now = current_request_caller(), time.time()
     who = caller.principal, caller.client_key, caller.tenant
     conversation = turn.response.context.get(CONVERSATION_ID) or ""

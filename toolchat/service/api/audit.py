@@ -53,7 +53,6 @@ class AuditTrail:
 
 
 def records_of(asked: Asked, approvals: Mapping[str, Approval], by: str, door: str) -> list[dict[str, Any]]:
-    """The records of the decisions about an answer's calls, one for each."""
     at = iso(time.time())
     return [_record(asked, call, approvals.get(call["id"], Approval(False)), by, door, at) for call in asked.calls]
 
@@ -79,7 +78,6 @@ def _record(asked: Asked, call: Mapping[str, Any], approval: Approval, by: str, 
 
 
 def log(records: list[dict[str, Any]]) -> None:
-    """Write a line of the log for each decision."""
     for each in records:
         session = {"session": hashed(each["session"])} if each["session"] else {}
         _log.info("a call was decided", extra={"decision": each | session})

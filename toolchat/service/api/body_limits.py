@@ -115,7 +115,6 @@ class UnreadAnswers:
 
     @contextmanager
     def counted(self, size: int, abort: Callable[[], None]) -> Generator[None, None, None]:
-        """Count a response while it is sent."""
         # Above the limit the oldest ones are aborted, not the new one: a client that has not read its response for the
         # longest time is the least likely to read it at all.
         if size <= LONG_BYTES:

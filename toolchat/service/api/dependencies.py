@@ -53,7 +53,6 @@ _NO_TENANT = "zh"
 
 
 def stored_tenant() -> str:
-    """The tenant in the names of stored data."""
     return current_request_caller().tenant or _NO_TENANT
 
 

@@ -193,7 +193,6 @@ class _Answer:
                 await self._send(piece)
 
     async def fail(self, error: ToolchatError, scope: Scope) -> None:
-        """Answer with an error, unless the response has started."""
         self._state.fail(error)
         if self.status == 0:
             await refusal(error, self._state)(scope, Body(), self.send)

@@ -24,7 +24,6 @@ def json_lines_responses(*errors: type[ToolchatError]) -> dict[int | str, dict[s
 
 
 async def json_lines(entries: AsyncGenerator[Mapping[str, Any], None]) -> StreamingResponse:
-    """Answer with objects, as they come."""
     first = await anext(entries, None)  # so that a store that is away gets a status of its own
 
     async def lines() -> AsyncGenerator[bytes, None]:

@@ -114,7 +114,6 @@ class Parameters:
         return values if request.method == "GET" else values | await self._in_body(request, values)
 
     def in_url(self, request: Request) -> dict[str, Any]:
-        """The values in a request's URL by name."""
         given: dict[str, list[str]] = {}
         for name, text in _pairs(request.scope["query_string"]):
             given.setdefault(name, []).append(text)
@@ -180,14 +179,12 @@ async def refuse_parameters(request: Request) -> None:
 
 
 def require_json(request: Request) -> None:
-    """Raise ``UnsupportedMediaType`` unless the body is sent as JSON."""
     # A page of another site can send text/plain without a CORS preflight, but not application/json.
     if header(request.scope, b"content-type").partition(";")[0].strip().lower() != _JSON:
         raise UnsupportedMediaType(f"the body must be sent with Content-Type: {_JSON}")
 
 
 async def json_object(request: Request) -> dict[str, Any]:
-    """The JSON object in a request's body; empty without a body."""
     body = await request.body()
     if body or "content-type" in request.headers:
         require_json(request)

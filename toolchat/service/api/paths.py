@@ -31,7 +31,6 @@ class ShownPaths:
         self._before_parameters: set[str] = set()
 
     def of(self, scope: Scope, path: str) -> str:
-        """The path as it may be shown."""
         routes = scope["app"].router.routes
         if len(routes) != self._known:  # routes may have been added since
             self._known = len(routes)

@@ -59,7 +59,6 @@ class PausedTurnCodec:
         self._advisors = {each.record_name: each for each in advisors}
 
     def dump(self, paused: PausedTurn) -> dict[str, Any]:
-        """Convert a turn to a record; raises ``CannotPause``."""
         for fault in self._faults(paused):
             _log.error("an answer cannot wait for approval", extra={"reason": fault})
             raise CannotPause(f"the answer needs an approval and cannot wait for it: {fault}")
@@ -101,7 +100,6 @@ class PausedTurnCodec:
 
 
 def turn_record(response: ChatResponse) -> dict[str, Any]:
-    """A paused turn without its tools and advisors as a JSON object."""
     return {
         "version": RECORD_VERSION,
         "messages": to_records((*response.history, response.message)),

@@ -54,7 +54,6 @@ class PersonalData:
                     }
 
     async def delete(self) -> None:
-        """Delete it all; raises as :func:`delete_conversation`."""
         await BackgroundRecords(self._store).delete_unfinished(*self._parts)
         async for key, *_ in self._store.newest(self._sessions):
             await delete_conversation(self._store, self._memory, key.partition(":")[2])

@@ -126,7 +126,6 @@ def error_response(error: ToolchatError, request_id: str) -> Response:
 
 
 def refusal(error: ToolchatError, state: RequestState) -> Response:
-    """A response with an error, in the format of the request's protocol."""
     return (state.error_response or error_response)(error, state.request_id)
 
 

@@ -337,7 +337,6 @@ async def forget(service: Service, session: SessionPath) -> Response:
 
 
 def add_routes(added: APIRouter) -> None:
-    """Add the routes of sessions."""
     asked = partial(question_routes, added, parameters=_PARAMETERS, tags=router.tags, route_class_override=DirectRoute)
     asked(path="/chat", summary="Ask in a session")(chat)
     streamed = "Ask in a session, answered as server-sent events"

@@ -1,17 +1,85 @@
 """The tool registry: which tools are available now, under which names, and why others are not."""
 
 import asyncio
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.tool_module import ToolModule
 from toolchat.errors import NotConfigured, NotFound, ToolServerUnavailable, ValidationFailed
-from toolchat.service.api.dynamic_tools import DynamicTools, ToolNames
 from toolchat.tool_calling.callback import StaticToolCallbackResolver, ToolCallback, ToolSet
 from toolchat.tool_calling.caller import current_caller
+
+_log = logging.getLogger(__name__)
+
+
+@runtime_checkable
+class DynamicTools(Protocol):
+    """A source whose tools change while the service runs."""
+
+    version: int
+    """Changes whenever the tools or the fault change."""
+    fault: str | None
+    """Why the tools cannot be used now. Those known last stay on offer; a call of one reports the fault."""
+
+    def tool_callbacks(self) -> tuple[ToolCallback, ...]: ...
+
+    def prefixed(self, tool: ToolCallback) -> ToolCallback:
+        """Return a tool under the name that it gets if its own is taken."""
+        ...
+
+    async def wait_ready(self) -> None:
+        """Wait for the first tools, at most for the time after which the service starts without them."""
+        ...
+
+    def stop(self) -> None:
+        """Start to shut down. This is called on all sources first; their context managers then wait for the end."""
+        ...
+
+
+def assign_names(
+    offers: Sequence[Sequence[Iterable[str]]], owners: Mapping[str, int], fixed: frozenset[str]
+) -> tuple[list[list[str | None]], dict[str, int]]:
+    # A name stays with its source as long as that source offers it: users may have approved calls by this name, and
+    # another tool must not take it over.
+    offered = [{name for names in offer for name in names} for offer in offers]
+    # A name whose source no longer offers it is free for others.
+    owned = {name: source for name, source in owners.items() if name in offered[source]}
+    assigned: list[list[str | None]] = []
+    for source, offer in enumerate(offers):
+        assigned.append([])
+        for names in offer:
+            free = (each for each in names if each not in fixed and each not in assigned[source])
+            chosen = next((each for each in free if owned.setdefault(each, source) == source), None)
+            if chosen is None:
+                _log.warning("the tool %s is left out: its names are taken", [*names][-1])
+            assigned[source].append(chosen)
+    return assigned, owned
+
+
+class ToolNames:
+    """Gives the tools of all sources their names, and remembers which source owns a name."""
+
+    def __init__(self, fixed: Iterable[str]) -> None:
+        self._fixed = frozenset(fixed)
+        self._owners: dict[str, int] = {}
+
+    def rename(self, sources: Sequence[DynamicTools]) -> list[tuple[ToolCallback, ...]]:
+        """Return the tools of each source under their names; a tool without a free name is left out and logged."""
+        variants = [[_by_name(tool, each.prefixed(tool)) for tool in each.tool_callbacks()] for each in sources]
+        names, self._owners = assign_names(variants, self._owners, self._fixed)
+        return [
+            tuple(tools[name] for tools, name in zip(source, chosen, strict=True) if name is not None)
+            for source, chosen in zip(variants, names, strict=True)
+        ]
+
+
+def _by_name(*variants: ToolCallback) -> dict[str, ToolCallback]:
+    return {each.definition.name: each for each in variants}
+
 
 _NO_TOOLS = ToolSet()
 _RETRY_AFTER = 5
@@ -45,7 +113,6 @@ class Entry:
         return replace(self, functions=ToolSet((*self.functions, *dynamic)), fault=fault)
 
     def check(self) -> None:
-        """Check that the module's tools can be used."""
         if self.fault:
             detail = f"{self.module.title}: {self.fault}"
             raise ToolServerUnavailable(detail, retry_after=_RETRY_AFTER) if self.sources else NotConfigured(detail)
@@ -87,11 +154,9 @@ class ToolRegistry:
         self.advisors = [each for entry in self._entries for each in entry.advisors]
 
     def resolve(self, name: str) -> ToolCallback | None:
-        """Return the tool of a name, as a resolver."""
         return self._now.resolver.resolve(name)
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of all tools."""
         return self._now.resolver.names()
 
     @property
@@ -108,11 +173,9 @@ class ToolRegistry:
         return self._snapshot
 
     async def wait_ready(self) -> None:
-        """Wait for the dynamic tools; each source decides how long the start waits."""
         await asyncio.gather(*(each.wait_ready() for each in self._sources))
 
     def stop(self) -> None:
-        """Tell every source of dynamic tools to shut down."""
         for each in self._sources:
             each.stop()
 
@@ -123,7 +186,6 @@ class ToolRegistry:
         return entry.methods if kind == "method" else entry.functions
 
     def tool(self, name: str) -> ToolCallback:
-        """Return the tool of a name."""
         if found := self._usable(name):
             self._now.owners[name].check()
             return found
@@ -145,7 +207,6 @@ class ToolRegistry:
         return self._now.every_tool.subset(chosen), list(dict.fromkeys(advisors))
 
     def for_folder(self, name: str) -> tuple[ToolSet, Sequence[Advisor]]:
-        """Return the tools and advisors of one module."""
         entry = self._now.entries.get(name)
         if entry is None:
             raise NotFound(f"no tool module has the name {name[:64]}")

@@ -38,7 +38,7 @@ RECONNECT_TIMEOUT = 5.0
 
 
 class RemoteServer:
-    """Offers the tools of one MCP server; implements :class:`toolchat.service.api.dynamic_tools.DynamicTools`."""
+    """Offers the tools of one MCP server; implements :class:`toolchat.service.api.tool_registry.DynamicTools`."""
 
     def __init__(self, name: str, entry: ServerEntry, tuning: Tuning, proxies: Proxies) -> None:
         self.version = 0

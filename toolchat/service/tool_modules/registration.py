@@ -9,8 +9,7 @@ from dishka import AsyncContainer
 
 from toolchat.chat.tool_module import ToolModule
 from toolchat.errors import ConfigurationError
-from toolchat.service.api.dynamic_tools import DynamicTools
-from toolchat.service.api.tool_registry import Entry, ToolRegistry
+from toolchat.service.api.tool_registry import DynamicTools, Entry, ToolRegistry
 from toolchat.service.tool_modules.definition_checks import raised_by, shown_path, source_file
 from toolchat.service.tool_modules.discovery import ConfiguredModule
 from toolchat.tool_calling.callback import ToolCallback, ToolSet

@@ -65,7 +65,6 @@ class Attempt:
         return await self.run(body)
 
     async def run(self, body: bytes) -> BackgroundQuestion:
-        """Run a question that was stored as begun."""
         self._body = body
         scope = self._scope()
         try:
@@ -152,7 +151,6 @@ class Attempt:
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def _send(self, message: Message) -> None:
-        """Receive a part of the answer: a stream of events, or a problem document."""
         if message["type"] == "http.response.start":
             self._is_stream = dict(message["headers"]).get(b"content-type", b"").startswith(b"text/event-stream")
             return
@@ -172,7 +170,6 @@ def _event(block: bytes) -> Event | None:
 
 
 def _refusal(question: BackgroundQuestion, principal: Principal | None) -> ToolchatError:
-    """Why a question may not be tried again."""
     if principal is None:
         return Unauthorized("the key that asked has been withdrawn")
     if question.crashes >= _MAX_CRASHES:

@@ -81,7 +81,6 @@ class BackgroundQuestion:
 
     @property
     def lists(self) -> tuple[str, ...]:
-        """The lists of the store in which it is."""
         owner = self.principal.owner
         return (*(parts_of(owner + self.session) if self.session else ()), *of_person(owner))
 
@@ -98,7 +97,6 @@ class BackgroundQuestion:
         return replace(self, state="running", tries=self.tries + 1)
 
     def is_late(self, seconds: float = 0) -> bool:
-        """Whether its time is over, or will be after some seconds."""
         return time.time() + seconds >= self.created_at + MAX_AGE
 
     def after_crash(self, progress: int) -> "BackgroundQuestion":
@@ -136,7 +134,6 @@ class BackgroundRecords:
         return question if question is not None and question.principal.owner == principal.owner else None
 
     def load(self, value: bytes | None) -> BackgroundQuestion | None:
-        """The question of a stored value."""
         with decoding("the record of this question cannot be read"):
             return _QUESTION.validate_json(value) if value else None
 
@@ -197,15 +194,12 @@ class BackgroundRecords:
                     await self.delete(question)
 
     async def request_cancellation(self, question: BackgroundQuestion) -> None:
-        """Ask the process that runs a question to stop it."""
         await self._store.put(f"background-cancel:{question.identifier}", b"1", ttl=MAX_AGE)
 
     async def is_cancelled(self, question: BackgroundQuestion) -> bool:
-        """Whether its cancellation was requested."""
         return await self._store.get(f"background-cancel:{question.identifier}") is not None
 
     async def asked(self, question: BackgroundQuestion) -> tuple[bytes, bytes | None]:
-        """The body of a question's request, and its turn at the last checkpoint."""
         with decoding("the request of this question cannot be read"):
             return (await self._store.read_log(question.key))[0], await self._store.get(_turn_key(question))
 

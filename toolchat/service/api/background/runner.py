@@ -40,7 +40,6 @@ class BackgroundRunner:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
-        """Run questions within the block; other processes carry on with the rest at once."""
         watching = asyncio.create_task(self._watch())
         try:
             yield
@@ -91,7 +90,6 @@ class BackgroundRunner:
             self._start(found, self._taken_over(found.identifier))
 
     async def _begin(self, question: BackgroundQuestion, body: bytes) -> None:
-        """Store a question with its lock, and start its first try."""
         async with AsyncExitStack() as stack:
             lock = await stack.enter_async_context(self.records.begin(question, body))
             held = stack.pop_all()
@@ -103,7 +101,6 @@ class BackgroundRunner:
         self._start(question.unfinished, tried())
 
     async def _taken_over(self, identifier: str) -> BackgroundQuestion | None:
-        """Try a stored question."""
         async with self.records.hold(identifier) as lock:
             question = self.records.load(lock.value)
             if question is None or question.is_finished:

@@ -167,7 +167,6 @@ class ActiveRequest:
         return f"To approve or reject {names} within {pending['expires_in'] / 60:g} minutes, open {link}"
 
     def document(self, response: ChatResponse) -> dict[str, Any]:
-        """The answer as a JSON document."""
         document = answer_document(response, self.service.chat.model.provider)
         document["duration_ms"] = round((time.perf_counter() - self._started) * 1000, 3)
         document["request_id"] = self.request_id

@@ -80,7 +80,6 @@ class JsonDocument(BufferedFormat):
 
 
 def accepted_format(request: Request, only: AnswerFormat | None = None) -> AnswerFormat:
-    """Choose the format of a response."""
     if only is not None and not only.negotiated:
         return only
     forms: tuple[AnswerFormat, ...] = (only,) if only else request.app.state["answer_formats"]

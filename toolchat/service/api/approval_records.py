@@ -94,7 +94,7 @@ class Asked:
         return ApprovalByAnother(words_about(self.calls))
 
     def document(self, principal: Principal, now: float) -> dict[str, Any]:
-        shown = {
+        shown: dict[str, Any] = {
             "id": self.identifier,
             "status": "decided" if self.decided else "waiting",
             "calls": self.calls,
@@ -105,10 +105,9 @@ class Asked:
             "expires_in": round(max(self.expires - now, 0), 3),
             "may_decide": self.decided is None and self.may_decide(principal),
         }
-        return shown | (self._decision(self.decided) if self.decided else {})
-
-    def _decision(self, decided: Decided) -> dict[str, Any]:
-        shown: dict[str, Any] = {"decision": decided.decision, "by": decided.by, "at": iso(decided.at)}
+        if (decided := self.decided) is None:
+            return shown
+        shown |= {"decision": decided.decision, "by": decided.by, "at": iso(decided.at)}
         shown["reason"] = "; ".join(filter(None, (each.reason for each in decided.approvals.values())))
         results = {"answer": decided.answer, "failure": decided.failure, "approval": decided.approval}
         return shown | {name: value for name, value in results.items() if value}

@@ -15,7 +15,7 @@ from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.client import ChatClient, PromptSpec
 from toolchat.chat.manual_execution import without_model
 from toolchat.chat.memory import current_lock
-from toolchat.chat.request import Approval, ChatRequest, Emit, Resume
+from toolchat.chat.request import Approval, ChatRequest, Emit
 from toolchat.errors import Forbidden, NotFound, SessionBusy, StoreUnavailable, ValidationFailed
 from toolchat.messages import Message
 from toolchat.models.base import ChatResponse
@@ -300,7 +300,9 @@ class ConsentAdvisor(Advisor):
         if self._taken and request.resume:
             await self._store.claim(self._taken, request.resume.approvals, self._door)
             self.has_claimed = True
-            request = replace(request, resume=_signed(request.resume, self._taken.decider.name))
+            name = self._taken.decider.name
+            signed = {call: replace(each, by=name) for call, each in request.resume.approvals.items()}
+            request = replace(request, resume=replace(request.resume, approvals=signed))
         response = await chain.proceed(request, emit)
         is_paused = response.finish_reason == APPROVAL_REQUIRED
         if is_paused:
@@ -310,23 +312,17 @@ class ConsentAdvisor(Advisor):
         return response
 
 
-def _signed(resume: Resume, name: str) -> Resume:
-    return replace(resume, approvals={call: replace(each, by=name) for call, each in resume.approvals.items()})
-
-
 def asked_by_caller(turn: PausedTurn, identifier: str, ttl: float) -> Asked:
     caller, now = current_request_caller(), time.time()
     who = caller.principal, caller.client_key, caller.tenant
-    conversation = turn.response.context.get(CONVERSATION_ID) or ""
-    return Asked(identifier, *who, conversation, turn.question, _shown(turn.response), now, now + ttl)
-
-
-def _shown(paused: ChatResponse) -> list[dict[str, Any]]:
-    return [
+    paused = turn.response
+    calls = [
         {"id": call.id, "name": call.name, "arguments": parse_arguments(call)}
         | ({"approver": role} if (role := paused.approvers.get(call.id)) else {})
         for call in paused.waiting_calls
     ]
+    conversation = paused.context.get(CONVERSATION_ID) or ""
+    return Asked(identifier, *who, conversation, turn.question, calls, now, now + ttl)
 
 
 def _key(identifier: str) -> str:

@@ -1,6 +1,6 @@
 """Routes about the service itself: the index, health probes, metrics, and the list of tools."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -37,12 +37,11 @@ async def index(request: Request, service: Service) -> dict[str, Any]:
         "question_max_chars": service.settings.question_max_chars,
         "client": principal.name,
         "may_ask": ASK in principal.roles,
-        "endpoints": {path: _described(methods) for path, methods in paths.items()},
+        "endpoints": {
+            path: "; ".join(f"{method.upper()}: {each.get('summary', '')}" for method, each in operations.items())
+            for path, operations in paths.items()
+        },
     }
-
-
-def _described(methods: Mapping[str, Mapping[str, Any]]) -> str:
-    return "; ".join(f"{method.upper()}: {operation.get('summary', '')}" for method, operation in methods.items())
 
 
 @router.get(

@@ -10,7 +10,7 @@ from typing import Literal, Protocol, runtime_checkable
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.tool_module import ToolModule
 from toolchat.errors import NotConfigured, NotFound, ToolServerUnavailable, ValidationFailed
-from toolchat.tool_calling.callback import StaticToolCallbackResolver, ToolCallback, ToolSet
+from toolchat.tool_calling.callback import ToolCallback, ToolSet
 from toolchat.tool_calling.caller import current_caller
 
 _log = logging.getLogger(__name__)
@@ -69,16 +69,15 @@ class ToolNames:
 
     def rename(self, sources: Sequence[DynamicTools]) -> list[tuple[ToolCallback, ...]]:
         """Return the tools of each source under their names; a tool without a free name is left out and logged."""
-        variants = [[_by_name(tool, each.prefixed(tool)) for tool in each.tool_callbacks()] for each in sources]
+        variants = [
+            [{it.definition.name: it for it in (tool, each.prefixed(tool))} for tool in each.tool_callbacks()]
+            for each in sources
+        ]
         names, self._owners = assign_names(variants, self._owners, self._fixed)
         return [
             tuple(tools[name] for tools, name in zip(source, chosen, strict=True) if name is not None)
             for source, chosen in zip(variants, names, strict=True)
         ]
-
-
-def _by_name(*variants: ToolCallback) -> dict[str, ToolCallback]:
-    return {each.definition.name: each for each in variants}
 
 
 _NO_TOOLS = ToolSet()
@@ -130,7 +129,6 @@ class Snapshot:
         ]
         self.entries = {entry.module.name: entry for entry in present}
         self.every_tool = ToolSet.unique([tool for entry in present for tool in entry.tools])
-        self.resolver = StaticToolCallbackResolver(self.every_tool)
         routed = [name for name, entry in self.entries.items() if not entry.module.in_conversations]
         self.conversations = {module: self._conversation(module) for module in ("", *routed)}
         self.owners = {tool.definition.name: entry for entry in present for tool in entry.tools}
@@ -154,10 +152,10 @@ class ToolRegistry:
         self.advisors = [each for entry in self._entries for each in entry.advisors]
 
     def resolve(self, name: str) -> ToolCallback | None:
-        return self._now.resolver.resolve(name)
+        return self._now.every_tool.by_name.get(name)
 
     def names(self) -> tuple[str, ...]:
-        return self._now.resolver.names()
+        return tuple(self._now.every_tool.by_name)
 
     @property
     def entries(self) -> Mapping[str, Entry]:

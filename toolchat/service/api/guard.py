@@ -41,7 +41,7 @@ from toolchat.service.observability import tracing
 from toolchat.service.observability.logs import request_id as current_request_id
 from toolchat.service.observability.metrics import OTHER
 from toolchat.service.observability.request import MeasuredRequest, current_request
-from toolchat.service.request_state import RequestState, state_of
+from toolchat.service.request_state import state_of
 from toolchat.tool_calling.caller import current_caller
 
 _log = logging.getLogger("toolchat.request")
@@ -106,7 +106,7 @@ class RequestMiddleware:
         state.request_id, state.max_body_bytes = _request_id(scope), self._max_body_bytes
         token = current_request_id.set(state.request_id)
         owner, path = self._paths.correct(scope), path_below_root(scope)
-        answer = _Answer(send, lambda: self._shown.of(scope, path), state, self._unread, connection_of(scope))
+        answer = _Answer(scope, send, self._unread, lambda: self._shown.of(scope, path))
         observed = current_request.set(answer.observed)
         is_polled = path.startswith(_POLLED)
         if tracing.observer is not None and not is_polled:
@@ -120,39 +120,25 @@ class RequestMiddleware:
             if path == protocol.prefix:
                 state.resource_metadata = protocol.resource_metadata
         try:
-            await self._answered(scope, receive, answer)
-        finally:
-            answer.end(scope, logging.DEBUG if is_polled else logging.INFO)
-            current_request.reset(observed)
-            current_request_id.reset(token)
-
-    async def _answered(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
-        try:
             _check_host_and_query(scope)
             await self._app(scope, receive, answer.send)
         except ClientDisconnect:
-            state_of(scope).outcome = CLIENT_GONE
+            state.outcome = CLIENT_GONE
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the server would answer without an id
-            await answer.fail(as_toolchat_error(error), scope)
+            await answer.fail(as_toolchat_error(error))
+        finally:
+            answer.end(logging.DEBUG if is_polled else logging.INFO)
+            current_request.reset(observed)
+            current_request_id.reset(token)
 
 
 class _Answer:
     """Sends a response: adds the headers of every response, and records its status and its times."""
 
-    def __init__(
-        self,
-        send: Send,
-        path: Callable[[], str],
-        state: RequestState,
-        unread: UnreadAnswers,
-        connection: Connection | None,
-    ) -> None:
-        self._send = send
+    def __init__(self, scope: Scope, send: Send, unread: UnreadAnswers, path: Callable[[], str]) -> None:
+        self._scope, self._send, self._unread, self._path = scope, send, unread, path
+        self._state, self._connection = state_of(scope), connection_of(scope)
         self.observed = MeasuredRequest()
-        self._state = state
-        self._unread = unread
-        self._connection = connection
-        self._path = path
         self.status = 0
 
     async def send(self, message: Message) -> None:
@@ -192,14 +178,14 @@ class _Answer:
                 piece = {"type": message["type"], "body": body[start:end], "more_body": more or end < len(body)}
                 await self._send(piece)
 
-    async def fail(self, error: ToolchatError, scope: Scope) -> None:
+    async def fail(self, error: ToolchatError) -> None:
         self._state.fail(error)
         if self.status == 0:
-            await refusal(error, self._state)(scope, Body(), self.send)
+            await refusal(error, self._state)(self._scope, Body(), self.send)
 
-    def end(self, scope: Scope, level: int) -> None:
+    def end(self, level: int) -> None:
         """Count the request and log its end; a failure of the service is a warning."""
-        ended = perf_counter()
+        scope, ended = self._scope, perf_counter()
         route: str = getattr(scope.get("route"), "path_format", OTHER)
         outcome, failure = self._state.outcome, self._state.failure
         self.observed.end(route, self._state, ended)

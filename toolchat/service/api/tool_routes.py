@@ -14,7 +14,6 @@ from toolchat.errors import (
     Draining,
     IdempotencyConflict,
     InvalidRequest,
-    NotAcceptable,
     NotConfigured,
     NotFound,
     Overloaded,
@@ -22,7 +21,7 @@ from toolchat.errors import (
     SessionBusy,
     StoreUnavailable,
     ToolFailed,
-    UnsupportedMediaType,
+    ToolServerUnavailable,
     ValidationFailed,
 )
 from toolchat.models.base import ChatResponse
@@ -140,9 +139,9 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
         "headers": REPLAYED,
     },
     202: {"description": "The call waits for somebody else's approval", "model": ApprovalDocument},
-    **problems(InvalidRequest, CrossSite, NotFound, NotAcceptable, IdempotencyConflict, SessionBusy, ValidationFailed),
-    **problems(UnsupportedMediaType, QuotaExceeded),
-    **problems(ToolFailed, NotConfigured, Overloaded, Draining, StoreUnavailable, DeadlineExceeded),
+    **problems(InvalidRequest, CrossSite, NotFound, 406, IdempotencyConflict, SessionBusy, 415, ValidationFailed),
+    **problems(QuotaExceeded, ToolFailed, DeadlineExceeded),
+    **problems(NotConfigured, ToolServerUnavailable, Overloaded, Draining, StoreUnavailable),
 }
 _BODY = {"content": {"application/json": {"schema": {"type": "object"}}}, "description": "The tool's arguments"}
 _NAME = Parameter("name", {"type": "string"}, "The tool's name, as `GET /tools` lists it")

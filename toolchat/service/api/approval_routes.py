@@ -12,10 +12,9 @@ from toolchat.chat.request import Approval
 from toolchat.errors import DependencyMissing, NotFound, SessionBusy, StoreUnavailable, ValidationFailed
 from toolchat.service.api.advisors import SessionLockAdvisor
 from toolchat.service.api.approval_records import CURSOR_PATTERN, AlreadyDecided, ApprovalByAnother, ApprovalInbox
-from toolchat.service.api.json_answers import json_lines, json_lines_responses, json_response
 from toolchat.service.api.problems import problems
 from toolchat.service.api.responses.answers import answer_prompt
-from toolchat.service.api.responses.formats import accepted_format
+from toolchat.service.api.responses.formats import accepted_format, json_lines, json_lines_responses, json_response
 from toolchat.service.api.schemas import ANSWER_RESPONSES, ApprovalDocument, Approvals
 from toolchat.service.api.service import Service
 from toolchat.service.api.tool_routes import run_form

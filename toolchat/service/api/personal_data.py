@@ -15,8 +15,8 @@ from toolchat.errors import Forbidden, NotFound, SessionBusy, StoreUnavailable
 from toolchat.service.access.principals import PRIVACY, current_request_caller
 from toolchat.service.api.background.records import BackgroundRecords
 from toolchat.service.api.dependencies import of_person, parts_of, require_same_site, session_of
-from toolchat.service.api.json_answers import json_lines, json_lines_responses
 from toolchat.service.api.problems import problems
+from toolchat.service.api.responses.formats import json_lines, json_lines_responses
 from toolchat.service.api.service import Service
 from toolchat.state.base import StateStore
 

@@ -20,13 +20,12 @@ from toolchat.service.access.principals import current_request_caller
 from toolchat.service.api.background.routes import accept, accepted, background, resume, stream
 from toolchat.service.api.dependencies import scoped_key, session_of
 from toolchat.service.api.fast_router import MAX_QUERY_CHARS, DirectRoute, question_routes
-from toolchat.service.api.json_answers import json_response
 from toolchat.service.api.parameters import NOT_BLANK, NOT_BLANK_DESCRIPTION, Parameter, Parameters, refuse_parameters
 from toolchat.service.api.personal_data import delete_conversation
 from toolchat.service.api.problems import problems
 from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.responses.event_stream import EVENTS
-from toolchat.service.api.responses.formats import AnswerFormat
+from toolchat.service.api.responses.formats import AnswerFormat, json_response
 from toolchat.service.api.schemas import SESSION_RESPONSES, STREAM_RESPONSES, Conversation, SessionEntry, SessionTurns
 from toolchat.service.api.service import Service, ServiceState, service_state
 from toolchat.tool_calling.context import CONVERSATION_ID

@@ -38,13 +38,12 @@ from toolchat.service.api.dependencies import (
 from toolchat.service.api.direct_calls import DirectCall
 from toolchat.service.api.fast_router import DirectRoute
 from toolchat.service.api.idempotency import IdempotentRequest
-from toolchat.service.api.json_answers import json_response
 from toolchat.service.api.parameters import Parameter, Parameters, json_object
 from toolchat.service.api.problems import problems
 from toolchat.service.api.responses.active_request import ActiveRequest, door_of
 from toolchat.service.api.responses.answers import answer_once, answer_prompt
 from toolchat.service.api.responses.event_stream import EVENT_SCHEMA, EventWriter, ServerSentEvents
-from toolchat.service.api.responses.formats import AnswerFormat, BufferedFormat, negotiate
+from toolchat.service.api.responses.formats import AnswerFormat, BufferedFormat, json_response, negotiate
 from toolchat.service.api.schemas import ApprovalDocument, ToolRun
 from toolchat.service.api.service import service_state
 from toolchat.service.api.sessions import SESSION_ID, conversation_of

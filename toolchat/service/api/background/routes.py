@@ -12,11 +12,10 @@ from toolchat.service.access.principals import current_request_caller
 from toolchat.service.api.background.records import BackgroundQuestion, BackgroundRecords
 from toolchat.service.api.background.runner import BackgroundRunner
 from toolchat.service.api.dependencies import reject_prefetch, require_same_site
-from toolchat.service.api.json_answers import json_response
 from toolchat.service.api.parameters import refuse_parameters
 from toolchat.service.api.problems import problem, problems
 from toolchat.service.api.responses.event_stream import EVENTS, EventStream
-from toolchat.service.api.responses.formats import JsonDocument, negotiate
+from toolchat.service.api.responses.formats import JsonDocument, json_response, negotiate
 from toolchat.service.api.service import ServiceState, service_state
 
 router = APIRouter(tags=["Chat"])

@@ -43,8 +43,8 @@ class Parameter:
         texts = given if kind == "array" else [given]
         if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
             raise ValidationFailed(f"{self.name}: must be a {'list of strings' if kind == 'array' else 'string'}")
-        for text in texts:
-            self._check_characters(text)
+        for each in texts:
+            self._check_characters(each)
         if kind == "array":
             if len(texts) > self.schema["maxItems"]:
                 raise ValidationFailed(f"{self.name}: List should have at most {self.schema['maxItems']} items")

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
 from pydantic_core import PydanticSerializationError, from_json, to_json
@@ -12,6 +12,7 @@ from toolchat.chat.request import Approval
 from toolchat.errors import DependencyMissing, NotFound, SessionBusy, StoreUnavailable, ValidationFailed
 from toolchat.service.api.advisors import SessionLockAdvisor
 from toolchat.service.api.approval_records import CURSOR_PATTERN, AlreadyDecided, ApprovalByAnother, ApprovalInbox
+from toolchat.service.api.parameters import Parameter
 from toolchat.service.api.problems import problems
 from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.responses.formats import accepted_format, json_lines, json_lines_responses, json_response
@@ -19,21 +20,13 @@ from toolchat.service.api.schemas import ANSWER_RESPONSES, ApprovalDocument, App
 from toolchat.service.api.service import Service
 from toolchat.service.api.tool_routes import run_form
 
-
-async def _token(
-    _: Annotated[
-        str,
-        Header(
-            alias="X-Approval-Token",
-            description="The token of an approval link, in place of a key; valid for this approval until the decision",
-        ),
-    ] = "",
-) -> None:
-    """Document the header; the guard has read it."""
-
-
 router = APIRouter(tags=["Approvals"])
-_WITH_TOKEN = [Depends(_token)]
+_TOKEN = Parameter(
+    "X-Approval-Token",
+    {"type": "string"},
+    "The token of an approval link, in place of a key; valid for this approval until the decision",
+)
+_WITH_TOKEN = {"parameters": [_TOKEN.documented("header")]}
 _TIME = "A time of ISO 8601, in UTC unless it says otherwise"
 
 
@@ -74,7 +67,7 @@ class Decisions(BaseModel):
 
 @router.get(
     "/approvals/{identifier}",
-    dependencies=_WITH_TOKEN,
+    openapi_extra=_WITH_TOKEN,
     response_model=ApprovalDocument,
     response_model_exclude_unset=True,
     responses=problems(NotFound, DependencyMissing),
@@ -91,7 +84,7 @@ async def show(service: Service, identifier: str) -> Response:
 
 @router.get(
     "/approvals",
-    dependencies=_WITH_TOKEN,
+    openapi_extra=_WITH_TOKEN,
     response_model=Approvals,
     response_model_exclude_unset=True,
     responses=problems(ValidationFailed),
@@ -109,7 +102,7 @@ async def listed(
 
 @router.post(
     "/approvals/{identifier}",
-    dependencies=_WITH_TOKEN,
+    openapi_extra=_WITH_TOKEN,
     response_class=Response,
     responses={
         **ANSWER_RESPONSES,

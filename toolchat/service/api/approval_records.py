@@ -151,41 +151,38 @@ CURSOR_PATTERN = rf"^(({'|'.join(_KINDS)}):[0-9]{{1,12}}[.][0-9]{{6}}:[A-Za-z0-9
 _PAGE = 50
 
 
-class ApprovalInbox:
-    """Lists the approvals that are stored."""
+async def list_approvals(store: StateStore, limit: int, before: str = "") -> tuple[list[Asked], str]:
+    """What the current principal may decide or has asked, what waits first, and where to continue, if anywhere."""
+    first, at, last = before.split(":") if before else (_WAITS, "", "")
+    found: list[tuple[float, str, Asked]] = []
+    for kind in _KINDS[_KINDS.index(first) :]:
+        since = float(at) if at and kind == first else None
+        listed = await _newest(store, kind, limit, since)
+        places = [place for place, each in enumerate(listed, 1) if since and each[2].identifier == last]
+        found += listed[places[0] if places else 0 :]
+    shown = found[:limit]
+    following = "{1}:{0:.6f}:{2.identifier}".format(*shown[-1]) if len(found) > limit else ""
+    return [each for _, _, each in shown], following
 
-    def __init__(self, store: StateStore) -> None:
-        self._store = store
 
-    async def listed(self, limit: int, before: str = "") -> tuple[list[Asked], str]:
-        """What the current principal may decide or has asked, what waits first, and where to continue, if anywhere."""
-        first, at, last = before.split(":") if before else (_WAITS, "", "")
-        found: list[tuple[float, str, Asked]] = []
-        for kind in _KINDS[_KINDS.index(first) :]:
-            since = float(at) if at and kind == first else None
-            listed = await self._of_kind(kind, limit, since)
-            places = [place for place, each in enumerate(listed, 1) if since and each[2].identifier == last]
-            found += listed[places[0] if places else 0 :]
-        shown = found[:limit]
-        following = "{1}:{0:.6f}:{2.identifier}".format(*shown[-1]) if len(found) > limit else ""
-        return [each for _, _, each in shown], following
-
-    async def _of_kind(self, kind: str, limit: int, since: float | None) -> list[tuple[float, str, Asked]]:
-        """The newest approvals of one kind that the current principal may see, from a time on."""
-        principal = current_request_caller().principal
-        found: dict[str, tuple[float, str, Asked]] = {}
-        for name in _lists_for(principal):
-            of_list: dict[str, tuple[float, str, Asked]] = {}
-            # The last one of the page before comes again, since the time of the store's clock is not exact.
-            before = since + TIME_STEP if since else None
-            async for key, value, at in self._store.newest(f"approvals-{kind}:{name}", before, _PAGE):
-                asked = read_decided(value) if key.startswith("approval-decided:") else read_waiting(value)
-                if asked.may_see(principal):
-                    of_list[asked.identifier] = at, kind, asked
-                if len(of_list) > limit + 1:
-                    break
-            found |= of_list
-        return sorted(found.values(), key=lambda each: each[0], reverse=True)
+async def _newest(store: StateStore, kind: str, limit: int, since: float | None) -> list[tuple[float, str, Asked]]:
+    """The newest approvals of one kind that the current principal may see, from a time on."""
+    principal = current_request_caller().principal
+    # An approver has another role than those of every key.
+    decides = [f"tenant:{principal.tenant}" if principal.tenant else "all"] if principal.roles - {ASK, OPERATE} else []
+    found: dict[str, tuple[float, str, Asked]] = {}
+    for name in [f"of:{principal.name}", *decides] if principal.name else ():
+        of_list: dict[str, tuple[float, str, Asked]] = {}
+        # The last one of the page before comes again, since the time of the store's clock is not exact.
+        before = since + TIME_STEP if since else None
+        async for key, value, at in store.newest(f"approvals-{kind}:{name}", before, _PAGE):
+            asked = read_decided(value) if key.startswith("approval-decided:") else read_waiting(value)
+            if asked.may_see(principal):
+                of_list[asked.identifier] = at, kind, asked
+            if len(of_list) > limit + 1:
+                break
+        found |= of_list
+    return sorted(found.values(), key=lambda each: each[0], reverse=True)
 
 
 def lists_of(asked: Asked) -> tuple[str, ...]:
@@ -194,13 +191,6 @@ def lists_of(asked: Asked) -> tuple[str, ...]:
     names += ["all", f"tenant:{asked.tenant}"] if asked.roles else []
     kind = _DECIDED if asked.decided else _WAITS
     return (*parts_of(asked.conversation), *(f"approvals-{kind}:{each}" for each in names))
-
-
-def _lists_for(principal: Principal) -> list[str]:
-    """The lists in which a principal may find something: an approver has another role than those of every key."""
-    is_approver = bool(principal.roles - {ASK, OPERATE})
-    decides = [f"tenant:{principal.tenant}" if principal.tenant else "all"] if is_approver else []
-    return [f"of:{principal.name}", *decides] if principal.name else []
 
 
 _RECORD = TypeAdapter(tuple[str, Principal, RecordVersion])

@@ -11,7 +11,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from toolchat.chat.request import Approval
 from toolchat.errors import DependencyMissing, NotFound, SessionBusy, StoreUnavailable, ValidationFailed
 from toolchat.service.api.advisors import SessionLockAdvisor
-from toolchat.service.api.approval_records import CURSOR_PATTERN, AlreadyDecided, ApprovalByAnother, ApprovalInbox
+from toolchat.service.api.approval_records import CURSOR_PATTERN, AlreadyDecided, ApprovalByAnother, list_approvals
 from toolchat.service.api.parameters import Parameter
 from toolchat.service.api.problems import problems
 from toolchat.service.api.responses.answers import answer_prompt
@@ -96,7 +96,7 @@ async def listed(
     before: Annotated[str, Query(pattern=CURSOR_PATTERN, description="`next` of the page before")] = "",
 ) -> Response:
     """List what the client may decide or has asked: first what waits, then what was decided, the newest first."""
-    found, following = await ApprovalInbox(service.store).listed(limit, before)
+    found, following = await list_approvals(service.store, limit, before)
     return json_response({"approvals": [service.approvals.document(each) for each in found], "next": following})
 
 

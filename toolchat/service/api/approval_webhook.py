@@ -59,14 +59,10 @@ class ApprovalWebhook:
         self._store, self._http, self._url, self._key, self._address = store, http, url, key, address
         self._receiver, self._pause = f"{RECEIVER}{urlsplit(url).hostname}", pause
         self._locks = Locks(store, wait=0)
-        self._news = asyncio.Event()
 
     def event(self, kind: str, approval: str) -> Write:
         """What stores an event, to be committed with what it tells of."""
         return _stored(f"webhook:{secrets.token_hex(16)}", _Event(kind, approval, time.time()))
-
-    def look(self) -> None:
-        self._news.set()
 
     @asynccontextmanager
     async def running(self, describe: Describe) -> AsyncGenerator[None, None]:
@@ -81,15 +77,12 @@ class ApprovalWebhook:
 
     async def _watch(self, describe: Describe) -> None:
         while True:
-            self._news.clear()
             try:
                 with suppress(StoreUnavailable):
                     await self._sweep(describe)
             except Exception:  # noqa: BLE001 - no event is dropped
                 _log.exception("an event failed unexpectedly; it is tried again")
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._pause):
-                    await self._news.wait()
+            await asyncio.sleep(self._pause)
 
     async def _sweep(self, describe: Describe) -> None:
         listed, now = await self._store.listed(_LIST, limit=_PAGE), time.time()

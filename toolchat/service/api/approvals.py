@@ -128,10 +128,7 @@ class ApprovalStore:
     async def _commit(self, kind: str, asked: Asked, writes: list[Write], checks: Checks) -> Committed:
         """Write what became of an approval, and in the same step what the webhook tells of it."""
         told = [self.webhook.event(kind, asked.identifier)] if self.webhook and asked.roles else []
-        committed = await self._store.commit([*writes, *told], checks=checks, name=kind)
-        if self.webhook:
-            self.webhook.look()
-        return committed
+        return await self._store.commit([*writes, *told], checks=checks, name=kind)
 
     async def describe(self, kind: str, identifier: str, receiver: str, address: str) -> dict[str, Any] | None:
         """What an event of the webhook tells, with a link to decide; ``None`` if it is no longer so."""

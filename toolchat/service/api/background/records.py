@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
-from weakref import WeakValueDictionary
 
 from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
@@ -113,8 +112,6 @@ class BackgroundRecords:
     def __init__(self, store: StateStore) -> None:
         self._store = store
         self._locks = Locks(store, wait=0)
-        self._changes = WeakValueDictionary[str, asyncio.Event]()
-        """What those wait for who read a question's events, by its identifier."""
 
     async def add(self, question: BackgroundQuestion, body: bytes) -> None:
         """Store a question and its request's body; once this returns, it is answered whatever crashes."""
@@ -167,8 +164,6 @@ class BackgroundRecords:
         await self._store.commit_under(lock, writes, "store question")
         if not runs:
             self._locks.released(lock)
-        if (changed := self._changes.pop(question.identifier, None)) is not None:
-            changed.set()
         return question
 
     async def delete(self, question: BackgroundQuestion) -> None:
@@ -217,8 +212,6 @@ class BackgroundRecords:
         """The events behind one, as they come, to the end: each with its try and its number, from 0 in each try."""
         place, tries, number, is_over = 1, 0, 0, False
         while not is_over:
-            # Before it is read: what this process stores in the meantime is not missed.
-            changed = self._changes.setdefault(question.identifier, asyncio.Event())
             lines = await self._store.read_log(question.key, place)
             place += len(lines)
             for line in lines:
@@ -230,16 +223,10 @@ class BackgroundRecords:
                     if (tries, number) > after:
                         yield tries, number, tuple(event)
                     number += 1
-            if not lines and not await _comes(changed) and await self._store.get(question.key) is None:
-                return
-
-
-async def _comes(changed: asyncio.Event) -> bool:
-    """Wait until this process has stored something; false if another one may have."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_POLL_SECONDS):
-            return await changed.wait()
-    return False
+            if not lines:
+                if await self._store.get(question.key) is None:
+                    return
+                await asyncio.sleep(_POLL_SECONDS)
 
 
 def _added(question: BackgroundQuestion, body: bytes) -> Sequence[Write]:

@@ -271,8 +271,8 @@ class StateStore(ABC):
                 if outcome.is_done:
                     return
 
-    async def try_lock(self, key: str, *, ttl: float, writes: Sequence[Write] = ()) -> Lock | None:
-        """Take the lock of a key for ``ttl`` seconds, and write in the same step; ``None`` if it is held.
+    async def try_lock(self, key: str, *, ttl: float) -> Lock | None:
+        """Take the lock of a key for ``ttl`` seconds; ``None`` if it is held.
 
         A caller that is cancelled meanwhile does not hold the lock: one that is granted too late is released again.
         """
@@ -281,7 +281,7 @@ class StateStore(ABC):
         may_arrive = self.available
         try:
             outcome = await self.commit(
-                (write, *writes), checks={lock.name: (None, _FREE)}, reads=(key,), longest=_LONGEST_LEASE, name="lock"
+                (write,), checks={lock.name: (None, _FREE)}, reads=(key,), longest=_LONGEST_LEASE, name="lock"
             )
         except (StoreUnavailable, asyncio.CancelledError):
             if may_arrive:  # it may have been granted although no answer came

@@ -91,10 +91,6 @@ class BackgroundQuestion:
     def is_finished(self) -> bool:
         return self.state in ("completed", "failed", "cancelled")
 
-    @property
-    def begun(self) -> "BackgroundQuestion":
-        return replace(self, state="running", tries=self.tries + 1)
-
     def is_late(self, seconds: float = 0) -> bool:
         return time.time() + seconds >= self.created_at + MAX_AGE
 
@@ -115,11 +111,9 @@ class BackgroundRecords:
 
     async def add(self, question: BackgroundQuestion, body: bytes) -> None:
         """Store a question and its request's body; once this returns, it is answered whatever crashes."""
-        await self._store.commit(_added(question, body), name="accept question")
-
-    def begin(self, question: BackgroundQuestion, body: bytes) -> Hold:
-        """Likewise, and hold its lock from the same step on."""
-        return self._locks.hold(question.key, *_added(question, body))
+        value, lists = _QUESTION.dump_json(question), question.lists
+        entry = Write(question.key, value, _STORED_SECONDS, is_kept=True, lists=lists, line=body)
+        await self._store.commit((entry, _listing(question)), name="accept question")
 
     def hold(self, identifier: str) -> Hold:
         """Hold the lock of a question, whose value is its record; raises ``SessionBusy`` if another process does."""
@@ -227,12 +221,6 @@ class BackgroundRecords:
                 if await self._store.get(question.key) is None:
                     return
                 await asyncio.sleep(_POLL_SECONDS)
-
-
-def _added(question: BackgroundQuestion, body: bytes) -> Sequence[Write]:
-    value, lists = _QUESTION.dump_json(question), question.lists
-    entry = Write(question.key, value, _STORED_SECONDS, is_kept=True, lists=lists, line=body)
-    return entry, _listing(question)
 
 
 def _listing(question: BackgroundQuestion) -> Write:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from contextvars import Context
 from math import inf
 from typing import Any
@@ -54,14 +54,14 @@ class BackgroundRunner:
         unfinished = question.unfinished
         has_slot = self._backlog.admit(unfinished)
         try:
-            if has_slot:
-                await self._begin(question.begun, body)
-            else:
-                await self.records.add(question, body)
-                self._backlog.put(unfinished)
+            await self.records.add(question, body)
         except BaseException:
             self._backlog.remove(unfinished)
             raise
+        if has_slot:
+            self._start(unfinished, self._taken_over(question.identifier))
+        else:
+            self._backlog.put(unfinished)
 
     def of_sessions(self, client: str) -> dict[str, str]:
         """The ids of a client's unfinished questions by their sessions; those of other processes come with a delay."""
@@ -89,23 +89,12 @@ class BackgroundRunner:
         while (found := self._backlog.next()) is not None:
             self._start(found, self._taken_over(found.identifier))
 
-    async def _begin(self, question: BackgroundQuestion, body: bytes) -> None:
-        async with AsyncExitStack() as stack:
-            lock = await stack.enter_async_context(self.records.begin(question, body))
-            held = stack.pop_all()
-
-        async def tried() -> BackgroundQuestion:
-            async with held:
-                return await Attempt(self._app, self.records, question, lock).run(body)
-
-        self._start(question.unfinished, tried())
-
     async def _taken_over(self, identifier: str) -> BackgroundQuestion | None:
         async with self.records.hold(identifier) as lock:
             question = self.records.load(lock.value)
             if question is None or question.is_finished:
                 return question
-            return await Attempt(self._app, self.records, question, lock).take_over(self._rights)
+            return await Attempt(self._app, self.records, question, lock).run(self._rights)
 
     def _start(self, question: Unfinished, trying: _Trying) -> None:
         # In an empty context: nothing of the request that has accepted the question belongs to its answer.

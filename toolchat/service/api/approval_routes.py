@@ -15,10 +15,16 @@ from toolchat.service.api.approval_records import CURSOR_PATTERN, AlreadyDecided
 from toolchat.service.api.parameters import Parameter
 from toolchat.service.api.problems import problems
 from toolchat.service.api.responses.answers import answer_prompt
-from toolchat.service.api.responses.formats import accepted_format, json_lines, json_lines_responses, json_response
+from toolchat.service.api.responses.formats import (
+    accepted_format,
+    json_lines,
+    json_lines_responses,
+    json_response,
+    negotiate,
+)
 from toolchat.service.api.schemas import ANSWER_RESPONSES, ApprovalDocument, Approvals
 from toolchat.service.api.service import Service
-from toolchat.service.api.tool_routes import run_form
+from toolchat.service.api.tool_routes import RUN_FORMS
 
 router = APIRouter(tags=["Approvals"])
 _TOKEN = Parameter(
@@ -126,7 +132,7 @@ async def decide(request: Request, service: Service, identifier: str, decisions:
     prompt = waiting.prompt(service.manual_client, approvals)
     if waiting.asked.conversation:  # as the call would have had it
         prompt = prompt.advisors(SessionLockAdvisor(service.memory))
-    return await answer_prompt(request, prompt, run_form(request), taken=waiting)
+    return await answer_prompt(request, prompt, negotiate(request, RUN_FORMS), taken=waiting)
 
 
 @router.get(

@@ -129,7 +129,8 @@ class _RunEvents(ServerSentEvents):
     writer = _RunWriter
 
 
-_FORMS: tuple[AnswerFormat, ...] = (_RunDocument(), _RunEvents())
+RUN_FORMS: tuple[AnswerFormat, ...] = (_RunDocument(), _RunEvents())
+"""The formats of a call and its result."""
 _RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The call and its result; a tool's failure is an `outcome`",
@@ -167,7 +168,7 @@ async def run_tool(request: Request) -> Response:
     if session:
         # The tool may change what the session stores, as a turn of the session does.
         prompt = prompt.advisors(SessionLockAdvisor(service.memory))
-    form = run_form(request)
+    form = negotiate(request, RUN_FORMS)
     if not key:
         return await answer_prompt(request, prompt, form)
     asked = to_json([name, session, arguments]).decode()
@@ -179,11 +180,6 @@ async def run_tool(request: Request) -> Response:
     if call.role:
         await call.record(service.approvals, idempotent.name, door_of(request.scope))
     return await answer_once(request, prompt, service.idempotency, idempotent, form)
-
-
-def run_form(request: Request) -> AnswerFormat:
-    """The format in which a client accepts a call and its result."""
-    return negotiate(",".join(request.headers.getlist("accept")), _FORMS)
 
 
 def waiting_response(document: Mapping[str, Any]) -> Response:

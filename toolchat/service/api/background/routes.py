@@ -85,7 +85,7 @@ async def show(request: Request, identifier: _Identifier) -> Response:
     With `Accept: text/event-stream` its events are streamed as they happen; `Last-Event-ID` continues after an event.
     """
     question = await _found(request, identifier)
-    if negotiate(request.headers.get("accept", ""), _FORMS) is _FORMS[1]:
+    if negotiate(request, _FORMS) is _FORMS[1]:
         return await resume(request, identifier) or stream(request, question)
     return await _shown(background(request), question)
 

@@ -11,6 +11,7 @@ from pydantic_core import to_json
 
 from toolchat.errors import NotAcceptable, ToolchatError
 from toolchat.models.base import ChatResponse
+from toolchat.service.access.hosts import headers
 from toolchat.service.api.problems import problems
 from toolchat.service.api.responses.active_request import ActiveRequest
 
@@ -84,13 +85,15 @@ class JsonDocument(BufferedFormat):
 def accepted_format(request: Request, only: AnswerFormat | None = None) -> AnswerFormat:
     if only is not None and not only.negotiated:
         return only
-    forms: tuple[AnswerFormat, ...] = (only,) if only else request.app.state["answer_formats"]
-    accept = [value.decode("latin-1") for name, value in request.scope["headers"] if name == b"accept"]
-    return negotiate(",".join(accept), forms)
+    return negotiate(request, (only,) if only else request.app.state["answer_formats"])
+
+
+def negotiate(request: Request, forms: tuple[AnswerFormat, ...]) -> AnswerFormat:
+    return _best(",".join(headers(request.scope, b"accept")), forms)
 
 
 @lru_cache(maxsize=256)
-def negotiate(accept: str, forms: tuple[AnswerFormat, ...]) -> AnswerFormat:
+def _best(accept: str, forms: tuple[AnswerFormat, ...]) -> AnswerFormat:
     """Choose by quality, then by how exactly a range names the format, then by the order of the header."""
     if not accept.strip():
         return forms[0]

@@ -14,7 +14,7 @@ BUDGET = {
     "toolchat/models": 3294,
     "toolchat/service": 318,
     "toolchat/service/access": 1545,
-    "toolchat/service/api": 6594,
+    "toolchat/service/api": 6255,
     "toolchat/service/cli": 1286,
     "toolchat/service/composition": 891,
     "toolchat/service/mcp_client": 1377,
@@ -25,7 +25,7 @@ BUDGET = {
     "toolchat/service/server": 517,
     "toolchat/service/settings": 744,
     "toolchat/service/tool_modules": 595,
-    "toolchat/state": 2251,
+    "toolchat/state": 2250,
     "toolchat/tool_calling": 4055,
 }
 """Lines of Python at most, by package. They only go down, to 30,000 in all."""

@@ -175,9 +175,8 @@ def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
     after = len(app.routes)
     for protocol in PROTOCOLS:
         protocol.add_routes(app.router)
-    add_session_routes(app.router)
-    add_tool_route(app.router)
-    add_probe(app.router)
+    for add_routes in (add_session_routes, add_tool_route, add_probe):
+        add_routes(app.router)
     of_service += app.routes[after:]
     for router in (background_routes, approval_routes, person_routes, status_routes):
         app.include_router(router)

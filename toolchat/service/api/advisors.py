@@ -70,6 +70,7 @@ class ConversationState:
         self._ttl = ttl
 
     def key(self, conversation: str) -> str:
+        """The key of a conversation's value in the state store."""
         return f"{self._kind}:{conversation}"
 
     async def get(self, conversation: str) -> bytes:
@@ -77,6 +78,7 @@ class ConversationState:
         return await self._store.get(self.key(conversation)) or b""
 
     async def put(self, conversation: str, value: bytes) -> None:
+        """Store the value; an empty one is deleted."""
         key, lock = self.key(conversation), current_lock.get()
         try:
             if value:

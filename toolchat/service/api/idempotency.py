@@ -61,6 +61,7 @@ class IdempotencyStore:
         self._ttl = ttl
 
     async def find(self, idempotent: IdempotentRequest) -> ChatResponse | None:
+        """The stored answer to a request; ``None`` if there is none yet."""
         entry = await self._entry(idempotent)
         if entry is None:
             return None
@@ -69,6 +70,7 @@ class IdempotencyStore:
         return ChatResponse(*entry.answer) if entry.answer else None
 
     def reused(self) -> ToolchatError:
+        """The error for a key that was used with another question."""
         return IdempotencyConflict("this Idempotency-Key was used for something else; use a new one", retryable=False)
 
     async def check_incomplete(self, idempotent: IdempotentRequest) -> ChatResponse | None:

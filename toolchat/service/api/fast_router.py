@@ -101,8 +101,8 @@ def question_routes(
 class RouteIndex(BaseRoute):
     """The first route of the application: it finds the others by their path, instead of trying one after the other."""
 
-    # FastAPI calls an endpoint within three exit stacks, after it has looked for dependencies: 4 % more instructions for
-    # a whole question, without any parameter, and more than twice as many for a health probe.
+    # FastAPI calls an endpoint within three exit stacks, after it has looked for dependencies: 4 % more instructions
+    # for a whole question, without any parameter, and more than twice as many for a health probe.
 
     def __init__(self, router: APIRouter) -> None:
         self._router = router

@@ -40,28 +40,11 @@ class DynamicTools(Protocol):
         ...
 
 
-def assign_names(
-    offers: Sequence[Sequence[Iterable[str]]], owners: Mapping[str, int], fixed: frozenset[str]
-) -> tuple[list[list[str | None]], dict[str, int]]:
-    # A name stays with its source as long as that source offers it: users may have approved calls by this name, and
-    # another tool must not take it over.
-    offered = [{name for names in offer for name in names} for offer in offers]
-    # A name whose source no longer offers it is free for others.
-    owned = {name: source for name, source in owners.items() if name in offered[source]}
-    assigned: list[list[str | None]] = []
-    for source, offer in enumerate(offers):
-        assigned.append([])
-        for names in offer:
-            free = (each for each in names if each not in fixed and each not in assigned[source])
-            chosen = next((each for each in free if owned.setdefault(each, source) == source), None)
-            if chosen is None:
-                _log.warning("the tool %s is left out: its names are taken", [*names][-1])
-            assigned[source].append(chosen)
-    return assigned, owned
-
-
 class ToolNames:
     """Gives the tools of all sources their names, and remembers which source owns a name."""
+
+    # A name stays with its source as long as that source offers it: users may have approved calls by this name, and
+    # another tool must not take it over.
 
     def __init__(self, fixed: Iterable[str]) -> None:
         self._fixed = frozenset(fixed)
@@ -69,15 +52,24 @@ class ToolNames:
 
     def rename(self, sources: Sequence[DynamicTools]) -> list[tuple[ToolCallback, ...]]:
         """Return the tools of each source under their names; a tool without a free name is left out and logged."""
-        variants = [
+        offers = [
             [{it.definition.name: it for it in (tool, each.prefixed(tool))} for tool in each.tool_callbacks()]
             for each in sources
         ]
-        names, self._owners = assign_names(variants, self._owners, self._fixed)
-        return [
-            tuple(tools[name] for tools, name in zip(source, chosen, strict=True) if name is not None)
-            for source, chosen in zip(variants, names, strict=True)
-        ]
+        offered = [{name for variants in offer for name in variants} for offer in offers]
+        self._owners = {name: source for name, source in self._owners.items() if name in offered[source]}
+        renamed = []
+        for source, offer in enumerate(offers):
+            tools: dict[str, ToolCallback] = {}
+            for variants in offer:
+                free = (each for each in variants if each not in self._fixed and each not in tools)
+                name = next((each for each in free if self._owners.setdefault(each, source) == source), None)
+                if name is None:
+                    _log.warning("the tool %s is left out: its names are taken", [*variants][-1])
+                else:
+                    tools[name] = variants[name]
+            renamed.append(tuple(tools.values()))
+        return renamed
 
 
 _NO_TOOLS = ToolSet()

@@ -145,7 +145,7 @@ class _Answer:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = [*message.get("headers", ()), (b"x-request-id", self._state.request_id.encode())]
-            own = [name for name, _ in headers]  # pages have a policy of their own
+            own = {name for name, _ in headers}  # pages have a policy of their own
             headers += [each for each in SECURITY_HEADERS if each[0] not in own]
             if self._state.form:
                 overhead = self.observed.overhead(perf_counter()) * 1000
@@ -280,16 +280,16 @@ class GuardMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # The caller of a background question was authenticated when it was accepted.
-        if scope["type"] not in ("http", "websocket") or state_of(scope).background is not None:
+        state = state_of(scope)
+        if scope["type"] not in ("http", "websocket") or state.background is not None:
             await self._app(scope, receive, send)
             return
-        address = self._authenticator.address(scope)
-        summary = state_of(scope).summary
+        address, summary = self._authenticator.address(scope), state.summary
         if address:
             summary["client"] = address
         try:
             caller = await self._authenticator.authenticate(scope, path_below_root(scope), address)
-            body = await self._read(scope, receive)
+            body = Body() if scope.get("method") in ("GET", "HEAD") else await self._read(scope, receive)
         except ToolchatError as error:
             await self._refuse(error, scope, receive, send)
             return
@@ -310,8 +310,6 @@ class GuardMiddleware:
         """Read the body of a request; ``None`` for a websocket."""
         if scope["type"] == "websocket":
             return None
-        if scope["method"] in ("GET", "HEAD"):
-            return Body()
         if header(scope, b"content-encoding").lower() not in ("", "identity"):
             raise UnsupportedMediaType("the body must be sent without Content-Encoding")
         longest = state_of(scope).max_body_bytes

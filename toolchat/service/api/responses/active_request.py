@@ -117,8 +117,8 @@ class ActiveRequest:
             # The deadline below ends the work; this ends the connection of a client that does not read its answer.
             self._connection.abort_after(limit + _READING_SECONDS)
         # As asyncio.timeout, at two thirds of the cost.
-        late = f"the question was not answered within {limit:g} s"
-        with ModelTimeouts(deadline=inf, idle=limit, error=lambda: DeadlineExceeded(late)):
+        late = "the question was not answered within {:g} s"
+        with ModelTimeouts(deadline=inf, idle=limit, error=lambda: DeadlineExceeded(late.format(limit))):
             response = await self._outcome_of(answering)
         calls = [
             {"name": each.call.name[:64], "outcome": each.error_kind or "ok", "ms": each.duration_ms}

@@ -14,7 +14,7 @@ BUDGET = {
     "toolchat/models": 3294,
     "toolchat/service": 318,
     "toolchat/service/access": 1545,
-    "toolchat/service/api": 6247,
+    "toolchat/service/api": 6245,
     "toolchat/service/cli": 1286,
     "toolchat/service/composition": 891,
     "toolchat/service/mcp_client": 1377,

@@ -14,7 +14,8 @@ Offers = list[list[tuple[str, str]]]
 class Source:
     """Offers tools under two names each."""
 
-    version, fault = 1, None
+    version = 1
+    fault: str | None = None
 
     def __init__(self, offer: list[tuple[str, str]]) -> None:
         self._offer = offer

@@ -16,6 +16,7 @@ class Source:
 
     version = 1
     fault: str | None = None
+    cause = ""
 
     def __init__(self, offer: list[tuple[str, str]]) -> None:
         self._offer = offer

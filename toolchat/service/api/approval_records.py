@@ -1,6 +1,7 @@
 """Approvals: who asked and who may decide, what was decided, their lists, and the tokens of their links."""
 
 import hashlib
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +16,6 @@ from toolchat.errors import NotFound, ToolchatError
 from toolchat.service.access.principals import APPROVE, ASK, OPERATE, Principal, RequestCaller, current_request_caller
 from toolchat.service.api.dependencies import belonging_to, parts_of
 from toolchat.service.api.paused_turns import missing
-from toolchat.service.observability.semantic_conventions import LINK_FRAGMENT
 from toolchat.state.base import RECORD_VERSION, TIME_STEP, RecordVersion, StateStore, decoding
 
 RECEIVER = "webhook:"
@@ -193,7 +193,10 @@ def lists_of(asked: Asked) -> tuple[str, ...]:
     return (*parts_of(asked.conversation), *(f"approvals-{kind}:{each}" for each in names))
 
 
+LINK_FRAGMENT = "#token="
+"""Begins the fragment of an approval link, which browsers do not send: no server's log has the token."""
 _RECORD = TypeAdapter(tuple[str, Principal, RecordVersion])
+_TOKEN = re.compile(rb"((?:#|%23)token(?:=|%3D))[\w-]+", re.IGNORECASE)
 
 
 class AlreadyDecided(NotFound):
@@ -228,6 +231,11 @@ class ApprovalTokens:
 def link_to(address: str, identifier: str, token: str) -> str:
     """The page of an approval; with a token, whoever has the link can decide. Opening it decides nothing."""
     return f"{address}/playground/?approval={identifier}{token and LINK_FRAGMENT + token}"
+
+
+def without_tokens(content: bytes) -> bytes:
+    """Remove the tokens of approval links: a model could open a link, and decide by itself."""
+    return _TOKEN.sub(rb"\1...", content) if b"#token" in content or b"%23token" in content else content
 
 
 def approval_not_found() -> NotFound:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -102,10 +102,15 @@ class Parameters:
     """The responses to a question, for OpenAPI."""
 
     def __init__(
-        self, *parameters: Parameter, url_of_post: bool = False, rules: Mapping[str, Any] | None = None
+        self,
+        *parameters: Parameter,
+        of_body: Sequence[Parameter] = (),
+        url_of_post: bool = False,
+        rules: Mapping[str, Any] | None = None,
     ) -> None:
         self._rules = rules or {}
         self._known = {each.name: each for each in parameters}
+        self._of_post = self._known | {each.name: each for each in of_body}
         self._url_of_post = url_of_post
 
     async def values(self, request: Request) -> dict[str, Any]:
@@ -117,25 +122,26 @@ class Parameters:
         given: dict[str, list[str]] = {}
         for name, text in _pairs(request.scope["query_string"]):
             given.setdefault(name, []).append(text)
-        _refuse_unknown(given, self._known)
-        return {name: self._known[name].in_query(texts) for name, texts in given.items()}
+        known = self._known if request.method == "GET" else self._of_post
+        _refuse_unknown(given, known)
+        return {name: known[name].in_query(texts) for name, texts in given.items()}
 
     async def _in_body(self, request: Request, in_url: Mapping[str, Any]) -> dict[str, Any]:
         if in_url and not self._url_of_post:
             raise ValidationFailed(f"{next(iter(in_url))}: belongs in the JSON body of a POST, not in its URL")
         given = await json_object(request)
-        _refuse_unknown(given, self._known)
+        _refuse_unknown(given, self._of_post)
         if twice := next((name for name in given if name in in_url), None):
             raise ValidationFailed(f"{twice}: given in the URL and in the body")
         longest: int = request.app.state.question_max_chars
-        return {name: self._known[name].checked(value, longest) for name, value in given.items()}
+        return {name: self._of_post[name].checked(value, longest) for name, value in given.items()}
 
     def documented(self, method: str) -> dict[str, Any]:
         """Their part of an OpenAPI operation, for a route's ``openapi_extra``."""
         url = {"parameters": [each.documented() for each in self._known.values()]}
         if method == "GET":
             return url
-        properties = {name: each.in_body() for name, each in self._known.items()}
+        properties = {name: each.in_body() for name, each in self._of_post.items()}
         schema = {"type": "object", "properties": properties, "additionalProperties": False, **self._rules}
         texts = [(label, each.name, text) for each in self._known.values() for label, text in each.examples.items()]
         examples = {label: {"value": {name: text}} for label, name, text in texts}

@@ -11,9 +11,7 @@ __all__ = [
     "END",
     "NUMBER",
     "RESULT_MARKERS",
-    "STREAM",
     "Reply",
-    "StreamShape",
     "calling",
     "numbered",
     "saying",
@@ -65,22 +63,6 @@ class Reply:
     def stream(self, number: bytes) -> bytes:
         """The whole stream at once."""
         return numbered(self.head + b"".join(self.pieces), number)
-
-
-@dataclass(frozen=True, slots=True)
-class StreamShape:
-    """How many pieces one question's two streams have."""
-
-    call_pieces: int
-    text_pieces: int
-
-    def first_text(self, first: float, piece: float) -> float:
-        """Seconds to the first text of a service that costs nothing."""
-        return 2 * first + (self.call_pieces - 1) * piece
-
-    def end(self, first: float, piece: float) -> float:
-        """Seconds to the end of the answer of a service that costs nothing."""
-        return self.first_text(first, piece) + (self.text_pieces - 1) * piece
 
 
 def numbered(content: bytes, number: bytes) -> bytes:
@@ -196,6 +178,3 @@ def _whole(body: object) -> bytes:
 
 def _compact(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-STREAM = StreamShape(len(calling("openai", "time").pieces), len(saying("openai").pieces))

@@ -21,7 +21,7 @@ async def test_a_question_sends_no_more_than_this(
     agent: str, path: str, requests: int, characters: int, tmp_path: Path
 ) -> None:
     with Recorder() as model:
-        own = with_many(tmp_path) | {"OPENAI_BASE_URL": f"{model.url}/v1"}
+        own = {**with_many(tmp_path), "OPENAI_BASE_URL": f"{model.url}/v1"}
         async with service(**own, WEATHER_BASE_URL=f"{model.url}/v1", WEATHER_API_KEY="w") as client:
             model.wanted, text = QUESTIONS[agent]
             answer = await client.get(path + text)

@@ -66,6 +66,13 @@ async def test_a_model_is_offered_the_search_and_then_the_found_tools() -> None:
     assert response.executions[1].result == "nothing new in Rome"
 
 
+async def test_rounds_that_offer_the_same_tools_offer_one_set_so_that_it_is_written_as_json_once() -> None:
+    asking, model = searching(search("weather"), calls(WEATHER), says("Nothing new."))
+    await asking.call().response()
+    first, found, again = [prompt.tools for prompt in model.prompts]
+    assert (first is found, found is again) == (False, True)
+
+
 async def test_the_result_of_a_search_is_short_and_has_a_hint() -> None:
     long = named("getWeatherReport", f"Tell every detail. {'x' * 5000}")
     client, model = client_of(search("weather"), says("ok"), advisors=[ToolSearchAdvisor(ABOVE)])

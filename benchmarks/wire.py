@@ -33,6 +33,8 @@ RESULT_MARKERS = (b"the current time is", b"Benchbury", b"grown result")
 _ARGUMENTS: Mapping[str, Mapping[str, object]] = {
     "time": {"timeZoneId": "Asia/Shanghai"},
     "weather": {"city": CITY.decode(), "days": 3},
+    "forecast": {"city": CITY.decode()},
+    "search": {"query": "weather forecast of a city"},
 }
 _SENTENCE = (
     "The tool was asked, and this is what came back from it, in words that come one by one, each of them in a piece "

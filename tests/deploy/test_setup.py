@@ -78,11 +78,8 @@ def test_make_test_checks_the_code_runs_the_tests_and_serves_for_running_as_well
     _make("test", folder=checkout)
     calls = _calls(checkout)
     _make("run", folder=checkout)
-    assert calls[:3] == [
-        "install requirements.lock -r requirements-dev.lock",
-        "-m ruff check .",
-        "-m ruff format --check .",
-    ]
+    install = "install requirements.lock -r requirements-dev.lock"
+    assert calls[:3] == [install, "-m ruff check .", "-m ruff format --check ."]
     types, tests = sorted(calls[3:])  # both at once
     assert types == "-m mypy"
     assert re.fullmatch(r"-m pytest .*", tests)

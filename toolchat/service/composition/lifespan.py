@@ -22,7 +22,7 @@ from toolchat.models.base import ChatModel
 from toolchat.service.access.principals import session_ttl
 from toolchat.service.access.quotas import Quotas
 from toolchat.service.access.runtime import AccessSettings
-from toolchat.service.access.usage import MINUTE, Limits
+from toolchat.service.access.usage import MINUTE, QuotaLimits
 from toolchat.service.api.advisors import SandboxNoticeAdvisor
 from toolchat.service.api.approval_webhook import ApprovalWebhook
 from toolchat.service.api.approvals import ApprovalStore
@@ -39,7 +39,6 @@ from toolchat.service.composition.state import state_store
 from toolchat.service.composition.wiring import wired
 from toolchat.service.observability import metrics, tracing
 from toolchat.service.observability.observer import ServiceObserver
-from toolchat.service.observability.runtime import watched
 from toolchat.service.settings.service_settings import Settings
 from toolchat.service.tool_modules.registration import open_registry
 from toolchat.state.base import StateStore
@@ -96,7 +95,7 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
                 wiring.containers,
             )
             metrics.INFO.labels(__version__, state.model_label, platform.python_version()).set(1)
-            async with watched(observed.update):
+            async with metrics.watched(observed.update):
                 yield state, tools
     finally:
         # In reverse: tools use the store and the connections until they are closed.
@@ -134,7 +133,7 @@ def _warn_of_unanswered_questions(model: ChatModel, tools: ToolRegistry) -> None
 
 
 def _admission(settings: Settings, access: AccessSettings, store: StateStore) -> Admission:
-    total = Limits("all", access.requests_per_minute or None, None, access.tokens_per_day or None)
+    total = QuotaLimits("all", access.requests_per_minute or None, None, access.tokens_per_day or None)
     per_client = max(1, settings.max_questions // 2)  # so that no client takes all slots; a key's entry may say less
     quotas = Quotas(store, total, longest=settings.request_timeout + MINUTE)
     return Admission(settings.max_questions, per_client, quotas)

@@ -13,7 +13,7 @@ from yarl import URL
 from toolchat.errors import UpstreamUnavailable
 from toolchat.http.environment import Proxies
 from toolchat.service.access.principals import current_request_caller
-from toolchat.service.mcp_client.client import Connection, ConnectionLost, ServerUnavailable, SessionLost, connect
+from toolchat.service.mcp_client.client import ConnectionLost, ServerConnection, ServerUnavailable, SessionLost, connect
 from toolchat.service.mcp_client.file import ServerEntry
 from toolchat.service.mcp_client.foreign_tools import RemoteResult, remote_tools, with_prefix
 from toolchat.service.observability import metrics
@@ -47,11 +47,11 @@ class RemoteServer:
         self._entry = entry
         self._connect = partial(connect, name, entry, proxies)
         self._route = proxies.route(URL(entry.url)) if entry.url else ""
-        self._cause = ""
+        self.cause = ""
         self._tuning = tuning
         self._tools: tuple[ToolCallback, ...] = ()
         self._listed: list[Tool] = []
-        self._connection: Connection | None = None
+        self._connection: ServerConnection | None = None
         self._task: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()
         """The server is known to be there, or to be away; not while a connection begins."""
@@ -78,7 +78,7 @@ class RemoteServer:
         """Describe in a few words what the server offers."""
         if self.fault is not None:
             unavailable = UpstreamUnavailable(self.fault)
-            unavailable.log_fields["cause"] = self._cause
+            unavailable.log_fields["cause"] = self.cause
             raise unavailable
         return f"offers {len(self._tools)} tools" + (f"; reached {self._route}" if self._route else "")
 
@@ -138,7 +138,7 @@ class RemoteServer:
                 self._settled.clear()
                 watcher.cancel()
 
-    async def _watch_changes(self, connection: Connection) -> None:
+    async def _watch_changes(self, connection: ServerConnection) -> None:
         while True:
             with suppress(Exception):  # without a subscription the tools are still listed at every refresh
                 await connection.watch_changes()
@@ -168,7 +168,7 @@ class RemoteServer:
         self._listed, self._tools = listed, tuple(tools)
         self.version += 1
 
-    def _set_available(self, connection: Connection) -> None:
+    def _set_available(self, connection: ServerConnection) -> None:
         self._connection = connection
         self._is_listed = True
         self._settled.set()
@@ -182,8 +182,8 @@ class RemoteServer:
     def _set_unavailable(self, reason: str, cause: str = "") -> None:
         self._settled.set()
         metrics.labelled(metrics.MCP_SERVER_UP, self._name).set(0)
-        if (self.fault, self._cause) != (reason, cause):
-            self.fault, self._cause = reason, cause
+        if (self.fault, self.cause) != (reason, cause):
+            self.fault, self.cause = reason, cause
             self.version += 1
             fields = {"cause": cause} if cause else {}
             _log.warning("the MCP server %s is unavailable: %s", self._name, reason, extra=fields)
@@ -200,7 +200,7 @@ class RemoteServer:
             self._changed.set()  # the next listing finds out whether it is away
             raise self._unavailable() from lost
 
-    async def _current_connection(self) -> Connection:
+    async def _current_connection(self) -> ServerConnection:
         with suppress(TimeoutError):
             async with asyncio.timeout(RECONNECT_TIMEOUT):
                 await self._settled.wait()
@@ -211,7 +211,7 @@ class RemoteServer:
     async def _call_separately(
         self,
         headers: Mapping[str, str],
-        common: Connection,
+        common: ServerConnection,
         tool: str,
         arguments: Mapping[str, Any],
         context: ToolContext,

@@ -4,12 +4,11 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 
 import pytest
-from pydantic_core import from_json
 
-from app.tools.baidu_translate.client import BaiduTranslateClient, Layout, sign
+from app.tools.baidu_translate.client import Layout, sign
 from app.tools.baidu_translate.languages import BAIDU
 from app.tools.baidu_translate.translator import Translation
 from tests.app.tools.baidu_translate.baidu_player import (
@@ -25,8 +24,6 @@ from tests.app.tools.baidu_translate.baidu_player import (
     settings,
     tools,
 )
-from tests.app.upstreams import create_sandbox
-from tests.serving import serving
 from toolchat.errors import UpstreamError
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
@@ -222,19 +219,6 @@ async def test_a_text_at_the_limits_is_sent(text: str, rate: int) -> None:
         assert (await client.translate(text, "auto", "en")).text == f"<{text}>"
 
 
-@pytest.fixture(scope="module")
-async def sandbox() -> AsyncGenerator[str, None]:
-    """The address of a sandbox; no test asks for an answer of which it remembers something."""
-    async with serving(create_sandbox()) as url:
-        yield url
-
-
-@pytest.fixture
-async def client(sandbox: str) -> AsyncGenerator[BaiduTranslateClient, None]:
-    async with client_of(settings(SANDBOX_URL=sandbox)) as client:
-        yield client
-
-
 async def test_in_the_sandbox_no_real_key_is_sent() -> None:
     async with played() as (_, player), client_of(settings(SANDBOX_URL=player.url)) as client:
         await client.translate("你好", "auto", "en")
@@ -244,17 +228,12 @@ async def test_in_the_sandbox_no_real_key_is_sent() -> None:
     assert arrival.form["sign"] == sign("sandbox", "你好", arrival.form["salt"], "sandbox")
 
 
-async def test_the_sandbox_answers_both_tools_from_its_phrase_book(client: BaiduTranslateClient) -> None:
-    question = '{"q":"你好，世界。\\n\\n谢谢！","from":"auto","to":"en"}'
-    results = [await tool.call(question, ToolContext()) for tool in tools(client)]
-    assert [from_json(each) for each in results] == [
-        {"from": "zh", "to": "en", "text": "Hello, world.\n\nThank you!"}
-    ] * 2
-
-
-async def test_requests_to_the_sandbox_are_not_rate_limited(sandbox: str) -> None:
+async def test_requests_to_the_sandbox_are_not_rate_limited() -> None:
     # It has no plan; at one request per second and no waiting, the second of two questions would be refused.
-    async with client_of(settings(SANDBOX_URL=sandbox, requests_per_second=1), max_wait=0) as client:
+    async with (
+        played() as (_, player),
+        client_of(settings(SANDBOX_URL=player.url, requests_per_second=1), max_wait=0) as client,
+    ):
         for text in ("谢谢", "你好", "再见"):
             await client.translate(text, "zh", "en")
 

@@ -4,7 +4,6 @@ import asyncio
 
 import httpx
 import pytest
-from starlette.applications import Starlette
 
 from app.tools.weather import module
 from app.tools.weather.forecast import Day, Weather, in_words
@@ -20,7 +19,7 @@ from tests.app.tools.weather.weatherapi_player import (
     reply,
     settings,
 )
-from tests.app.upstreams.weatherapi import routes
+from tests.application import create_sandbox
 from tests.chat.played import JSON
 from tests.serving import service, serving
 from toolchat.http.client import OutboundHttp
@@ -35,7 +34,7 @@ from toolchat.tool_calling.results import ToolCallResultConverter, convert_resul
 
 async def test_the_container_makes_both_forms_from_the_settings() -> None:
     folder = module.in_folder("weather")
-    async with serving(Starlette(routes=routes)) as url:
+    async with serving(create_sandbox()) as url:
         http = OutboundHttp()
         configured = ConfiguredModule(folder, settings(SANDBOX_URL=url))
         container = module_container(configured, {OutboundHttp: http, ToolCallResultConverter: convert_result})

@@ -2,15 +2,11 @@
 
 import json
 import logging
-from collections.abc import AsyncGenerator
 from urllib.parse import urlsplit
 
 import pytest
 from pydantic import SecretStr
-from pydantic_core import from_json
-from starlette.applications import Starlette
 
-from app.tools.weather.client import WeatherClient
 from app.tools.weather.places import MAX_NAME
 from tests.app.tools.weather.weatherapi_player import (
     CURRENT,
@@ -18,8 +14,6 @@ from tests.app.tools.weather.weatherapi_player import (
     HTML,
     KEY,
     PLACE,
-    both,
-    called,
     client_of,
     day,
     error,
@@ -31,10 +25,7 @@ from tests.app.tools.weather.weatherapi_player import (
     settings,
     without,
 )
-from tests.app.upstreams.weatherapi import routes
-from tests.serving import serving
 from toolchat.errors import UpstreamInvalid, UpstreamTimeout
-from toolchat.tool_calling.errors import ToolExecutionError
 
 
 @pytest.mark.parametrize(
@@ -78,15 +69,6 @@ async def test_every_error_has_its_reaction_and_shows_neither_key_nor_body(
     assert len(warnings) == warned
     everything = failure.as_result() + "".join(str(vars(record)) for record in caplog.records)
     assert not any(secret in everything for secret in (KEY, "MESSAGE OF", "degrees", "127.0.0.1", "Beijing"))
-
-
-async def test_an_unknown_place_has_a_hint_for_the_model() -> None:
-    async with played(error(1006)) as (client, _):
-        for callback in both(client):
-            with pytest.raises(ToolExecutionError) as caught:
-                await called(callback, city="Nowhere", days=1)
-            assert from_json(caught.value.as_result())["error"]["kind"] == "no-such-place"
-            assert "pinyin name with its country" in (caught.value.hint or "")
 
 
 async def test_an_internal_error_is_tried_once_more() -> None:
@@ -244,19 +226,6 @@ async def test_an_invalid_place_name_is_rejected_without_a_request(city: str) ->
     assert player.arrivals == []
 
 
-@pytest.fixture(scope="module")
-async def sandbox() -> AsyncGenerator[str, None]:
-    """The address of a sandbox; it keeps nothing from one question to the next."""
-    async with serving(Starlette(routes=routes)) as url:
-        yield url
-
-
-@pytest.fixture
-async def client(sandbox: str) -> AsyncGenerator[WeatherClient, None]:
-    async with client_of(settings(SANDBOX_URL=sandbox)) as client:
-        yield client
-
-
 async def test_in_the_sandbox_the_upstreams_own_key_stays_at_home() -> None:
     async with played() as (_, player):
         origin = player.url.removesuffix("/v1")
@@ -265,14 +234,6 @@ async def test_in_the_sandbox_the_upstreams_own_key_stays_at_home() -> None:
     (arrival,) = player.arrivals
     assert urlsplit(arrival.target).path == "/weatherapi/v1/forecast.json"
     assert arrival.headers["key"] == "sandbox"
-
-
-@pytest.mark.parametrize(
-    ("city", "kind"),
-    [("nowhere", "no-such-place"), ("error 2006", "provider-auth"), ("status 503", "unavailable")],
-)
-async def test_the_sandbox_plays_faults_that_reach_the_model(city: str, kind: str, client: WeatherClient) -> None:
-    assert (await failure_of(client, city)).kind == kind
 
 
 @pytest.mark.parametrize("city", ["Trinidad & Tobago", "москва"])

@@ -105,12 +105,6 @@ def test_an_invalid_tool_is_rejected_with_a_reason(offered: object) -> None:
         ChatClient(WatchedModel([says("ok")])).prompt("?").tools(offered)
 
 
-async def test_a_client_of_a_model_alone_runs_tools() -> None:
-    client = ChatClient(WatchedModel([calls(ADD), says("3")]))
-    response = await client.prompt("1+2?").tools(add).call().response()
-    assert (response.message.text, [each.result for each in response.executions]) == ("3", ["3"])
-
-
 async def test_the_defaults_of_a_client_apply_to_every_request() -> None:
     model = WatchedModel([says("ok")])
     client = ChatClient.create(

@@ -13,11 +13,10 @@ from tests.waiting import PATIENCE
 from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.client import ChatClient
 from toolchat.chat.request import Approval
-from toolchat.models.base import ChatOptions, ChatResponse, TextDelta
+from toolchat.models.base import ChatOptions, ChatResponse
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import tool
-from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 SHIP_1, SHIP_2 = ("ship", '{"number":1}'), ("ship", '{"number":2}')
@@ -132,18 +131,6 @@ async def test_a_rule_that_blocks_does_not_stop_the_event_loop() -> None:
     assert [each.result for each in response.executions] == ["paid 1"]
 
 
-async def test_a_stream_pauses_too_and_can_go_on_as_a_stream() -> None:
-    dock = Dock([])
-    client, _ = client_of(calls(SHIP_1), says("done"))
-    *others, paused = [event async for event in client.prompt("Ship").tools(dock).stream().events()]
-    assert isinstance(paused, ChatResponse)
-    assert (paused.finish_reason, others, dock.shipped) == (APPROVAL_REQUIRED, [], [])
-    going_on = client.resume(paused, {"call_0": Approval(True)}).tools(dock).stream().events()
-    kinds = [type(event) async for event in going_on]
-    assert kinds == [ToolCallStarted, ToolCallFinished, *[TextDelta] * 4, ChatResponse]
-    assert dock.shipped == [1]
-
-
 SHIP_7 = '{"number":7}'
 
 
@@ -209,11 +196,3 @@ async def test_an_id_that_comes_again_is_not_approved_by_the_decision_before() -
     assert dock.shipped == [1]
     done = await client.resume(again, {"call_0": Approval(False)}).tools(dock).call().response()
     assert (done.message.text, dock.shipped) == ("done", [1])
-
-
-async def test_a_paused_question_can_only_run_tools_that_are_offered_again() -> None:
-    dock = Dock([])
-    client, _, paused = await paused_at(calls(SHIP_1), says("sorry"), dock=dock)
-    response = await client.resume(paused, {"call_0": Approval(True)}).call().response()
-    assert response.executions[0].error_kind == "unknown-tool"
-    assert dock.shipped == []

@@ -10,8 +10,8 @@ from tests.models.openai.playing import played
 from tests.models.test_refused_tools import names_in, refusal, resilient_of
 from tests.players.openai_player import Answer, PlayedRequest, message, whole
 from toolchat import ChatClient, FunctionToolCallback
-from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED, ToolCallingAdvisor
-from toolchat.chat.request import Approval, ChatEvent, ChatRequest
+from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
+from toolchat.chat.request import ChatEvent, ChatRequest
 from toolchat.errors import ToolLoop, UpstreamUnavailable
 from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage, Usage, UserMessage
 from toolchat.models.base import ChatOptions, ChatResponse, Prompt, TextDelta
@@ -118,15 +118,6 @@ async def test_the_other_calls_of_the_message_are_run_first_and_stand_in_the_his
     assert len(model.prompts) == 1
 
 
-async def test_the_caller_continues_with_the_history_and_its_results() -> None:
-    response, model, client = await asked(calls(ROLLED, ADD), says("9"))
-    rolled = ToolResponse("call_0", "roll", "6")
-    *before, ours = response.history
-    whole = ToolResponseMessage((rolled, *ours.responses))
-    answer = await client.prompt().messages((*before, whole)).tools("add", ROLL).call().content()
-    assert (answer, told(model.prompts[1])) == ("9", ["6", "3"])
-
-
 async def test_a_stream_reports_only_the_services_calls_and_no_text_twice() -> None:
     client, _ = client_of(calls(ROLLED, ADD, text="Both."))
     *events, last = [event async for event in client.prompt("?").tools("add", ROLL).stream().events()]
@@ -165,15 +156,6 @@ async def test_a_call_that_needs_consent_is_not_run_beside_the_callers() -> None
     )
     assert response.finish_reason == "tool_calls"
     assert [each.error_kind for each in response.executions] == ["not-run"]
-
-
-async def test_a_call_that_needs_approval_pauses_if_it_is_alone() -> None:
-    response, _, client = await asked(
-        calls(("ship", '{"number":1}')), says("It was not shipped."), tools=(FunctionToolCallback.from_function(ship),)
-    )
-    assert response.finish_reason == APPROVAL_REQUIRED
-    resumed = client.resume(response, {"call_0": Approval(False)}).tools(FunctionToolCallback.from_function(ship))
-    assert await resumed.call().content() == "It was not shipped."
 
 
 async def test_client_tools_stay_when_the_services_tools_are_withdrawn() -> None:
@@ -221,14 +203,6 @@ async def test_a_caller_may_run_the_calls_himself_round_by_round() -> None:
     assert told(model.prompts[1]) == ["3"]
     assert told(model.prompts[2]) == ["6"]
     assert model.prompts[2].messages[0] == UserMessage("1+2+3?")
-
-
-async def test_a_stream_gives_the_calls_to_the_caller_too() -> None:
-    client, _ = client_of(calls(ADD))
-    events = [event async for event in client.prompt("?").tools("add").options(BY_HAND).stream().events()]
-    assert isinstance(events[-1], ChatResponse)
-    assert [call.name for call in events[-1].message.tool_calls] == ["add"]
-    assert not [event for event in events if isinstance(event, ToolCallStarted | ToolCallFinished)]
 
 
 ADDING = calls(("add", '{"a":1,"b":2}'))

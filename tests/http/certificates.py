@@ -12,8 +12,6 @@ from cryptography.x509.oid import NameOID
 
 from benchmarks.certificates import CERTIFIES
 
-__all__ = ["Authority"]
-
 
 class Authority:
     """Certifies servers and clients.

@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.http.certificates import Authority
-from tests.http.upstream import OK, Peer, answering, asked, forever, outbound, playing
-from tests.ports import reserved
+from tests.http.upstream import OK, answering, asked, forever, outbound, playing
 from tests.programs import require
-from tests.waiting import PATIENCE, until
+from tests.waiting import PATIENCE
 from toolchat.errors import ConfigurationError, Overloaded, UpstreamUnavailable
 from toolchat.http.client import OutboundHttp
 from toolchat.http.environment import tls_context
@@ -120,18 +119,6 @@ async def test_an_encrypted_connection_is_used_again(trusted: Authority) -> None
         assert upstream.connections == 1
 
 
-async def test_cancelling_closes_an_encrypted_connection_at_once(trusted: Authority) -> None:
-    async def play(peer: Peer) -> None:
-        await peer.asked()
-        await peer.left()
-
-    async with playing(play, tls=trusted.server()) as upstream, outbound() as http:
-        task = asyncio.create_task(asked(http, upstream.url))
-        await until(lambda: upstream.requests)
-        task.cancel()
-        await until(lambda: upstream.open == 0)
-
-
 async def shown(http: OutboundHttp, url: str, certificate: Path | None) -> bytes:
     tls = tls_context(str(certificate)) if certificate else None
     async with asyncio.timeout(PATIENCE), http.request("POST", url, upstream="Shop", tls=tls) as response:
@@ -145,35 +132,6 @@ async def test_a_certificate_is_shown_only_by_the_requests_that_have_it(trusted:
             await shown(http, upstream.url, None)
         assert str(caught.value.log_fields["cause"]).startswith((Cause.TLS, Cause.RESET))
         assert len(upstream.requests) == 1
-
-
-NGINX = """daemon off; pid pid; error_log stderr; events {{ }}
-http {{ access_log off; client_body_temp_path .; proxy_temp_path .; fastcgi_temp_path .; uwsgi_temp_path .;
-scgi_temp_path .; server {{ listen 127.0.0.1:{port} ssl; ssl_certificate {own}; ssl_certificate_key {own};
-ssl_client_certificate {authority}; ssl_verify_client on; location / {{ return 200 $ssl_client_s_dn; }} }} }}"""
-
-
-async def test_nginx_accepts_a_clients_certificate(trusted: Authority, tmp_path: Path) -> None:
-    with reserved() as holder:
-        port = holder.getsockname()[1]
-        own = trusted.certificate()
-        (tmp_path / "conf").write_text(NGINX.format(port=port, own=own, authority=trusted.file))
-        command = ["-p", str(tmp_path), "-c", "conf", "-e", "log"]
-        process = await asyncio.create_subprocess_exec(require("nginx"), *command, stderr=subprocess.DEVNULL)
-
-        async def answers(http: OutboundHttp, certificate: Path | None) -> bytes:
-            with suppress(UpstreamUnavailable):
-                return await shown(http, f"https://127.0.0.1:{port}/", certificate)
-            return b""
-
-        try:
-            async with outbound() as http:
-                await until(lambda: answers(http, None))
-                assert await answers(http, trusted.certificate("client")) == b"CN=server"
-                assert b"No required SSL certificate" in await answers(http, None)
-        finally:
-            process.terminate()
-            await process.wait()
 
 
 def test_a_certificate_that_cannot_be_used_is_named(authority: Authority, tmp_path: Path) -> None:

@@ -21,20 +21,6 @@ import pytest
 from tests.waiting import PATIENCE
 from toolchat.http.client import OutboundHttp, Reply
 
-__all__ = [
-    "CLIENTS",
-    "OK",
-    "Ask",
-    "Peer",
-    "Upstream",
-    "answering",
-    "asked",
-    "clients",
-    "forever",
-    "outbound",
-    "playing",
-]
-
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 

@@ -2,8 +2,6 @@
 
 from typing import Any, NamedTuple
 
-__all__ = ["LEAKS", "Leak"]
-
 _GITHUB = "https://github.com/"
 _VLLM = "vllm-project/vllm/blob/main/tests/tool_parsers/test_"
 _LM_STUDIO = "lmstudio-ai/lmstudio-bug-tracker/issues/"

@@ -4,6 +4,7 @@ import asyncio
 import re
 import shlex
 import time
+import traceback
 from functools import partial
 from pathlib import Path
 
@@ -301,6 +302,7 @@ async def cause_of(url: str) -> str:
     with pytest.raises(StoreUnavailable) as raised:
         await store.put("memory:a", b"x", ttl=30)
     await store.aclose()
+    assert "canary" not in "".join(traceback.format_exception(raised.value)) + repr(store)
     return re.sub(r"\(.*\)", "(…)", str(raised.value.log_fields["cause"]))
 
 

@@ -501,15 +501,6 @@ def test_none_as_the_default_of_another_type_is_no_fault() -> None:
     assert input_of_function(_none, "none").arguments('{"item": null}') == {"item": None}
 
 
-async def test_a_type_that_allows_other_properties_receives_them_beside_one_that_does_not() -> None:
-    class Deep(Open):
-        filters: Filter = Filter()
-
-    assert await callback_of(Deep).call('{"value": {"note": 1}}', EMPTY) == (
-        "Deep(filters=Filter(status='any', days=0), note=1)"
-    )
-
-
 def test_a_tool_without_input_has_an_empty_object() -> None:
     assert input_of_function(nothing, "nothing").schema == {
         "type": "object",

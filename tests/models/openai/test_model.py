@@ -18,7 +18,6 @@ from tests.models.openai.playing import (
     STREAMED,
     WEATHER,
     calls_of,
-    model_at,
     play,
     played,
     tool_delta,
@@ -38,7 +37,7 @@ from tests.players.openai_player import (
     sse,
     whole,
 )
-from toolchat.errors import ProviderRateLimited, ToolchatError, UpstreamUnavailable
+from toolchat.errors import ProviderRateLimited, ToolchatError
 from toolchat.http.client import OutboundHttp
 from toolchat.messages import ToolResponse, ToolResponseMessage, Usage
 from toolchat.models.base import ChatOptions, ChatResponse, Progress, Prompt, TextDelta
@@ -58,14 +57,6 @@ async def test_a_whole_tool_round_goes_through_the_sensible_player(stream: bool)
         second = await response_of(model, Prompt((QUESTION, first.message, answered), (WEATHER,), stream=stream))
     assert second.message.text == "The tools say: 晴 21 °C"
     assert (second.usage, second.model) == (Usage(20, 5), "played")
-
-
-async def test_no_connection_is_upstream_unavailable() -> None:
-    async with OpenAIPlayer([]) as player:
-        url = player.base_url
-    async with aclosing(OutboundHttp()) as http:
-        with pytest.raises(UpstreamUnavailable):
-            await events_of(model_at(url, http), STREAMED)
 
 
 async def test_leaving_the_stream_closes_the_upstream_connection() -> None:

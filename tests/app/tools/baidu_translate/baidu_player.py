@@ -19,22 +19,6 @@ from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider
 
-__all__ = [
-    "APP_ID",
-    "RESULT",
-    "SECRET_KEY",
-    "Player",
-    "answer",
-    "client_of",
-    "error_of",
-    "fault",
-    "played",
-    "player_of",
-    "reply",
-    "settings",
-    "tools",
-]
-
 APP_ID, SECRET_KEY = "2015063000000001", "12345678"
 FAST = {"requests_per_second": 1000.0}
 RESULT = {"src": "你好", "dst": "Hello"}

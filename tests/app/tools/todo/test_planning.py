@@ -31,27 +31,6 @@ async def test_several_updates_in_one_message_are_all_refused() -> None:
     assert records[-1]["result"] == "[ ] #1: first\n(0/1 completed)"
 
 
-async def test_every_call_of_a_message_keeps_its_own_id_and_result() -> None:
-    # Results are paired with calls by id, not with the last call of the history.
-    answer, requests = await asked(
-        asks(clock("Asia/Tokyo"), update(("a", "pending")), ("nonsense", {}), ("todoRead", {})), says("done")
-    )
-    records = answer["tool_calls"]
-    given = [each for each in requests[1].body["messages"] if each["role"] == "tool"]
-    assert [(each["id"], each["name"]) for each in records] == [
-        ("c0", "getCityTimeFunction"),
-        ("c1", "todoUpdate"),
-        ("c2", "nonsense"),
-        ("c3", "todoRead"),
-    ]
-    assert [(each["tool_call_id"], each["content"]) for each in given] == [
-        (each["id"], each["result"]) for each in records
-    ]
-    assert "Asia/Tokyo" in records[0]["result"]
-    assert records[1]["result"] == "[ ] #1: a\n(0/1 completed)"
-    assert records[2]["error_kind"] == "unknown-tool"
-
-
 async def test_a_stream_sends_the_list_after_every_successful_update_only() -> None:
     script = turns(
         asks(update(("a", "in_progress"), ("b", "pending")), clock("Asia/Tokyo")),

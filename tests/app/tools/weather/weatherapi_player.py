@@ -23,28 +23,6 @@ from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider
 
-__all__ = [
-    "CURRENT",
-    "DAY",
-    "HTML",
-    "KEY",
-    "PLACE",
-    "Player",
-    "both",
-    "called",
-    "client_of",
-    "day",
-    "error",
-    "failure_of",
-    "forecast",
-    "played",
-    "player_of",
-    "replaced",
-    "reply",
-    "settings",
-    "without",
-]
-
 KEY = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
 HTML = b"<html><body>It is 21 degrees</body></html>"
 

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import httpx
@@ -14,7 +16,9 @@ from tests.app.tools.examples.asking import SAID, ZONE
 from tests.calling_as import calling_as
 from tests.chat.played import EVENTS, JSON
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, body, delta, sse
-from tests.serving import events_of, service
+from tests.players.redis_server import RedisServer
+from tests.service.api.sessions.replicas import running_replicas
+from tests.serving import client_of, events_of, service
 from tests.waiting import until
 from toolchat.errors import NotFound
 from toolchat.state.sqlite import SqliteStateStore
@@ -265,3 +269,32 @@ async def test_a_question_that_fails_after_its_alarm_was_set_is_not_run_again() 
 
 async def test_a_key_may_have_255_printable_characters(offline: httpx.AsyncClient, tenant: dict[str, str]) -> None:
     assert (await offline.post("/tool/alarm", headers=key('a "b"~' + "x" * 249) | tenant)).status_code == 200
+
+
+async def post(client: httpx.AsyncClient, time: str, **headers: str) -> httpx.Response:
+    return await client.post("/tool/alarm", json={"query": time}, headers=key(**headers))
+
+
+async def test_the_key_of_a_dead_process_returns_the_alarm_it_has_set(tmp_path: Path) -> None:
+    # The lock of the process that died runs out after some seconds; until then its key conflicts.
+    script = [alarm_at("PT1H"), sse(delta(content="a"), ending="hang", done=False)]
+    async with AsyncExitStack() as stack:
+        redis = await stack.enter_async_context(RedisServer())
+        player = await stack.enter_async_context(OpenAIPlayer(script))
+        variables = {"REDIS_URL": redis.url, "OPENAI_BASE_URL": player.base_url}
+        processes = await stack.enter_async_context(running_replicas(2, tmp_path, **variables))
+        gone, client = [await stack.enter_async_context(client_of(each.url)) for each in processes]
+        dying = asyncio.create_task(post(gone, "PT1H"))
+        await until(lambda: len(player.requests) == 2)
+        processes[0].kill()
+        await asyncio.wait({dying})
+        assert isinstance(dying.exception(), httpx.TransportError)
+
+        async def is_free() -> bool:
+            return (await post(client, "PT1H")).status_code != 409
+
+        await until(is_free)
+        again = await post(client, "PT1H")
+        (alarm,) = await alarms(client)
+    assert (again.status_code, "闹钟已设置" in again.text) == (200, True)
+    assert (alarm["status"], len(player.requests)) == ("waiting", 2)

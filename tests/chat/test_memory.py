@@ -175,9 +175,7 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize("value", UNREADABLE, ids=lambda value: value[:40].decode("latin-1"))
-async def test_an_unreadable_conversation_is_unavailable_until_it_is_deleted(
-    value: bytes,
-) -> None:
+async def test_an_unreadable_conversation_is_unavailable_until_it_is_deleted(value: bytes) -> None:
     # Foreign bytes under the key are neither taken for a conversation nor silently replaced.
     store = SqliteStateStore()
     memory = memory_in(store)

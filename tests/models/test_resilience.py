@@ -57,11 +57,7 @@ async def waited(*pauses: float, total: float = 30, idle: float = 30, reading: f
 
 @pytest.mark.parametrize(
     ("pauses", "limits"),
-    [
-        ([0, 1], {"idle": 0.05}),
-        ([0.03] * 100, {"total": 0.2}),
-        ([0, 1], {"total": 0.05, "reading": 0.1}),
-    ],
+    [([0, 1], {"idle": 0.05}), ([0.03] * 100, {"total": 0.2}), ([0, 1], {"total": 0.05, "reading": 0.1})],
     ids=["silence", "a lively model at the deadline", "a deadline that passed while the reader was busy"],
 )
 async def test_a_limit_ends_the_wait(pauses: list[float], limits: dict[str, float]) -> None:

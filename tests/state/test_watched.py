@@ -147,11 +147,7 @@ POSTGRESQL: Faults = [
             "ALTER ROLE admin SET default_transaction_isolation = 'serializable'",
             "ALTER ROLE admin RESET default_transaction_isolation",
         ),
-        (
-            "UndefinedTable",
-            'ALTER TABLE "{name}".log RENAME TO aside',
-            'ALTER TABLE "{name}".aside RENAME TO log',
-        ),
+        ("UndefinedTable", 'ALTER TABLE "{name}".log RENAME TO aside', 'ALTER TABLE "{name}".aside RENAME TO log'),
         ("disk full", OVERFLOW, "DROP FUNCTION overflow() CASCADE"),
     ]
 ]

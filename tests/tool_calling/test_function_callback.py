@@ -8,10 +8,7 @@ from typing import Annotated, Any
 import pytest
 
 from tests.tool_calling.calls import EMPTY, only
-from toolchat.tool_calling.callback import (
-    DelegatingToolCallbackResolver,
-    StaticToolCallbackResolver,
-)
+from toolchat.tool_calling.callback import DelegatingToolCallbackResolver, StaticToolCallbackResolver
 from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider

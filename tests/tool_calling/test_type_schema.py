@@ -116,11 +116,7 @@ def test_a_union_with_a_discriminator_refers_to_nothing_that_is_missing() -> Non
             '{"text": "a", "replies": [{"text": "b"}]}',
             "Comment(text='a', replies=[Comment(text='b', replies=[])])",
         ),
-        (
-            Branch,
-            '{"length": 1, "left": {"length": 2}}',
-            "Branch(length=1, left=Branch(length=2, left=None))",
-        ),
+        (Branch, '{"length": 1, "left": {"length": 2}}', "Branch(length=1, left=Branch(length=2, left=None))"),
     ],
 )
 async def test_a_recursive_model_refers_to_itself_as_the_whole_input_and_as_a_part(

@@ -5,15 +5,7 @@ from collections import Counter
 
 import pytest
 
-from app.places.gazetteer import (
-    Place,
-    find_place,
-    known_places,
-    lesser_places,
-    mentions,
-    place_in,
-    zone_ids,
-)
+from app.places.gazetteer import Place, find_place, known_places, lesser_places, mentions, place_in, zone_ids
 from toolchat.tool_calling.text_normalization import normalize_name, simplify
 
 SHANGHAI = "Asia/Shanghai"

@@ -16,13 +16,7 @@ from toolchat.tool_calling.text_normalization import fold, normalize_name, simpl
 
 
 @pytest.mark.parametrize(
-    ("text", "plain"),
-    [
-        ("Zürich", "zurich"),
-        ("Ｔｏｋｙｏ", "tokyo"),
-        ("tiếng Việt", "tieng viet"),
-        ("廣州", "廣州"),
-    ],
+    ("text", "plain"), [("Zürich", "zurich"), ("Ｔｏｋｙｏ", "tokyo"), ("tiếng Việt", "tieng viet"), ("廣州", "廣州")]
 )
 def test_width_case_and_latin_accents_are_folded_and_nothing_else(text: str, plain: str) -> None:
     assert fold(text) == plain
@@ -86,25 +80,13 @@ def test_names_are_written_as_texts_are_folded() -> None:
 NAMES = Path(__file__).with_name("chinese_names.txt")
 
 
-@pytest.mark.parametrize(
-    ("name", "written"),
-    [
-        ("六合", "Liuhe"),
-        ("天长", "Tianchang"),
-        ("绿春", "Luchun"),
-    ],
-)
+@pytest.mark.parametrize(("name", "written"), [("六合", "Liuhe"), ("天长", "Tianchang"), ("绿春", "Luchun")])
 def test_a_name_is_written_as_one_word_without_tones(name: str, written: str) -> None:
     assert romanize(name) == written
 
 
 @pytest.mark.parametrize(
-    ("name", "english", "region"),
-    [
-        ("和田", "Hotan", ""),
-        ("宿州", "Suzhou", "Anhui"),
-        ("西安", "Xi'an", "Shaanxi"),
-    ],
+    ("name", "english", "region"), [("和田", "Hotan", ""), ("宿州", "Suzhou", "Anhui"), ("西安", "Xi'an", "Shaanxi")]
 )
 def test_names_that_pinyin_gets_wrong_are_in_the_tables(name: str, english: str, region: str) -> None:
     place = find_chinese_place(name)

@@ -6,18 +6,7 @@ from itertools import product
 
 import pytest
 
-from tests.chat.scripted import (
-    ADD,
-    MarkingAdvisor,
-    WatchedModel,
-    add,
-    answer_of,
-    calls,
-    client_of,
-    offered,
-    says,
-    told,
-)
+from tests.chat.scripted import ADD, MarkingAdvisor, WatchedModel, add, answer_of, calls, client_of, offered, says, told
 from toolchat.chat.advisors.base import Advisor, AdvisorChain, BaseAdvisor
 from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.request import Approval, ChatRequest, Emit, Notice

@@ -470,11 +470,7 @@ def refused(reason: str = "the user rejected this call") -> str:
     ("approvals", "shipped", "results"),
     [
         ({"call_0": Approval(True), "call_1": Approval(True)}, [1, 2], ["shipped 1", "shipped 2"]),
-        (
-            {"call_0": Approval(True), "call_1": Approval(False, "too early")},
-            [1],
-            ["shipped 1", refused("too early")],
-        ),
+        ({"call_0": Approval(True), "call_1": Approval(False, "too early")}, [1], ["shipped 1", refused("too early")]),
         ({"call_1": Approval(True)}, [2], [refused(), "shipped 2"]),
         ({"call_0": Approval(True, arguments=SHIP_7), "call_1": Approval(True)}, [7, 2], ["shipped 7", "shipped 2"]),
         ({"other": Approval(True)}, [], [refused()] * 2),

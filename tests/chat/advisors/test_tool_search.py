@@ -81,10 +81,7 @@ async def test_a_search_finds_so_many_tools_at_most_and_all_stay_in_the_order_in
     asking, model = searching(search("joke", "发货"), search("天气"), says("ok"))
     await asking.call().response()
     jokes = [f"tellJoke{number}" for number in range(MOST_FOUND)]
-    assert offered(model)[1:] == [
-        [SEARCH_TOOL, *jokes, "shipOrder"],
-        [SEARCH_TOOL, *jokes, "shipOrder", "getWeather"],
-    ]
+    assert offered(model)[1:] == [[SEARCH_TOOL, *jokes, "shipOrder"], [SEARCH_TOOL, *jokes, "shipOrder", "getWeather"]]
 
 
 async def test_a_tool_that_was_not_found_cannot_be_called() -> None:

@@ -26,13 +26,7 @@ from tests.players.dashscope_player import (
     stream_of,
     whole,
 )
-from toolchat.errors import (
-    ConfigurationError,
-    ProviderRateLimited,
-    ToolchatError,
-    UpstreamInvalid,
-    UpstreamUnavailable,
-)
+from toolchat.errors import ConfigurationError, ProviderRateLimited, ToolchatError, UpstreamInvalid, UpstreamUnavailable
 from toolchat.http.client import OutboundHttp
 from toolchat.messages import (
     AssistantMessage,

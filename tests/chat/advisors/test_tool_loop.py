@@ -223,18 +223,12 @@ HISTORY: tuple[Message, ...] = (
 )
 
 
-async def test_withdrawn_tools_stay_defined_and_may_not_be_called() -> None:
-    client, model = client_of(ADDING, says("3"), max_rounds=1)
-    assert await client.prompt("?").tools("add").call().content() == "3"
-    assert offered(model) == [["add"], ["add"]]
-    assert [each.options.tool_choice for each in model.prompts] == [None, "none"]
-
-
-async def test_a_model_that_calls_a_withdrawn_tool_is_asked_again_without_any_and_no_call_runs() -> None:
+async def test_withdrawn_tools_stay_defined_until_a_model_calls_one_and_no_call_runs() -> None:
     client, model = client_of(ADDING, ADDING, says("3"), max_rounds=1)
     response = await client.prompt("?").tools("add").call().response()
     assert (response.message.text, len(response.executions), response.rounds) == ("3", 1, 3)
     assert offered(model) == [["add"], ["add"], []]
+    assert [each.options.tool_choice for each in model.prompts[:2]] == [None, "none"]
     assert model.prompts[2].messages == model.prompts[1].messages
 
 

@@ -6,7 +6,8 @@ import time
 from collections.abc import Sequence
 from urllib.parse import parse_qs, urlsplit
 
-from tests.app.tools.baidu_translate.baidu_player import Player
+from tests.app.tools.baidu_translate.baidu_player import player_of
+from tests.app.tools.upstream import Player
 from tests.faults.fault import Bound, Fault, Measure, enter, fault, held
 from tests.faults.service import CANARY, Service
 from tests.faults.stage import Stage
@@ -279,12 +280,11 @@ async def cities_that_are_no_cities(stage: Stage) -> float:
 
 async def _translating(stage: Stage) -> tuple[Service, Player]:
     """A service whose plan allows 10 translations per second, and Baidu."""
-    baidu = Player([])
-    server = await stage.row.enter_async_context(await asyncio.start_server(baidu.handle, "127.0.0.1", 0))
+    baidu = await stage.row.enter_async_context(player_of())
     settings = {
         "BAIDU_TRANSLATE_APP_ID": "id",
         "BAIDU_TRANSLATE_SECRET_KEY": CANARY,
-        "BAIDU_TRANSLATE_BASE_URL": f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/translate",
+        "BAIDU_TRANSLATE_BASE_URL": baidu.url,
         "BAIDU_TRANSLATE_REQUESTS_PER_SECOND": "10",
     }
     return await stage.own(**settings), baidu

@@ -6,23 +6,19 @@ import json
 from typing import Any
 
 import pytest
-from pydantic_core import from_json
 
 from tests.models.openai.playing import (
     AT_ONCE,
     CITY,
     LIMIT,
     ONE_CALL,
-    QUESTION,
     SECRET,
     STREAMED,
     calls_of,
     play,
-    played,
     tool_delta,
     turn,
 )
-from tests.models.responding import begun
 from tests.players.openai_player import Answer, body, bytewise, chunk, delta, event, finish, message, sse, whole
 from toolchat.errors import (
     ContentFiltered,
@@ -34,9 +30,9 @@ from toolchat.errors import (
     UpstreamInvalid,
     UpstreamUnavailable,
 )
-from toolchat.messages import AssistantMessage, ToolCall, Usage
+from toolchat.messages import Usage
 from toolchat.models.base import Progress, Prompt, TextDelta
-from toolchat.models.openai.mapping import map_message, write_messages
+from toolchat.models.openai.mapping import map_message
 from toolchat.models.profiles import Profile
 from toolchat.models.resilience import KEEPALIVE
 
@@ -143,13 +139,6 @@ async def test_reasoning_is_stored_as_the_provider_sent_it() -> None:
     assert sent.keys() - {"role", "content", "tool_calls"} == reply.extra.keys() - {"by"}
 
 
-def test_reasoning_is_sent_back_within_its_own_turn_only() -> None:
-    earlier = AssistantMessage("晴", extra={"reasoning_content": "old"})
-    running = AssistantMessage("", (ToolCall("a", "now", "{}"),), {"reasoning_content": "new"})
-    mapped = from_json(write_messages([QUESTION, earlier, QUESTION, running]))
-    assert [one.get("reasoning_content") for one in mapped] == [None, None, None, "new"]
-
-
 # https://docs.litellm.ai/docs/reasoning_content
 THOUGHT = {"type": "thinking", "thinking": "The capital of France is Paris."}
 BLOCK = THOUGHT | {"signature": "EqoBCkgIARABGAIiQL2UoU0b1OHYi+"}
@@ -223,12 +212,6 @@ async def test_streamed_text_is_exact_from_every_dialect(dialect: str, cut: Any)
 async def test_every_chunk_without_text_is_progress_and_a_comment_is_a_keepalive() -> None:
     events = await play([sse(b": keep-alive\n\n", delta(role="assistant"), delta(reasoning="hm"), *said("晴"))])
     assert events[:-1] == [KEEPALIVE, Progress(), Progress("hm"), TextDelta("晴"), Progress()]
-
-
-async def test_a_piece_of_text_is_handed_on_before_the_next_one_comes() -> None:
-    answer = sse(delta(content="晴"), done=False, ending="hang")
-    async with played([answer]) as (model, _), begun(model, STREAMED) as first:
-        assert first == TextDelta("晴")
 
 
 CUT = [delta(content="杭州"), tool_delta(id="a", name="get_weather", arguments='{"ci'), b'data: {"choices": [{"del']

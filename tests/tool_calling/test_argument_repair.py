@@ -179,9 +179,11 @@ async def test_a_tool_without_parameters_is_not_called_with_something(arguments:
 
 
 @pytest.mark.parametrize(
-    "arguments", ['```json\n{"value": 3}\n```', '"{\\"value\\": 3}"', '{"value": 3,}', '\ufeff{"value": "3"}']
-)
-async def test_json_in_a_wrapping_is_a_repair_too(arguments: str) -> None:
+    "arguments",
+    ['```json\n{"value": 3}\n```', '"{\\"value\\": 3}"', '{"value": 3,}', '\ufeff{"value": "3"}',
+     '{"value": 3, "other": null}'],
+)  # fmt: skip
+async def test_json_in_a_wrapping_and_null_for_a_default_are_repairs_too(arguments: str) -> None:
     finished = await called(callback_of(int), arguments)
     assert (finished.result, finished.repaired) == ("3", True)
 

@@ -101,6 +101,12 @@ async def test_an_invalid_response_is_an_upstream_error(raw: bytes) -> None:
             await client.translate("你好", "auto", "en")
 
 
+async def test_a_request_to_a_silent_server_times_out() -> None:
+    async with played(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{", timeout=0.1) as (client, _):
+        with pytest.raises(UpstreamError, match=r"LibreTranslate did not answer within 0\.1 s"):
+            await client.translate("你好", "auto", "en")
+
+
 async def test_the_service_answers_by_the_provider_that_is_named() -> None:
     async with player_of(ANSWER) as player:
         chosen = {"TRANSLATE_PROVIDER": "libretranslate", "LIBRETRANSLATE_URL": player.url}

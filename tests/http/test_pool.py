@@ -11,7 +11,7 @@ import zlib
 import psutil
 import pytest
 
-from tests.http.upstream import OK, Ask, Peer, answering, asked, clients, forever, outbound, playing
+from tests.http.upstream import OK, Ask, Peer, answering, asked, clients, forever, holding, outbound, playing
 from tests.waiting import PATIENCE, until
 from toolchat.errors import UpstreamError, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
 from toolchat.http.client import OutboundHttp
@@ -63,30 +63,17 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"
 
 @pytest.mark.parametrize("begun", [b"", b"HTTP/1.1 2", HEAD, HEAD + b"abc"], ids=["none", "status", "head", "body"])
 async def test_cancelling_closes_the_connection_at_once(begun: bytes) -> None:
-    left = asyncio.Event()
-
-    async def play(peer: Peer) -> None:
-        await peer.asked()
-        await peer.send(begun)
-        await peer.left()
-        left.set()
-
-    async with playing(play) as upstream, outbound() as http:
+    async with playing(holding(begun)) as upstream, outbound() as http:
         task = asyncio.create_task(asked(http, upstream.url))
         await until(lambda: upstream.requests)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.wait_for(left.wait(), PATIENCE)
+        await until(lambda: upstream.open == 0)
 
 
 async def test_an_unread_response_closes_its_connection() -> None:
-    async def play(peer: Peer) -> None:
-        await peer.asked()
-        await peer.send(HEAD)
-        await peer.left()
-
-    async with playing(play) as upstream, outbound() as http:
+    async with playing(holding(HEAD)) as upstream, outbound() as http:
         async with http.request("GET", upstream.url, upstream="Shop") as response:
             assert response.status == 200
         await until(lambda: upstream.open == 0)
@@ -148,7 +135,7 @@ async def test_requests_get_their_connections_in_the_order_in_which_they_came() 
 
 
 async def test_connections_can_be_limited_per_upstream() -> None:
-    async with playing(silent) as one, playing(forever) as other, outbound(max_per_host=1) as http:
+    async with playing(holding()) as one, playing(forever) as other, outbound(max_per_host=1) as http:
         stuck = asyncio.create_task(asked(http, one.url))
         await until(lambda: one.requests)
         second = asyncio.create_task(asked(http, one.url))
@@ -158,7 +145,7 @@ async def test_connections_can_be_limited_per_upstream() -> None:
 
 
 async def test_the_wait_for_a_connection_is_limited() -> None:
-    async with playing(silent) as upstream, outbound(max_connections=1, max_wait=0.05) as http:
+    async with playing(holding()) as upstream, outbound(max_connections=1, max_wait=0.05) as http:
         stuck = asyncio.create_task(asked(http, upstream.url))
         await until(lambda: upstream.requests)
         with pytest.raises(UpstreamTimeout, match="no connection to Shop came free in time"):
@@ -169,7 +156,7 @@ async def test_the_wait_for_a_connection_is_limited() -> None:
 @pytest.mark.parametrize("waiting", [False, True], ids=["while asking", "while waiting"])
 async def test_a_cancelled_wait_passes_its_slot_on(waiting: bool) -> None:
     async with (
-        playing(silent) as upstream,
+        playing(holding()) as upstream,
         playing(forever) as other,
         outbound(max_connections=1, max_per_host=1) as http,
     ):
@@ -186,7 +173,7 @@ async def test_a_cancelled_wait_passes_its_slot_on(waiting: bool) -> None:
 
 async def test_a_slot_that_comes_free_at_the_moment_of_a_time_out_is_not_lost() -> None:
     limits = {"max_connections": 1, "max_per_host": 1, "max_wait": 0.05}
-    async with playing(silent) as upstream, playing(forever) as other, outbound(**limits) as http:
+    async with playing(holding()) as upstream, playing(forever) as other, outbound(**limits) as http:
         stuck = asyncio.create_task(asked(http, upstream.url))
         await until(lambda: upstream.requests)
         late = asyncio.create_task(asked(http, other.url))
@@ -196,11 +183,6 @@ async def test_a_slot_that_comes_free_at_the_moment_of_a_time_out_is_not_lost() 
         await asyncio.wait([stuck, late])
         late.exception()
         assert [(await asked(http, other.url)).body for _ in range(2)] == [b"ok"] * 2
-
-
-async def silent(peer: Peer) -> None:
-    await peer.asked()
-    await peer.left()
 
 
 async def given_up(*tasks: asyncio.Task[object]) -> None:
@@ -232,7 +214,7 @@ async def test_a_connection_in_steady_use_is_replaced_at_its_age(ask: Ask) -> No
 
 async def test_closing_the_pool_leaves_no_socket_open() -> None:
     process = psutil.Process()
-    async with playing(forever) as upstream, playing(silent) as mute:
+    async with playing(forever) as upstream, playing(holding()) as mute:
         before = process.num_fds()
         http = OutboundHttp()
         await asyncio.gather(*(asked(http, upstream.url) for _ in range(5)))

@@ -91,6 +91,17 @@ def answering(*answers: bytes) -> Play:
     return play
 
 
+def holding(*pieces: bytes) -> Play:
+    """Send the pieces to the first request, and then nothing until the client leaves."""
+
+    async def play(peer: Peer) -> None:
+        await peer.asked()
+        await peer.send(*pieces)
+        await peer.left()
+
+    return play
+
+
 async def forever(peer: Peer) -> None:
     """Answer every request; each answer tries to set a cookie."""
     while True:

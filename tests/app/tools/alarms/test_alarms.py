@@ -1,4 +1,4 @@
-"""Alarms: how they are set, at which times, what sets none, and that a write which is asked for twice happens once."""
+"""Alarms: how they are set, at which times, what sets none, and whose they are."""
 
 from collections.abc import AsyncGenerator
 from datetime import UTC, date, datetime, timedelta

@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 from pydantic_core import from_json, to_json
 
-from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage, Usage, UserMessage
+from toolchat.messages import (
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolResponse,
+    ToolResponseMessage,
+    Usage,
+    UserMessage,
+)
 from toolchat.models.base import ChatOptions, ChatResponse, Prompt
 from toolchat.models.openai.mapping import ChatCompletionsWire, write_messages
 from toolchat.models.openai.responses_wire import ResponsesWire
@@ -199,3 +207,19 @@ def test_an_override_changes_single_entries_of_a_profile() -> None:
 def test_a_host_decides_before_a_model() -> None:
     names = [find_profile(url, "anthropic/claude-opus-4.6").name for url in (OPENROUTER, LOCAL)]
     assert [*names, find_profile(LOCAL, "qwen3").name] == ["openrouter", "anthropic", ""]
+
+
+@pytest.mark.parametrize(
+    ("host", "model", "images"),
+    [
+        ("api.openai.com", "gpt-5", True),
+        ("gateway.example", "anthropic/claude-sonnet-4", True),
+        ("dashscope.aliyuncs.com/compatible-mode", "qwen3-vl-plus", True),
+        ("dashscope.aliyuncs.com/compatible-mode", "qwen-plus", False),
+        ("localhost:11434", "qwen2.5-vl:7b", True),
+        ("localhost:11434", "qwen3", False),
+        ("api.deepseek.com", "deepseek-chat", False),
+    ],
+)
+def test_which_models_take_images_is_known(host: str, model: str, images: bool) -> None:
+    assert find_profile(f"https://{host}/v1", model).images is images

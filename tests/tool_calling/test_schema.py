@@ -193,7 +193,7 @@ def test_a_parameter_that_json_cannot_carry_stops_the_definition(function: Calla
         input_of_function(function, "broken")
 
 
-@pytest.mark.parametrize("function", [taking(T), taking(list[T]), Store().put, Numbers().put])
+@pytest.mark.parametrize("function", [taking(T), taking(list[T]), Store().put, Numbers().put])  # type: ignore[valid-type]
 def test_a_type_variable_that_nothing_binds_stops_the_definition(function: Callable[..., Any]) -> None:
     with pytest.raises(ToolDefinitionError, match="nothing says which type ~T is"):
         input_of_function(function, "broken")

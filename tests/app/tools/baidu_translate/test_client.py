@@ -154,7 +154,7 @@ async def test_a_retry_that_would_come_too_late_is_refused_at_once(code: str, qu
     assert (error.kind, sent) == ("busy", 1)
     # A refusal at once tells the wait that it foresees; a call that had waited in vain would tell its own patience.
     (away,) = re.findall(r"would be (\d\.\d) s away", error.message)
-    assert 0.75 * quiet < float(away) <= quiet
+    assert quiet / 2 < float(away) <= quiet
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,7 @@ from typing import Any
 import pytest
 from pydantic_core import from_json, to_json
 
-from toolchat.messages import (
-    AssistantMessage,
-    Message,
-    ToolCall,
-    ToolResponse,
-    ToolResponseMessage,
-    Usage,
-    UserMessage,
-)
+from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage, Usage, UserMessage
 from toolchat.models.base import ChatOptions, ChatResponse, Prompt
 from toolchat.models.openai.mapping import ChatCompletionsWire, write_messages
 from toolchat.models.openai.responses_wire import ResponsesWire

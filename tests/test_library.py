@@ -36,10 +36,6 @@ def test_every_exported_name_is_the_one_that_type_checkers_see() -> None:
         assert getattr(toolchat, alias.name) is getattr(importlib.import_module(str(module)), alias.name)
 
 
-def test_a_name_that_needs_an_optional_dependency_is_exported_too() -> None:
-    assert toolchat.RedisStateStore.__module__ == "toolchat.state.redis"
-
-
 def test_a_name_that_is_not_exported_is_no_attribute() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         toolchat.nothing  # type: ignore[attr-defined]  # noqa: B018

@@ -185,9 +185,7 @@ def taking(annotation: Any, *default: Any) -> Callable[..., Any]:
     return function
 
 
-@pytest.mark.parametrize(
-    "function", [_untyped, _variadic, taking(Callable[[], None]), taking("Nowhere"), _twice], ids=repr
-)
+@pytest.mark.parametrize("function", [_untyped, _variadic, taking(Callable[[], None]), taking("Nowhere"), _twice])
 def test_a_parameter_that_json_cannot_carry_stops_the_definition(function: Callable[..., Any]) -> None:
     with pytest.raises(ToolDefinitionError, match="tool broken: "):
         input_of_function(function, "broken")

@@ -16,7 +16,7 @@ import pytest
 from yarl import URL
 
 from tests.http.certificates import Authority
-from tests.http.upstream import OK, Ask, Peer, Play, answering, asked, clients, forever, outbound, playing
+from tests.http.upstream import Ask, Peer, Play, answering, asked, clients, forever, outbound, playing
 from tests.ports import silent_port
 from tests.programs import require
 from tests.waiting import PATIENCE
@@ -342,15 +342,6 @@ async def test_an_authority_that_python_would_refuse_for_its_form_is_trusted(
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(lax.file))
     async with playing(forever, tls=lax.server()) as upstream, outbound() as http:
         assert (await asked(http, upstream.url)).body == b"ok"
-
-
-async def test_an_encrypted_connection_is_used_again(trusted: Authority) -> None:
-    body = bytes(3 * 2**20)
-    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
-    async with playing(answering(answer, OK), tls=trusted.server()) as upstream, outbound() as http:
-        assert (await asked(http, upstream.url, "POST", body)).body == body
-        assert (await asked(http, upstream.url)).body == b"ok"
-        assert upstream.connections == 1
 
 
 async def shown(http: OutboundHttp, url: str, certificate: Path | None) -> bytes:

@@ -121,12 +121,6 @@ async def test_a_write_under_a_held_lock_is_stored(store: StateStore) -> None:
     assert not await store.delete("memory:a", lock=lock)
 
 
-async def test_a_lock_comes_with_the_value_of_its_key(store: StateStore) -> None:
-    assert (await taken(store, "memory:a")).value is None
-    await store.put("memory:b", b"1", ttl=30)
-    assert (await taken(store, "memory:b")).value == b"1"
-
-
 async def test_a_value_is_stored_and_its_lock_released_in_one_step(store: StateStore) -> None:
     lock = await taken(store, "memory:a")
     await store.put("memory:a", b"1", ttl=30, lock=lock, unlock=True)

@@ -18,14 +18,6 @@ from toolchat.tool_calling.function_callback import FunctionToolCallback
 from toolchat.tool_calling.manager import ProceedToolCall
 
 
-async def test_advisors_wrap_whole_answers_and_streams_alike_in_their_order() -> None:
-    client, _ = client_of(says("hi"), advisors=[MarkingAdvisor(1, "!"), MarkingAdvisor(2, "?")])
-    assert await client.prompt("").call().content() == "hi?!"
-    *_, last = [event async for event in client.prompt("").stream().events()]
-    assert isinstance(last, ChatResponse)
-    assert last.message.text == "hi?!"
-
-
 class Politely(BaseAdvisor):
     """Changes the question before and the answer after."""
 

@@ -163,13 +163,6 @@ async def test_a_tool_round_is_replayed_with_its_calls_its_reasoning_and_one_mes
     ]
 
 
-async def test_a_whole_answer_gives_text_usage_and_reason() -> None:
-    async with played(json_answer(whole({"content": "十九度"}))) as (model, _):
-        assert await response_of(model, asking()) == ChatResponse(
-            AssistantMessage("十九度"), "stop", Usage(22, 17), "qwen-plus"
-        )
-
-
 @pytest.mark.parametrize("pieces", [("杭州", "今天", "十九度", ""), ("哈", "哈哈")], ids=["pieces", "held back"])
 async def test_a_streamed_answer_gives_its_text_in_pieces_and_the_last_usage(pieces: tuple[str, ...]) -> None:
     async with played(sse_answer(*stream_of(*({"content": piece} for piece in pieces)))) as (model, _):

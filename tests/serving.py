@@ -19,8 +19,6 @@ from toolchat.service.server.runner import server_config
 from toolchat.service.settings.service_settings import Settings, Tuning
 from toolchat.service.tool_modules.discovery import ConfiguredModule, discover
 
-__all__ = ["Event", "client_of", "configured", "events_of", "running", "service", "serving"]
-
 _GRACE = 1.0
 """Seconds that requests still running at the end of a test have before they are cancelled."""
 

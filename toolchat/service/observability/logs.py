@@ -101,7 +101,7 @@ def write_text(text: str) -> None:
     for each in logging.root.handlers:
         if isinstance(each, LogHandler):
             for line in text.splitlines():
-                each.enqueue(line if each.is_terminal else each.format(_record("INFO", line.strip())))
+                each.queue.put_nowait(line if each.is_terminal else each.format(_record("INFO", line.strip())))
 
 
 def _record(level: str, message: str, **fields: Any) -> logging.LogRecord:

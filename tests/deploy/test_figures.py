@@ -33,8 +33,8 @@ def series() -> dict[str, tuple[str, set[str]]]:
         found[family.name + "_total" * (family.type == "counter")] = (family.type, OF_PROMETHEUS)
     for row in ROWS:
         labels = {*row.labels} | OF_PROMETHEUS
-        if row.kind == "histogram":
-            found[f"{row.name}_bucket"] = ("counter", labels | {"le"})
+        if row.kind in ("histogram", "summary"):
+            found |= {f"{row.name}_bucket": ("counter", labels | {"le"})} if row.kind == "histogram" else {}
             found |= {f"{row.name}_{part}": ("counter", labels) for part in ("sum", "count")}
         else:
             found[row.name] = (row.kind, labels)

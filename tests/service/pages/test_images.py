@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import FilePayload, Page, expect
 
 from tests.players.openai_player import OpenAIPlayer
 from tests.service.pages.page import CONVERSATION, Visit, say, streamed, violations
@@ -38,6 +38,10 @@ def png(width: int, height: int) -> bytes:
     rows = zlib.compress((b"\0" + b"\xff" * width) * height)
     chunks = ((b"IHDR", head), (b"tEXt", b"Comment\0at home"), (b"IDAT", rows), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*each) for each in chunks)
+
+
+def files(count: int, width: int, height: int) -> list[FilePayload]:
+    return [FilePayload(name=f"{n}.png", mimeType="image/png", buffer=png(width, height)) for n in range(count)]
 
 
 @asynccontextmanager
@@ -85,8 +89,7 @@ async def test_images_are_chosen_and_removed_by_keyboard_at_most_four(visit: Vis
     async with seeing(visit) as (page, player):
         async with page.expect_file_chooser() as chosen:
             await page.get_by_role("button", name="Add image").press("Enter")
-        files = [{"name": f"{each}.png", "mimeType": "image/png", "buffer": png(9, 9)} for each in range(5)]
-        await (await chosen.value).set_files(files)  # type: ignore[arg-type]
+        await (await chosen.value).set_files(files(5, 9, 9))
         await expect(page.locator("#images img")).to_have_count(4)
         await expect(page.get_by_role("alert")).to_have_text("Only images can be added, at most four.")
         for _ in range(3):
@@ -109,9 +112,7 @@ async def test_images_fit_and_violate_no_rule(visit: Visit, width: int, options:
     async with seeing(visit, width=width, **options) as (page, _):
         await expect(page.get_by_role("button", name=button)).to_be_visible()
         await page.locator("#message").focus()
-        await page.locator("#image-files").set_input_files(
-            [{"name": f"{each}.png", "mimeType": "image/png", "buffer": png(1900, 300)} for each in range(5)]
-        )
+        await page.locator("#image-files").set_input_files(files(5, 1900, 300))
         await expect(page.locator("#images img")).to_have_count(4)
         assert await violations(page) == []
         await page.locator("#message").fill("?")

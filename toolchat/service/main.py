@@ -121,7 +121,8 @@ def _runner(read: Configuration, access: Access) -> _Run:
             app.openapi_schema = None  # a schema built earlier lacks the tools that were just opened
             access.authenticator.approval_tokens = state.approvals.tokens
             state.approvals.known = access.authenticator.known
-            background = BackgroundRunner(app, state.store, access.authenticator.current_rights)
+            rights = access.authenticator.current_rights
+            background = BackgroundRunner(app, state.store, rights, state.tools.wait_ready)
             app.state.background = background
             async with AsyncExitStack() as stack:
                 await stack.enter_async_context(access.running(state.http))

@@ -27,7 +27,7 @@ class DynamicTools(Protocol):
         ...
 
     async def wait_ready(self) -> None:
-        """Wait for the first tools, at most for the time after which the service starts without them."""
+        """Wait for the first tools, at most for the time after which the service is ready without them."""
         ...
 
     def stop(self) -> None:

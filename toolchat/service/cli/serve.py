@@ -106,6 +106,7 @@ def serve_mcp(program: Program) -> int:
 
     async def serve_opened() -> None:
         async with open_service(configuration) as (state, _):
+            await state.tools.wait_ready()
             gc.freeze()  # everything created so far lives until the end: collections need not look at it
             gc.enable()
             await serve_stdio(state)

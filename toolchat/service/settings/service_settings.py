@@ -247,7 +247,7 @@ class Tuning:
     breaker_pause: float = 10
     """Seconds a circuit stays open before a trial request: short for a client that retries, long for an upstream."""
     tool_server_wait: float = 5
-    """Seconds the start waits for MCP servers: most list their tools in two, and slower ones are added afterwards."""
+    """Seconds until the service is ready without an MCP server: most list their tools in two, others join later."""
     tool_list_refresh: float = 60
     """Seconds between two requests for an MCP server's list of tools, for servers that do not report changes."""
     webhook_pause: float = 5

@@ -16,8 +16,8 @@ INDEX = $${PIP_INDEX_URL:+--default-index "$$PIP_INDEX_URL"}
 NPM_QUIET := --ignore-scripts --no-audit --no-fund --loglevel error
 RESOLVE = $(UV) pip compile --quiet --universal --python-version 3.11 --custom-compile-command "make lock" --no-annotate $(INDEX)
 COMPILE = $(RESOLVE) --generate-hashes pyproject.toml
-PEERS := bench/.venv
-SPRING := bench/services/spring/target
+PEERS := benchmarks/.venv
+SPRING := benchmarks/services/spring/target
 AUDIT := .venv-audit
 SITE := docs/site/build
 
@@ -35,10 +35,10 @@ define check_style
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 endef
-CLIENTS := wire_clients/.venv
-MODEL := real_model/.venv
-PROXY := wire_clients/litellm_proxy/.venv
-PACKAGES := wire_clients/npm/node_modules
+CLIENTS := tests/clients/.venv
+MODEL := benchmarks/real_model/.venv
+PROXY := tests/clients/litellm_proxy/.venv
+PACKAGES := tests/clients/npm/node_modules
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -73,7 +73,7 @@ test-package: $(VENV)/.dev ## Install the wheel as users do, and build what the 
 	$(SUITE) -m package
 
 test-clients: $(VENV)/.dev $(CLIENTS)/.clients $(PROXY)/.clients $(PACKAGES)/.packages ## Let real SDKs and agents ask the service, in an environment of their own
-	$(CLIENTS)/bin/python -m pytest --quiet -c wire_clients/pytest.ini --rootdir . wire_clients
+	$(CLIENTS)/bin/python -m pytest --quiet -c tests/clients/pytest.ini --rootdir . tests/clients
 
 lint: $(VENV)/.dev ## Check the code: ruff, its formatting, mypy
 	$(check_style)
@@ -84,23 +84,23 @@ lock: $(UV) ## Write the lock files after a change of dependencies (LOCK=--upgra
 	$(COMPILE) $(LOCK) --extra dev --constraint requirements.lock --output-file requirements-dev.lock
 	$(RESOLVE) --generate-hashes --group build $(LOCK) --output-file requirements-build.lock
 	$(RESOLVE) --group audit $(LOCK) --output-file requirements-audit.lock
-	for folder in bench wire_clients wire_clients/litellm_proxy real_model docs/site; do \
+	for folder in benchmarks tests/clients tests/clients/litellm_proxy benchmarks/real_model docs/site; do \
 		$(RESOLVE) $$folder/requirements.txt $(LOCK) --output-file $$folder/requirements.lock || exit 1; \
 	done
-	npm install --prefix wire_clients/npm --package-lock-only --omit-lockfile-registry-resolved $(NPM_QUIET)
+	npm install --prefix tests/clients/npm --package-lock-only --omit-lockfile-registry-resolved $(NPM_QUIET)
 
 docs: $(VENV)/.dev ## Write what is generated: .env.example, and the pages of settings and of the library
-	$(PY) -m tests.deploy.env_example
-	$(PY) -m tests.deploy.configuration_page
-	$(PY) -m tests.deploy.prometheus_rule
-	$(PY) -m tests.reference
-	$(PY) -m tests.docs.readme
+	$(PY) -m tools.env_example
+	$(PY) -m tools.configuration_page
+	$(PY) -m tools.prometheus_rule
+	$(PY) -m tools.reference
+	$(PY) -m tools.readme
 
 clean: ## Remove .venv and everything else that can be made again
 	rm -rf $(VENV) $(PEERS) $(SPRING) $(CLIENTS) $(PACKAGES) $(AUDIT) $(SITE) .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist *.egg-info
-	find app toolchat bench examples lab tests wire_clients -name __pycache__ -type d -prune -exec rm -rf {} +
+	find app toolchat benchmarks examples tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Environments of their own, made by their stamp: `make bench/.venv/.peers`.
+# Environments of their own, made by their stamp: `make benchmarks/.venv/.peers`.
 # The stamps hold what was installed: pip runs again only when a lock file is newer.
 # --no-deps: a lock names every package, and pip may find a newer release for a requirement with an extra and refuse it.
 $(VENV)/.runtime: requirements.lock | $(PY)
@@ -111,9 +111,9 @@ $(VENV)/.dev: requirements-dev.lock | $(PY)
 	$(call installed,the packages of requirements-dev.lock,--no-deps --require-hashes -r requirements-dev.lock)
 	@touch $(VENV)/.runtime $@
 
-$(PEERS)/.peers: bench/requirements.lock | $(UV)
+$(PEERS)/.peers: benchmarks/requirements.lock | $(UV)
 	$(PY) -m venv --clear $(PEERS)
-	$(UV) pip install --quiet --python $(PEERS)/bin/python $(INDEX) -r bench/requirements.lock
+	$(UV) pip install --quiet --python $(PEERS)/bin/python $(INDEX) -r benchmarks/requirements.lock
 	@touch $@
 
 $(SITE)/.mkdocs: docs/site/requirements.lock | $(UV)
@@ -132,8 +132,8 @@ $(CLIENTS)/.clients $(PROXY)/.clients $(MODEL)/.clients: %/.venv/.clients: %/req
 	@touch $@
 
 # Without their scripts: nothing that comes from the registry runs but what a test calls.
-$(PACKAGES)/.packages: wire_clients/npm/package-lock.json
-	npm ci --prefix wire_clients/npm $(NPM_QUIET)
+$(PACKAGES)/.packages: tests/clients/npm/package-lock.json
+	npm ci --prefix tests/clients/npm $(NPM_QUIET)
 	@touch $@
 
 $(UV): | $(PY)

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import settings
 
 from tests.command_line import LOG
-from tests.deploy.env_example import variables
 from tests.serving import service
 from toolchat.service.observability.logs import JsonFormatter
+from tools.env_example import variables
 
 # HYPOTHESIS_PROFILE selects one; `.ci/nightly hostile` sets it.
 settings.register_profile("default", max_examples=50, deadline=None)

@@ -1,6 +1,6 @@
 """Licences of what is shipped."""
 
-from tests.deploy.audit import ALLOWED, licences
+from tools.audit import ALLOWED, licences
 
 
 def test_every_package_that_is_shipped_has_a_licence_that_allows_it() -> None:

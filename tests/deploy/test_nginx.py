@@ -12,8 +12,8 @@ import pytest
 from tests.deploy.manifests import DEPLOY
 from tests.ports import reserved, silent_port
 from tests.programs import require
+from tests.service.api.sessions.replicas import listens
 from tests.serving import client_of
-from tests.sessions.replicas import listens
 from tests.waiting import PATIENCE, until
 from toolchat.errors import BodyTooLarge
 from toolchat.service.api.problems import MAX_RETRY_AFTER, PROBLEM_MEDIA_TYPE, Problem

@@ -13,8 +13,8 @@ import pytest
 from tests.http.certificates import Authority
 from tests.ports import reserved
 from tests.programs import require
+from tests.service.api.sessions.replicas import listens
 from tests.serving import service
-from tests.sessions.replicas import listens
 from tests.waiting import PATIENCE, until
 from toolchat.service.access.keys import digest_of
 

@@ -10,11 +10,11 @@ import httpx
 import pytest
 import yaml
 
-from tests.cli.parsing import is_understood
 from tests.command_line import ROOT, WITHOUT_EXAMPLE, environment, installed, started
-from tests.deploy.env_example import variables
+from tests.service.cli.parsing import is_understood
 from tests.waiting import PATIENCE
 from toolchat.service.cli import Program
+from tools.env_example import variables
 
 PAGE = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
 

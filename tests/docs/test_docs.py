@@ -19,11 +19,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from tests import reference
 from tests.application import read_configuration
 from tests.command_line import ROOT, started
-from tests.deploy.env_example import settings_classes
-from tests.docs.readme import tool_folders, written_tools
 from tests.players.openai_player import OpenAIPlayer, sensible_model
 from tests.serving import serving
 from tests.waiting import PATIENCE
@@ -32,6 +29,9 @@ from toolchat.chat.client import ChatClient
 from toolchat.errors import ToolchatError, UpstreamError
 from toolchat.http.client import OutboundHttp
 from toolchat.service.composition.lifespan import open_service
+from tools import reference
+from tools.env_example import settings_classes
+from tools.readme import tool_folders, written_tools
 
 JSON = {"Accept": "application/json"}
 PAGES = [

@@ -10,9 +10,9 @@ import pytest
 
 from tests.application import create_app
 from tests.command_line import ROOT, WITHOUT_EXAMPLE, environment, installed, started
-from tests.docs.readme import PAGES, READMES, TRANSLATIONS, Reader, commands, steady, tool_folders, written_tools
 from tests.programs import require
 from tests.waiting import PATIENCE
+from tools.readme import PAGES, READMES, TRANSLATIONS, Reader, commands, steady, tool_folders, written_tools
 
 ENGLISH, CHINESE = (readme.read_text(encoding="utf-8") for readme in READMES)
 ENDPOINTS = (ROOT / "docs" / "endpoints.md").read_text(encoding="utf-8")
@@ -131,7 +131,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-OTHERS = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "bench/README.md")
+OTHERS = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "benchmarks/README.md")
 LINKING = [*PAGES, *TRANSLATIONS, *(ROOT / name for name in OTHERS)]
 
 

@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from tests.command_line import ROOT, WITHOUT_EXAMPLE, Process, environment, installed, started
-from tests.docs.readme import BASE_URL, Shown
 from tests.waiting import PATIENCE
+from tools.readme import BASE_URL, Shown
 
 FOLDER = ROOT / "examples"
 INSTALL = ["python3 -m venv .venv && . .venv/bin/activate", "pip install '../..[service]'"]

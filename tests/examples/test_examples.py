@@ -101,7 +101,7 @@ def test_the_front_end_has_the_component_and_the_packages_that_the_tests_of_clie
     page = (ROOT / "docs" / "clients.md").read_text(encoding="utf-8")
     (component,) = re.findall(r"^```jsx\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert (folder / "Chat.jsx").read_text(encoding="utf-8") == component
-    tested = json.loads((ROOT / "wire_clients" / "npm" / "package.json").read_text(encoding="utf-8"))
+    tested = json.loads((ROOT / "tests" / "clients" / "npm" / "package.json").read_text(encoding="utf-8"))
     assert json.loads((folder / "package.json").read_text(encoding="utf-8"))["dependencies"].items() <= (
         tested["dependencies"].items()
     )

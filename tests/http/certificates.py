@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from bench.certificates import CERTIFIES
+from benchmarks.certificates import CERTIFIES
 
 __all__ = ["Authority"]
 

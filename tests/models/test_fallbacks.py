@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.observability.reading import figures_of, grown
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, Script, delta, finish, message, sse, whole
+from tests.service.observability.reading import figures_of, grown
 from tests.serving import events_of, service
 from tests.waiting import until
 from toolchat.errors import ConfigurationError

@@ -14,9 +14,9 @@ from tests.models.dashscope import playing as dashscope
 from tests.models.openai import test_responses_wire as responses
 from tests.models.openai.playing import QUESTION, played
 from tests.models.responding import response_of
-from tests.observability.reading import figures_of
 from tests.players.dashscope_player import event, json_answer, saying, sse_answer, stream_of
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
+from tests.service.observability.reading import figures_of
 from tests.serving import service
 from toolchat.errors import ProviderRateLimited, ToolchatError, UpstreamInvalid
 from toolchat.models.base import ChatModel, ChatOptions, Prompt

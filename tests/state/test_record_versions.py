@@ -7,8 +7,8 @@ import httpx
 
 from tests.chat.played import JSON, asks, says, turns, update
 from tests.players.openai_player import OpenAIPlayer
+from tests.service.api.sessions.deciding import LIGHTS, approve, waiting
 from tests.serving import client_of, configured, serving
-from tests.sessions.deciding import LIGHTS, approve, waiting
 from toolchat.service.main import create_app
 from toolchat.state.base import RECORD_VERSION, StateStore
 

@@ -11,7 +11,7 @@ import pytest
 from pydantic_core import from_json
 
 from tests.command_line import started, with_tools
-from tests.observability.reading import figures_of
+from tests.service.observability.reading import figures_of
 from tests.serving import client_of
 from tests.tool_calling.calls import only
 from tests.waiting import PATIENCE, until

@@ -1,0 +1,31 @@
+"""OpenAI Agents SDK: an agent per tool over one shared client, tracing off."""
+
+from collections.abc import AsyncIterator
+
+from agents import Agent, OpenAIChatCompletionsModel, Runner, function_tool
+
+from benchmarks.services.peer import SYSTEM, Tool, openai_client, serve
+from benchmarks.services.tools import Tools
+
+
+class _OpenAIAgents:
+    def __init__(self, tools: Tools) -> None:
+        model = OpenAIChatCompletionsModel(model="bench-model", openai_client=openai_client())
+        functions = {"time": tools.get_time, "weather": tools.get_weather}
+        self._agents = {
+            tool: Agent(name=tool, instructions=SYSTEM, model=model, tools=[function_tool(each)])
+            for tool, each in functions.items()
+        }
+
+    async def ask(self, query: str, tool: Tool) -> str:
+        result = await Runner.run(self._agents[tool], query)
+        return str(result.final_output)
+
+    async def stream(self, query: str, tool: Tool) -> AsyncIterator[str]:
+        async for event in Runner.run_streamed(self._agents[tool], query).stream_events():
+            if event.type == "raw_response_event" and event.data.type == "response.output_text.delta":
+                yield event.data.delta
+
+
+if __name__ == "__main__":
+    serve(_OpenAIAgents)

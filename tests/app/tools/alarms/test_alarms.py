@@ -1,0 +1,267 @@
+"""Alarms: how they are set, at which times, what sets none, and that a write which is asked for twice happens once."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import httpx
+import pytest
+
+from app.tools.alarms.alarms import AlarmOrder, AlarmStore, due_at
+from tests.app.tools.alarms.asking import alarm_at, alarms, key
+from tests.app.tools.examples.asking import SAID, ZONE
+from tests.calling_as import calling_as
+from tests.chat.played import EVENTS, JSON
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, body, delta, sse
+from tests.serving import events_of, service
+from tests.waiting import until
+from toolchat.errors import NotFound
+from toolchat.state.sqlite import SqliteStateStore
+from toolchat.tool_calling.errors import ToolExecutionError
+
+
+@pytest.mark.parametrize(
+    "query", ["", "帮我设置一个10分钟以后的闹钟，确认", "Set an alarm in 10 minutes, yes", "设一个闹钟，十分钟后，确认"]
+)
+async def test_an_alarm_is_set_without_a_key_and_listed(
+    query: str, offline: httpx.AsyncClient, tenant: dict[str, str]
+) -> None:
+    before = datetime.now(UTC).replace(microsecond=0)
+    answer = await offline.post("/tool/alarm", params={"query": query}, headers=key() | tenant)
+    (alarm,) = await alarms(offline, **tenant)
+    due = datetime.fromisoformat(alarm["time"]) - timedelta(minutes=10)
+    assert before <= due <= datetime.now(UTC)
+    assert answer.text == f"设置闹钟成功! {alarm['time']} (Asia/Shanghai)"
+    assert (alarm["zone"], alarm["status"]) == ("Asia/Shanghai", "waiting")
+
+
+async def test_a_question_sent_twice_is_rejected(offline: httpx.AsyncClient) -> None:
+    answer = await offline.post("/tool/alarm?query=八点", json={"query": "七点"}, headers=key())
+    assert (answer.status_code, await alarms(offline)) == (422, [])
+
+
+async def test_the_same_minute_requested_twice_is_one_alarm() -> None:
+    extra = (30 - datetime.now(UTC).second) % 60  # due in the middle of a minute, far from the next one
+    once, again = f"PT10M{extra}S", f"PT{605 + extra}S"  # five seconds apart
+    script = [alarm_at(once, again, once), alarm_at(once), SAID]
+    async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        answer = (await client.post("/tool/alarm", headers=key(**JSON))).json()
+        assert len(await alarms(client)) == 1
+    assert [call["outcome"] for call in answer["tool_calls"][:3]] == ["ok"] * 3
+
+
+async def test_one_client_leaves_half_of_the_alarms_to_the_others() -> None:
+    store, now, order = AlarmStore(SqliteStateStore(), limit=4), datetime.now(UTC), AlarmOrder("zh")
+    for hour in (1, 2):
+        await store.set(order, now + timedelta(hours=hour))
+    with pytest.raises(ToolExecutionError) as refused:
+        await store.set(order, now + timedelta(hours=3))
+    assert refused.value.kind == "too-many-alarms"
+    with calling_as(address="192.0.2.1"):
+        assert (await store.set(order, now + timedelta(hours=3))).at == now + timedelta(hours=3)
+
+
+async def test_alarms_are_bounded_and_the_oldest_fired_one_is_evicted() -> None:
+    store, now, order = AlarmStore(SqliteStateStore(), limit=2), datetime.now(UTC), AlarmOrder("zh")
+    with calling_as(address="192.0.2.1"):  # half of the places are for others
+        await store.set(order, now + timedelta(hours=2))
+    first = await store.set(order, now + timedelta(hours=1))
+    with pytest.raises(ToolExecutionError) as refused:
+        await store.set(order, now + timedelta(hours=3))
+    assert refused.value.kind == "too-many-alarms"
+    await store.delete("zh", first.id)
+    due = await store.set(order, now)
+    assert (await store.of("zh"))[0].is_due
+    await store.set(order, now + timedelta(hours=3))
+    with pytest.raises(NotFound):
+        await store.delete("zh", due.id)
+
+
+async def test_the_status_of_an_alarm_follows_from_its_time() -> None:
+    script = [alarm_at("PT1H"), SAID, alarm_at("PT0.1S"), SAID]
+    async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        for name in ("later", "sooner"):
+            await client.post("/tool/alarm", headers=key(name))
+
+        async def has_fired() -> bool:
+            return [each["status"] for each in await alarms(client)] == ["fired", "waiting"]
+
+        await until(has_fired)
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "PATCH"])
+async def test_only_a_post_sets_an_alarm(method: str, offline: httpx.AsyncClient) -> None:
+    answer = await offline.request(method, "/tool/alarm", headers=key())
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert await alarms(offline) == []
+
+
+async def test_an_alarm_is_deleted_by_its_tenant_alone(offline: httpx.AsyncClient) -> None:
+    await offline.post("/tool/alarm", headers=key())
+    (alarm,) = await alarms(offline)
+    path = f"/tool/alarms/{alarm['id']}"
+    assert (await offline.delete(path, headers={"X-Tenant-ID": "other"})).status_code == 404
+    assert await alarms(offline) == [alarm]
+    assert (await offline.delete(path)).json() == alarm
+    assert (await offline.delete(path)).json()["code"] == "not-found"
+    assert await alarms(offline) == []
+
+
+async def test_two_wishes_are_two_alarms_even_under_one_request_id(
+    offline: httpx.AsyncClient, tenant: dict[str, str]
+) -> None:
+    for name in ("k-1", "k-2"):
+        await offline.post("/tool/alarm", headers=key(name, X_Request_ID="same") | tenant)
+    assert len(await alarms(offline, **tenant)) == 2
+
+
+def obedient(request: PlayedRequest) -> Answer:
+    """A model that sets an alarm at the time which is the question, whatever it is."""
+    last = request.body["messages"][-1]
+    return alarm_at(last["content"]) if last["role"] == "user" else SAID
+
+
+@pytest.fixture(scope="module")
+async def client() -> AsyncGenerator[httpx.AsyncClient, None]:
+    async with (
+        OpenAIPlayer(obedient) as player,
+        service(OPENAI_BASE_URL=player.base_url) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("moment", "kind"),
+    [
+        (timedelta(hours=-1), "past-time"),
+        ("2001-01-01T00:00:00Z", "past-time"),
+        ("PT0S", "past-time"),
+        (timedelta(days=400), "too-far"),
+        ("P400D", "too-far"),
+        ("P999999W", "too-far"),
+        ("9999-12-31T23:59:59-12:00", "invalid-time"),
+        ("tomorrow", "invalid-time"),
+        ("2026-02-30T00:00:00Z", "invalid-time"),
+        ("2100-01-01", "invalid-time"),
+        ("P", "invalid-time"),
+        ("PT", "invalid-time"),
+        ("-PT10M", "invalid-time"),
+        ("PT１０M", "invalid-time"),
+        ("x" * 100, "invalid-arguments"),
+    ],
+    ids=str,
+)
+async def test_a_time_that_cannot_be_meant_is_refused_with_a_reason(
+    moment: str | timedelta, kind: str, client: httpx.AsyncClient, tenant: dict[str, str]
+) -> None:
+    time = moment if isinstance(moment, str) else (datetime.now(UTC) + moment).isoformat()
+    answer = (await client.post("/tool/alarm", json={"query": time}, headers=key(**JSON) | tenant)).json()
+    assert (answer["tool_calls"][0]["error_kind"], await alarms(client, **tenant)) == (kind, [])
+
+
+async def test_a_time_without_an_offset_is_in_the_users_zone(client: httpx.AsyncClient, tenant: dict[str, str]) -> None:
+    wanted = (datetime.now(ZoneInfo(ZONE)) + timedelta(hours=1)).replace(microsecond=0)
+    naive = wanted.replace(tzinfo=None).isoformat()
+    await client.post("/tool/alarm", json={"query": naive}, headers=key() | tenant)
+    (alarm,) = await alarms(client, **tenant)
+    assert (alarm["time"], alarm["zone"]) == (wanted.isoformat(), ZONE)
+
+
+@pytest.mark.parametrize("year", range(2025, 2030))
+def test_a_time_that_clocks_leave_out_is_refused(year: int) -> None:
+    zone = ZoneInfo("Europe/Berlin")
+    sunday = next(day for day in range(31, 24, -1) if date(year, 3, day).weekday() == 6)
+    asked_at = datetime(year, 3, 1, tzinfo=UTC)
+    for left_out in ("02:00", "02:30"):
+        with pytest.raises(ToolExecutionError, match="put forward") as refused:
+            due_at(f"{year}-03-{sunday}T{left_out}", asked_at, zone)
+        assert refused.value.kind == "no-such-time"
+
+
+async def test_a_write_without_a_key_is_refused(offline: httpx.AsyncClient) -> None:
+    assert (await offline.post("/tool/alarm")).status_code == 422
+    assert await alarms(offline) == []
+
+
+@pytest.mark.parametrize("given", [b"", b"x" * 256, b"a\tb", "é".encode()], ids=lambda given: repr(given)[:20])
+async def test_a_key_that_is_none_is_refused(given: bytes, offline: httpx.AsyncClient) -> None:
+    answer = await offline.post("/tool/alarm", headers=[(b"Idempotency-Key", given)])
+    twice = await offline.post("/tool/alarm", headers=[("Idempotency-Key", "a"), ("Idempotency-Key", "b")])
+    assert twice.status_code == 422
+    assert (answer.status_code, await alarms(offline)) == (422, [])
+
+
+async def test_the_same_key_and_question_get_the_first_answer_again_in_every_form() -> None:
+    async with OpenAIPlayer([alarm_at("PT10M"), SAID]) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        first = await client.post("/tool/alarm", headers=key(**JSON))
+        again = [await client.post("/tool/alarm", headers=key(**form)) for form in (JSON, {}, EVENTS)]
+        assert len(await alarms(client)) == 1
+    assert "idempotency-replayed" not in first.headers
+    assert [each.headers["idempotency-replayed"] for each in again] == ["true"] * 3
+    assert len(player.requests) == 2
+    for part in ("answer", "tool_calls", "rounds", "usage"):
+        assert again[0].json()[part] == first.json()[part]
+    assert again[1].text == "done"
+    names = [event.name for event in events_of(again[2].text)]
+    assert names == ["tool_call_started", "tool_call_finished", "delta", "usage", "done"]
+
+
+async def test_the_same_key_with_another_question_is_refused(
+    offline: httpx.AsyncClient, tenant: dict[str, str]
+) -> None:
+    await offline.post("/tool/alarm", headers=key() | tenant)
+    answer = await offline.post("/tool/alarm?query=20分钟以后的闹钟，确认", headers=key() | tenant)
+    assert (answer.status_code, answer.json()["code"]) == (422, "validation")
+    assert len(await alarms(offline, **tenant)) == 1
+
+
+async def test_a_second_request_while_the_first_runs_conflicts() -> None:
+    hanging = sse(delta(content="a"), ending="hang", done=False)
+    async with (
+        OpenAIPlayer([hanging]) as player,
+        service(OPENAI_BASE_URL=player.base_url) as client,
+        client.stream("POST", "/tool/alarm", headers=key(**EVENTS)) as first,
+    ):
+        pieces = first.aiter_text()
+        await anext(pieces)
+        seconds = [await client.post("/tool/alarm", headers=key(**form)) for form in ({}, EVENTS)]
+    assert [(each.status_code, each.json()["code"]) for each in seconds] == [(409, "idempotency-conflict")] * 2
+    assert [each.headers["retry-after"] for each in seconds] == ["1", "1"]
+    assert len(player.requests) == 1
+
+
+async def test_the_key_of_a_question_that_failed_and_set_nothing_is_free_again() -> None:
+    script = [sse(delta(content="a"), ending="cut", done=False), SAID]
+    async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        first = await client.post("/tool/alarm", headers=key(**EVENTS))
+        second = await client.post("/tool/alarm", headers=key())
+    assert events_of(first.text)[-1].name == "error"
+    assert (second.text, "idempotency-replayed" in second.headers) == ("done", False)
+
+
+async def test_many_requests_with_one_key_at_once_set_one_alarm(
+    offline: httpx.AsyncClient, tenant: dict[str, str]
+) -> None:
+    answers = await asyncio.gather(*(offline.post("/tool/alarm", headers=key() | tenant) for _ in range(20)))
+    assert len(await alarms(offline, **tenant)) == 1
+    first = [each for each in answers if each.status_code == 200 and "idempotency-replayed" not in each.headers]
+    assert len(first) == 1
+    assert {each.status_code for each in answers} <= {200, 409}
+
+
+async def test_a_question_that_fails_after_its_alarm_was_set_is_not_run_again() -> None:
+    script = [alarm_at("PT10M"), body(b"{}", 400), alarm_at("PT20M"), SAID]
+    async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        failed = await client.post("/tool/alarm", headers=key())
+        again = await client.post("/tool/alarm", headers=key())
+        assert len(await alarms(client)) == 1
+    assert failed.status_code == 502
+    assert (again.status_code, again.headers["idempotency-replayed"]) == (200, "true")
+    assert "闹钟已设置" in again.text
+    assert len(player.requests) == 2
+
+
+async def test_a_key_may_have_255_printable_characters(offline: httpx.AsyncClient, tenant: dict[str, str]) -> None:
+    assert (await offline.post("/tool/alarm", headers=key('a "b"~' + "x" * 249) | tenant)).status_code == 200

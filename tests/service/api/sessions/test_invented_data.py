@@ -1,0 +1,77 @@
+"""Answers that rest on a sandbox's invented data: in the conversation they stay marked as such."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import httpx
+
+from tests.app.upstreams import create_sandbox
+from tests.chat.played import EVENTS, JSON, asks, clock, says, turns
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
+from tests.service.api.sessions.conversing import ask, conversation
+from tests.service.api.sessions.deciding import LIGHTS, approve, waiting
+from tests.serving import events_of, service, serving
+from toolchat.service.api.advisors import SandboxNoticeAdvisor
+
+NOTICE = SandboxNoticeAdvisor.notice
+WEATHER = ("getWeatherFunction", {"city": "Oslo", "days": 1})
+
+
+def forecaster(request: PlayedRequest) -> Answer:
+    """Looks at the clock when it is asked for the time, else at the weather, and answers at length when asked to."""
+    messages = request.body["messages"]
+    question = next(each["content"] for each in reversed(messages) if each["role"] == "user")
+    if messages[-1]["role"] == "user":
+        return whole(message("tool_calls", **asks(clock("Europe/Oslo") if "time" in question else WEATHER)))
+    return whole(message(content="Mild. " * 2000 if "long" in question else "Mild."))
+
+
+@asynccontextmanager
+async def sandboxed(**variables: str) -> AsyncGenerator[httpx.AsyncClient, None]:
+    async with (
+        serving(create_sandbox()) as url,
+        OpenAIPlayer(forecaster) as player,
+        service(SANDBOX_URL=url, OPENAI_BASE_URL=player.base_url, **variables) as client,
+    ):
+        yield client
+
+
+async def test_a_stored_answer_has_its_notice() -> None:
+    async with sandboxed() as client:
+        for form in ({}, JSON, EVENTS):
+            assert NOTICE in (await ask(client, "weather", **form)).text.replace("\\n", "\n")
+        kept = await conversation(client)
+    assert kept == [("user", "weather"), ("assistant", f"Mild.{NOTICE}")] * 3
+
+
+async def test_an_answer_that_rests_on_real_data_gets_no_notice_though_invented_was_on_offer() -> None:
+    async with sandboxed() as client:
+        await ask(client, "time")
+        assert await conversation(client) == [("user", "time"), ("assistant", "Mild.")]
+
+
+async def test_the_trace_marks_each_call_that_was_answered_from_invented_data() -> None:
+    async with sandboxed(MEMORY_TOOL_ROUNDS="true") as client:
+        invented, real = [(await ask(client, each, **JSON)).json() for each in ("weather", "time")]
+        streamed = events_of((await ask(client, "weather", **EVENTS)).text)
+        kept = (await client.get("/chat/s-1")).json()["messages"]
+    assert [each["tool_calls"][0].get("sandbox") for each in (invented, real)] == [True, None]
+    assert [each.data["sandbox"] for each in streamed if each.name == "tool_call_finished"] == [True]
+    results = [each for one in kept for each in one.get("responses", ())]
+    assert [each.get("sandbox") for each in results] == [True, None, True]
+
+
+async def test_a_resumed_answer_is_marked_for_sandbox_data_from_before_the_pause() -> None:
+    script = turns(asks(WEATHER), asks(("switchLight", {"on": True})), says("Mild, and light."), says("Good night."))
+    async with (
+        serving(create_sandbox()) as url,
+        OpenAIPlayer(script) as player,
+        service(LIGHTS, SANDBOX_URL=url, OPENAI_BASE_URL=player.base_url) as client,
+    ):
+        place, call = await waiting(client, "/chat", userInput="weather and light", sessionId="s-1")
+        answer = (await approve(client, place, call)).json()["answer"]
+        await ask(client, "thanks")
+        kept = await conversation(client)
+    assert answer == f"Mild, and light.{NOTICE}"
+    assert [text for role, text in kept if role == "assistant"] == [answer, "Good night."]
+    assert NOTICE not in str([each.body for each in player.requests[:3]])

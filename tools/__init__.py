@@ -1,0 +1,1 @@
+"""Programs of the maintainers: they write generated files, and audit the packages."""

@@ -155,6 +155,15 @@ class ChatResponse:
         return replace(self, message=replace(self.message, text=text))
 
 
+ApiKey = str | Callable[[], str]
+"""A key, or a function that returns it for each request."""
+
+
+def key_text(key: ApiKey) -> str:
+    """Return the key of the moment."""
+    return key if isinstance(key, str) else key()
+
+
 ModelEvent = TextDelta | Progress
 """What a model emits while it answers."""
 
@@ -174,8 +183,11 @@ class ChatModel(ABC):
     """``offline``, ``dashscope`` or ``openai_compatible``."""
     name: str
     """The configured model name."""
-    secrets: tuple[str, ...] = ()
-    """What must not be logged if a provider repeats it, such as its key."""
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be logged if a provider repeats it, such as its key."""
+        return ()
 
     @property
     def adapted(self) -> Mapping[str, Any]:

@@ -27,7 +27,17 @@ import aiohttp
 
 from toolchat.errors import ConfigurationError, ToolchatError, UpstreamInvalid
 from toolchat.http.client import OutboundHttp
-from toolchat.models.base import ChatModel, ChatOptions, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
+from toolchat.models.base import (
+    ApiKey,
+    ChatModel,
+    ChatOptions,
+    ChatResponse,
+    EmitModelEvent,
+    Progress,
+    Prompt,
+    TextDelta,
+    key_text,
+)
 from toolchat.models.dashscope import DEFAULT_BASE_URL
 from toolchat.models.dashscope.mapping import DashScopeAnswer, parts
 from toolchat.models.openai.mapping import map_message, map_messages, map_options, map_tool_definition, map_tool_options
@@ -62,7 +72,8 @@ class DashScopeChatModel(ChatModel):
     conversations: it uploads local files whose path is the text of a user.
 
     Args:
-        api_key: the key of Alibaba Cloud Model Studio; a key belongs to one region.
+        api_key: the key of Alibaba Cloud Model Studio, or a function that returns it for each request; a key belongs to
+            one region.
         model: the name of the model.
         base_url: the native API of the region, ending in ``/api/v1``; by default that of mainland China. A place
             ``{workspace_id}`` in it is replaced by the workspace.
@@ -83,7 +94,7 @@ class DashScopeChatModel(ChatModel):
     def __init__(
         self,
         *,
-        api_key: str,
+        api_key: ApiKey,
         model: str = "qwen-plus",
         base_url: str | None = None,
         endpoint: Literal["auto", "text", "multimodal"] = "auto",
@@ -104,8 +115,12 @@ class DashScopeChatModel(ChatModel):
         self._options, self._extra_body, self._extra_headers = options, dict(extra_body or {}), extra_headers or {}
         self._thinks = self._extra_body.get("enable_thinking") is True
         self._profile = lru_cache(lambda name: self._find_profile(name, profile or {}))
-        self.secrets = secret_words(api_key, self._extra_headers)
         self._http, self._owns_http = http or OutboundHttp(), http is None
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """See :attr:`ChatModel.secrets`."""
+        return secret_words(key_text(self._api_key), self._extra_headers)
 
     async def aclose(self) -> None:
         """Close the connections, unless they were passed."""
@@ -157,7 +172,7 @@ class DashScopeChatModel(ChatModel):
             "task_group": "aigc",
             "task": "multimodal-generation" if profile.images else "text-generation",
             "function": "generation",
-            "api_key": self._api_key,
+            "api_key": key_text(self._api_key),
             "base_address": self._base_url,
             "workspace": self._workspace,
             "headers": {"user-agent": "toolchat", **self._extra_headers},

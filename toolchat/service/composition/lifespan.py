@@ -118,7 +118,7 @@ def approval_webhook(configuration: Configuration, store: StateStore) -> Approva
     )
     address = f"{configuration.access.settings.public_url}{settings.server_root_path}"
     pause = configuration.tuning.webhook_pause
-    return ApprovalWebhook(store, http, url=url, key=settings.webhook_key, address=address, pause=pause)
+    return ApprovalWebhook(store, http, url=url, key=lambda: settings.webhook_key, address=address, pause=pause)
 
 
 def _warn_of_unanswered_questions(model: ChatModel, tools: ToolRegistry) -> None:

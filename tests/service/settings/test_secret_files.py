@@ -28,6 +28,10 @@ def test_every_secret_may_be_in_a_file(name: str) -> None:
     assert f"{name}_FILE" in known_variables()
 
 
+def is_logged(text: str) -> bool:
+    return any(text in line for line in LOG)
+
+
 async def test_the_key_in_a_file_is_sent_without_its_line_break_and_read_again_after_a_hangup(tmp_path: Path) -> None:
     key, url, empty = (tmp_path / name for name in ("key", "url", "empty"))
     key.write_text(" sk-old\n")
@@ -52,7 +56,7 @@ async def test_the_key_in_a_file_is_sent_without_its_line_break_and_read_again_a
                     "STATE_URL_FILE has changed: restart the service to use the new value",
                     f"secrets stay as they are: PEOPLE_JWT_SECRET_FILE: {empty}: is empty",
                 ):
-                    await until(lambda text=expected: any(text in line for line in LOG))
+                    await until(partial(is_logged, expected))
                 await client.get("/time/chat")
     sent = [each.headers["authorization"] for each in player.requests]
     assert (sent[0], sent[-1]) == ("Bearer sk-old", "Bearer sk-new")

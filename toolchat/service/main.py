@@ -115,7 +115,7 @@ def create_app(
 def _runner(read: Configuration, access: Access) -> _Run:
     @asynccontextmanager
     async def run(app: FastAPI) -> AsyncGenerator[None, None]:
-        async with traced(read.tracing, read.settings.shutdown_timeout), open_service(read) as (state, _):
+        async with traced(read.tracing, read.settings.shutdown_timeout), open_service(read) as state:
             app.state.service = state
             await _warn_of_data_loss(state.store)
             app.openapi_schema = None  # a schema built earlier lacks the tools that were just opened

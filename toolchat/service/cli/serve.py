@@ -103,7 +103,7 @@ def serve_mcp(program: Program) -> int:
     configuration.log_warnings()
 
     async def serve_opened() -> None:
-        async with open_service(configuration) as (state, _):
+        async with open_service(configuration) as state:
             await state.tools.wait_ready()
             gc.freeze()  # everything created so far lives until the end: collections need not look at it
             gc.enable()

@@ -1,6 +1,5 @@
 """The resources of a running service: opened in order, and closed in reverse."""
 
-import logging
 import platform
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -47,8 +46,6 @@ from toolchat.state.base import StateStore
 from toolchat.state.locks import Locks
 from toolchat.tool_calling.caller import current_client_key
 
-_log = logging.getLogger(__name__)
-
 
 @asynccontextmanager
 async def open_service(configuration: Configuration) -> AsyncGenerator[ServiceState, None]:
@@ -64,7 +61,6 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[ServiceSt
         model = configuration.chat_model.create(wiring.parts[OutboundHttp])
         await wiring.create_parts(model)
         tools = await stack.enter_async_context(open_registry(wiring.containers, configuration.modules))
-        _warn_of_unanswered_questions(model, tools)
         state = _service_state(configuration, wiring, model, tools)
         metrics.INFO.labels(__version__, state.model_label, platform.python_version()).set(1)
         await stack.enter_async_context(watched(state.metrics.update))
@@ -118,18 +114,6 @@ def approval_webhook(configuration: Configuration, store: StateStore) -> Approva
     address = f"{configuration.access.settings.public_url}{settings.server_root_path}"
     pause = configuration.tuning.webhook_pause
     return ApprovalWebhook(store, http, url=url, key=lambda: settings.webhook_key, address=address, pause=pause)
-
-
-def _warn_of_unanswered_questions(model: ChatModel, tools: ToolRegistry) -> None:
-    """Name the questions of tool folders that the offline model would refuse, although the page proposes them."""
-    if model.provider != "offline":
-        return
-    from toolchat.service.offline.starters import unanswered  # imported late: most services never need it
-
-    for name, entry in tools.entries.items():
-        offered = () if entry.fault else tools.for_conversation(None, name)[0]
-        for question in unanswered(entry.module.questions, offered) if offered else ():
-            _log.warning("tool folder %s: the offline model cannot answer its question %r", name, question)
 
 
 def _admission(settings: Settings, access: AccessSettings, store: StateStore) -> Admission:

@@ -84,9 +84,6 @@ def _serve(program: Program) -> int:
         settings = configuration.settings
         configure_logging(settings.log_level)
         configuration.log_warnings()  # before anything else can fail: a mistyped variable may be the reason
-        # The application is created in the space of what the imports leave, which need not be looked at again.
-        gc.collect()
-        gc.freeze()
         app = create_app(configuration)
         return runner.serve(app, settings, provider=configuration.chat_model.provider, notice=notice)
 

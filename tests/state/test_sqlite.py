@@ -13,7 +13,7 @@ import toolchat.state.sqlite as sqlite_store
 from tests.calling_as import calling_as
 from toolchat.service.access.principals import Principal
 from toolchat.service.access.quotas import Quotas
-from toolchat.service.access.usage import DAY, Limits, NameUsage, reserve
+from toolchat.service.access.usage import DAY, NameUsage, QuotaLimits, reserve
 from toolchat.service.api.idempotency import IdempotencyStore, IdempotentRequest
 from toolchat.state.base import LockLost, StateStore, Write
 from toolchat.state.locks import Locks
@@ -203,7 +203,7 @@ class Clock:
 
 
 def quotas(store: StateStore) -> Quotas:
-    return Quotas(store, Limits("all", concurrent=1), longest=60)
+    return Quotas(store, QuotaLimits("all", concurrent=1), longest=60)
 
 
 async def let_everybody_in(store: StateStore) -> None:
@@ -263,7 +263,7 @@ async def test_a_lock_holds_for_as_long_as_a_lease_can_last(store: StateStore) -
 
 
 def test_a_running_question_ends_by_itself_when_its_process_died() -> None:
-    used, limits = NameUsage(), Limits("alice", concurrent=1)
+    used, limits = NameUsage(), QuotaLimits("alice", concurrent=1)
     found = []
     for now in (0.0, 59.0, 60.0):
         used.refresh(now, 60)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from toolchat.errors import MisdirectedRequest
-from toolchat.service.access.hosts import Proxies, check_host, is_loopback
+from toolchat.service.access.hosts import TrustedProxies, check_host, is_loopback
 
 
 @pytest.mark.parametrize(
@@ -64,20 +64,20 @@ def scope_of(peer: str, **headers: str) -> dict[str, object]:
 def test_the_last_address_that_is_no_trusted_proxy_is_the_clients(header: str, value: str | None, client: str) -> None:
     others = dict.fromkeys(("x-forwarded-for", "forwarded", "x-real-ip"), "for=192.0.2.66, 192.0.2.66")
     sent = {name: text for name, text in (others | {header: value}).items() if text is not None}
-    assert Proxies(["10.0.0.0/8"], header).client(scope_of("10.0.0.1", **sent)) == client
+    assert TrustedProxies(["10.0.0.0/8"], header).client(scope_of("10.0.0.1", **sent)) == client
 
 
 @pytest.mark.parametrize("header", ["forwarded", "x_forwarded_for"])
 def test_forwarded_headers_of_untrusted_peers_are_ignored(header: str) -> None:
-    assert Proxies(["10.0.0.0/8"]).client(scope_of("192.0.2.1", **{header: "for=203.0.113.5"})) == "192.0.2.1"
-    assert Proxies().client(scope_of("10.0.0.1", **{header: "for=203.0.113.5"})) == "10.0.0.1"
+    assert TrustedProxies(["10.0.0.0/8"]).client(scope_of("192.0.2.1", **{header: "for=203.0.113.5"})) == "192.0.2.1"
+    assert TrustedProxies().client(scope_of("10.0.0.1", **{header: "for=203.0.113.5"})) == "10.0.0.1"
 
 
 @pytest.mark.parametrize(("trusted", "header"), [((), "x-forwarded-for"), (("10.0.0.0/8",), "forwarded")])
 def test_a_header_of_an_untrusted_proxy_is_mentioned_once_in_the_log(
     trusted: Sequence[str], header: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    proxies = Proxies(trusted, header)
+    proxies = TrustedProxies(trusted, header)
     proxies.client(scope_of("192.0.2.1"))
     for _ in range(3):
         proxies.client(scope_of("192.0.2.1", **{header: "for=203.0.113.5"}))
@@ -120,7 +120,7 @@ STANDARD = {"forwarded": 'for=192.0.2.66;host=evil.example, for=203.0.113.5;prot
 def test_the_service_is_called_as_the_proxy_says_that_names_the_client(
     header: str, sent: dict[str, str], origin: str
 ) -> None:
-    proxies = Proxies(["10.0.0.0/8"], header)
+    proxies = TrustedProxies(["10.0.0.0/8"], header)
     assert proxies.origin({"scheme": "http", **scope_of("10.0.0.1", host="toolchat:8083", **sent)}) == origin
     direct = {"scheme": "http", **scope_of("192.0.2.1", host="toolchat:8083", **sent)}
     assert proxies.origin(direct) == "http://toolchat:8083"

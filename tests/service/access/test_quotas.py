@@ -14,7 +14,7 @@ from tests.waiting import until
 from toolchat.errors import QuotaExceeded
 from toolchat.service.access.principals import Principal
 from toolchat.service.access.quotas import Quotas
-from toolchat.service.access.usage import Limits
+from toolchat.service.access.usage import QuotaLimits
 from toolchat.state.base import StateStore
 from toolchat.state.redis import RedisStateStore
 from toolchat.state.sqlite import SqliteStateStore
@@ -22,12 +22,12 @@ from toolchat.state.sqlite_file import IN_MEMORY
 
 pytestmark = pytest.mark.usefixtures("tmp_path")  # for the file of the state
 
-NOBODY = Limits("all")
+NOBODY = QuotaLimits("all")
 KINDS = ["memory", "sqlite", "redis", pytest.param("postgresql", marks=pytest.mark.slow)]
 
 
 @asynccontextmanager
-async def quotas(kind: str, together: Limits = NOBODY, processes: int = 1) -> AsyncGenerator[list[Quotas], None]:
+async def quotas(kind: str, together: QuotaLimits = NOBODY, processes: int = 1) -> AsyncGenerator[list[Quotas], None]:
     """The quotas of some processes that share a store."""
     async with AsyncExitStack() as stack:
         opened: Callable[[], StateStore]
@@ -97,7 +97,7 @@ async def test_an_answer_is_not_cut_by_the_tokens_of_the_day_and_the_next_is_ref
 @pytest.mark.parametrize("kind", KINDS)
 async def test_the_limits_of_all_together_count_everybody_and_a_refused_one_is_charged_nothing(kind: str) -> None:
     alice = Principal("alice", requests_per_minute=5)
-    async with quotas(kind, Limits("all", requests_per_minute=2)) as (counted, *_):
+    async with quotas(kind, QuotaLimits("all", requests_per_minute=2)) as (counted, *_):
         await counted.reserve(Principal(""))
         await counted.reserve(alice)
         for _ in range(20):

@@ -5,14 +5,14 @@ import itertools
 import pytest
 from hypothesis import given, strategies as st
 
-from toolchat.service.access.usage import DAY, Limits, NameUsage, QuotaUsage, reserve
+from toolchat.service.access.usage import DAY, NameUsage, QuotaLimits, QuotaUsage, reserve
 
 
 class Pace:
     """A name with a limit of questions per minute, at a time that a test sets."""
 
     def __init__(self, limit: int) -> None:
-        self.limits, self.used, self.now = Limits("alice", limit), NameUsage(), 1000.0
+        self.limits, self.used, self.now = QuotaLimits("alice", limit), NameUsage(), 1000.0
         self.usage: QuotaUsage
 
     def accepts(self) -> bool:
@@ -61,8 +61,8 @@ def test_the_whole_limit_may_come_at_once_and_one_more_an_interval_later(pace: P
     assert [pace.accepts() for _ in range(2)] == [True, False]
 
 
-@pytest.mark.parametrize("limits", [Limits("alice", requests_per_minute=1), Limits("alice", concurrent=1)])
-def test_a_clock_that_is_set_back_refuses_for_no_longer_than_usual(limits: Limits) -> None:
+@pytest.mark.parametrize("limits", [QuotaLimits("alice", requests_per_minute=1), QuotaLimits("alice", concurrent=1)])
+def test_a_clock_that_is_set_back_refuses_for_no_longer_than_usual(limits: QuotaLimits) -> None:
     used = NameUsage()
     accepted = []
     for now in (5 * DAY, 0.0, 1.0):
@@ -72,21 +72,21 @@ def test_a_clock_that_is_set_back_refuses_for_no_longer_than_usual(limits: Limit
 
 
 def test_a_clock_that_steps_back_a_little_forgets_no_running_question() -> None:
-    used, limits = NameUsage(), Limits("alice", concurrent=1)
+    used, limits = NameUsage(), QuotaLimits("alice", concurrent=1)
     for now, refused in ((5.0, None), (4.999, "concurrent")):
         used.refresh(now, 60)
         assert reserve([used], [limits], f"{now}", now=now, longest=60)[2] == refused
 
 
 def test_a_question_whose_process_died_ends_by_itself() -> None:
-    used, limits = NameUsage(), Limits("alice", concurrent=1)
+    used, limits = NameUsage(), QuotaLimits("alice", concurrent=1)
     for now, refused in ((0.0, None), (59.0, "concurrent"), (60.0, None)):
         used.refresh(now, 60)
         assert reserve([used], [limits], f"{now}", now=now, longest=60)[2] == refused
 
 
 def test_a_used_up_day_admits_nobody_and_a_new_one_begins_with_all_its_tokens() -> None:
-    used, limits = NameUsage(), Limits("alice", tokens_per_day=10)
+    used, limits = NameUsage(), QuotaLimits("alice", tokens_per_day=10)
     for now, tokens, refused in ((0.0, 9, None), (1.0, 1, None), (2.0, 0, "day"), (86_400.0, 0, None)):
         used.refresh(now, 60)
         assert reserve([used], [limits], "1", now=now, longest=60)[2] == refused

@@ -33,7 +33,7 @@ from toolchat.models.openai import DEFAULT_BASE_URL
 from toolchat.models.openai.mapping import ChatCompletionsWire
 from toolchat.models.openai.responses_wire import ResponsesWire
 from toolchat.models.openai.sse import ServerSentEvent, SseDecoder
-from toolchat.models.openai.turn import Fault, OpenAITurn, fault_in
+from toolchat.models.openai.turn import OpenAITurn, ProviderFault, fault_in
 from toolchat.models.profiles import Profile, find_profile, profile_named
 from toolchat.models.provider_errors import provider_error, retry_after_from, secret_words
 from toolchat.models.refusals import adapted
@@ -361,7 +361,7 @@ def _read_chunk(response: Response, data: bytes, provider: Profile, *, is_error:
         chunk = from_json(data, allow_inf_nan=False)
     except ValueError:
         chunk = None
-    fault = fault_in(chunk) or (Fault() if is_error else None)
+    fault = fault_in(chunk) or (ProviderFault() if is_error else None)
     if fault:
         raise _as_error(response, fault, provider)
     if not isinstance(chunk, dict):
@@ -369,18 +369,18 @@ def _read_chunk(response: Response, data: bytes, provider: Profile, *, is_error:
     return chunk
 
 
-async def _fault_of(response: Response) -> Fault:
+async def _fault_of(response: Response) -> ProviderFault:
     """Read the error of a 4xx or 5xx response, whose body may be anything."""
     body = b""
     try:
         body = await response.read(_MAX_ERROR_BYTES)
-        return fault_in(from_json(body), refused=True) or Fault()
+        return fault_in(from_json(body), refused=True) or ProviderFault()
     except (ValueError, UpstreamError):
         is_text = response.content_type == "text/plain" and not body.lstrip().startswith(b"<")
-        return Fault(message=body.decode("utf-8", "replace")) if is_text else Fault()
+        return ProviderFault(message=body.decode("utf-8", "replace")) if is_text else ProviderFault()
 
 
-def _as_error(response: Response, fault: Fault, provider: Profile) -> ToolchatError:
+def _as_error(response: Response, fault: ProviderFault, provider: Profile) -> ToolchatError:
     wait = retry_after_from(response.headers)
     error = provider_error(
         status=response.status if response.status >= 400 else fault.status or response.status,

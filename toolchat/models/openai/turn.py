@@ -190,7 +190,7 @@ def _finished(detail: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @immutable
-class Fault:
+class ProviderFault:
     """An error in the provider's words; never shown to clients."""
 
     code: str = ""
@@ -205,7 +205,7 @@ class Fault:
     """What in the request is refused."""
 
 
-def fault_in(body: object, *, refused: bool = False) -> Fault | None:
+def fault_in(body: object, *, refused: bool = False) -> ProviderFault | None:
     """Find the error in a body or a chunk, in any format that servers use; ``None`` if it is an answer.
 
     Formats: ``{"error": {..}}`` or ``{"error": ".."}`` (OpenAI, Ollama), a list around it (Gemini),
@@ -229,20 +229,20 @@ def fault_in(body: object, *, refused: bool = False) -> Fault | None:
     return _fault(body) if refused or (has_code and not body.get("choices")) else None
 
 
-def _fault(error: Mapping[str, Any], profile: str = "") -> Fault:
+def _fault(error: Mapping[str, Any], profile: str = "") -> ProviderFault:
     """Read an error object; OpenRouter's may have the one of the provider behind it as JSON in a text."""
     codes = [str(value) for key in _CODES if isinstance(value := error.get(key), str | int) and value]
     status = next((int(code) for code in codes if code in _STATUSES), None)
     code = next((code for code in codes if code not in _STATUSES), "")
     text, metadata = _text(error), error.get("metadata")
     if isinstance(metadata, dict) and "flagged_input" in metadata:  # https://openrouter.ai/docs/errors
-        return Fault("content_filter", text, status)
+        return ProviderFault("content_filter", text, status)
     if isinstance(metadata, dict) and isinstance(raw := metadata.get("raw"), str):
         text = raw
         with suppress(ValueError):
             if inner := fault_in(from_json(raw), refused=True):
                 return replace(inner, status=status or inner.status, profile="")
-    return Fault(code, text, status, _delay(error.get("details")), profile, _text(error.get("param")))
+    return ProviderFault(code, text, status, _delay(error.get("details")), profile, _text(error.get("param")))
 
 
 def _text(said: object) -> str:

@@ -7,7 +7,7 @@ from pydantic import SecretStr
 from starlette.types import Scope
 
 from toolchat.errors import Forbidden, Unauthorized
-from toolchat.service.access.hosts import Proxies, check_host, header, is_address, is_loopback
+from toolchat.service.access.hosts import TrustedProxies, check_host, header, is_address, is_loopback
 from toolchat.service.access.keys import KeyRegistry
 from toolchat.service.access.people import SEPARATOR, person_of
 from toolchat.service.access.principals import ANONYMOUS, ASK, OPERATE, Principal, RequestCaller
@@ -67,7 +67,7 @@ class Authenticator:
         anonymous: bool | None = False,
         open_paths: Sequence[str] = (),
         hosts: Sequence[str] = (),
-        proxies: Proxies | None = None,
+        proxies: TrustedProxies | None = None,
         people_secret: SecretStr | None = None,
     ) -> None:
         self.keys = keys
@@ -75,7 +75,7 @@ class Authenticator:
         self._anonymous = anonymous
         self._open = [each.split("/") for each in (*_ALWAYS_OPEN, *open_paths)]
         self._hosts = frozenset(hosts)
-        self._proxies = proxies or Proxies()
+        self._proxies = proxies or TrustedProxies()
         self._people_secret = people_secret
         self.approval_tokens: ApprovalTokenReader | None = None
         """Validates the tokens of approval links; set when the service runs, because it needs the service's store."""

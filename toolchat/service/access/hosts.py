@@ -73,7 +73,7 @@ def is_address(name: str) -> bool:
     return True
 
 
-class Proxies:
+class TrustedProxies:
     """Finds the client's address behind trusted proxies, and the address by which it calls the service.
 
     Args:

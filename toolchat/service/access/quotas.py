@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 import toolchat.instruments as instruments
 from toolchat.errors import QuotaExceeded, StoreUnavailable
 from toolchat.service.access.principals import Principal
-from toolchat.service.access.usage import DAY, Decision, Kind, Limits, NameUsage, QuotaUsage, reserve
+from toolchat.service.access.usage import DAY, Kind, NameUsage, QuotaDecision, QuotaLimits, QuotaUsage, reserve
 from toolchat.state.base import StateStore, decoding
 from toolchat.state.sqlite import SqliteStateStore
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 class QuotaReservation:
     """An accepted question: the limits that it counts under, and its usage so far."""
 
-    limits: Sequence[Limits] = ()
+    limits: Sequence[QuotaLimits] = ()
     usage: Sequence[QuotaUsage] = ()
     """The state of the principal's own limits, or of the total limits if the principal has none."""
     tokens: int = 0
@@ -54,7 +54,7 @@ class Quotas:
         longest: seconds after which a question counts as ended even if its process died.
     """
 
-    def __init__(self, store: StateStore, total: Limits, *, longest: float) -> None:
+    def __init__(self, store: StateStore, total: QuotaLimits, *, longest: float) -> None:
         self._store, self._own = store, SqliteStateStore()
         self._total, self._longest = total, longest
         self._limits = lru_cache(1000)(self._limits_of)  # of its name and limits: hashing a whole principal costs more
@@ -93,7 +93,7 @@ class Quotas:
         except StoreUnavailable:
             self.alone = True
 
-    async def _reserve(self, reservation: QuotaReservation, store: StateStore) -> Decision:
+    async def _reserve(self, reservation: QuotaReservation, store: StateStore) -> QuotaDecision:
         limits, question, longest = reservation.limits, reservation.question, self._longest
         began = time.perf_counter()
         try:
@@ -104,7 +104,7 @@ class Quotas:
             instruments.observer.record_wait("place", time.perf_counter() - began)
 
     async def _update(
-        self, store: StateStore, limits: Sequence[Limits], change: Callable[[Sequence[NameUsage], float], T]
+        self, store: StateStore, limits: Sequence[QuotaLimits], change: Callable[[Sequence[NameUsage], float], T]
     ) -> T:
         """Change what has been used under the names of limits, in one step."""
         results: list[T] = []
@@ -121,9 +121,9 @@ class Quotas:
         await store.update([f"quota:{each.name}" for each in limits], update, ttl=2 * DAY)
         return results[0]
 
-    def _limits_of(self, *bounds: Any) -> Sequence[Limits]:
+    def _limits_of(self, *bounds: Any) -> Sequence[QuotaLimits]:
         """The limits that apply to a principal: its own, those of the page that speaks for it, and the total."""
-        own = [Limits(f"key:{bounds[at]}", *bounds[at + 1 : at + 4]) for at in range(0, len(bounds), 4)]
+        own = [QuotaLimits(f"key:{bounds[at]}", *bounds[at + 1 : at + 4]) for at in range(0, len(bounds), 4)]
         return [each for each in (*own, self._total) if each.policy]
 
 
@@ -131,14 +131,14 @@ def _bounds(principal: Principal) -> tuple[Any, ...]:
     return principal.name, principal.requests_per_minute, principal.concurrent, principal.tokens_per_day
 
 
-def _exceeded(limits: Limits, usage: Sequence[QuotaUsage], kind: Kind) -> QuotaExceeded:
+def _exceeded(limits: QuotaLimits, usage: Sequence[QuotaUsage], kind: Kind) -> QuotaExceeded:
     refused = next(each for each in usage if each.kind == kind)
     detail = f"{refused.limit} {_MEANING[kind]} are used up"
     headers = rate_limit_headers(limits, usage)
     return QuotaExceeded(detail, kind, retry_after=refused.wait, headers=headers, usage=usage)
 
 
-def rate_limit_headers(limits: Limits, usage: Sequence[QuotaUsage]) -> dict[str, str]:
+def rate_limit_headers(limits: QuotaLimits, usage: Sequence[QuotaUsage]) -> dict[str, str]:
     """The headers ``RateLimit-Policy`` and ``RateLimit``."""
     items = [f'"{each.kind}";r={max(each.remaining, 0)};t={math.ceil(each.wait)}' for each in usage]
     return {"RateLimit-Policy": limits.policy, "RateLimit": ", ".join(items)}

@@ -15,7 +15,7 @@ from starlette.types import Scope
 
 from toolchat.http.client import OutboundHttp
 from toolchat.service.access.authentication import Authenticator
-from toolchat.service.access.hosts import Proxies, host_name, is_loopback
+from toolchat.service.access.hosts import TrustedProxies, host_name, is_loopback
 from toolchat.service.access.keys import KeyFile, KeyRegistry, digest_of, new_key, read_key_file, read_keys
 from toolchat.service.access.principals import Principal
 from toolchat.service.access.tokens import Tokens, TokenSettings
@@ -165,7 +165,7 @@ class Access:
         settings = configuration.settings
         self._configuration = configuration
         self._generated_key = configuration.generated_key
-        self._proxies = Proxies(settings.trusted_proxies, settings.forwarded_header)
+        self._proxies = TrustedProxies(settings.trusted_proxies, settings.forwarded_header)
         self.origins = frozenset(settings.cors_origins)
         """Other origins whose pages may send requests."""
         self.authenticator = Authenticator(

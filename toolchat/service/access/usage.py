@@ -16,7 +16,7 @@ _UNITS = {"minute": f";w={MINUTE}", "concurrent": ';qu="concurrent-requests"', "
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class QuotaLimits:
     """The limits of one principal, or of all principals in total; ``None`` means no limit."""
 
     name: str
@@ -61,7 +61,7 @@ class QuotaUsage:
     """Seconds until the quota grows again; for a refused question, until the next one is accepted."""
 
 
-Decision: TypeAlias = tuple[Limits, Sequence[QuotaUsage], Kind | None]
+QuotaDecision: TypeAlias = tuple[QuotaLimits, Sequence[QuotaUsage], Kind | None]
 """The limits that refuse a question, with their usage and the kind that refuses it; of an accepted one the first."""
 
 
@@ -94,7 +94,7 @@ class NameUsage:
             latest = now + longest + _CLOCK_STEP
             self.running = {name: until for name, until in self.running.items() if now < until <= latest}
 
-    def refusing(self, limits: Limits, now: float) -> Kind | None:
+    def refusing(self, limits: QuotaLimits, now: float) -> Kind | None:
         """The limit that refuses one more question, if any does."""
         if (most := limits.concurrent) is not None and len(self.running) >= most:
             return "concurrent"
@@ -104,7 +104,7 @@ class NameUsage:
         latest = now + MINUTE - limits.interval * (1 - 1e-6)
         return "minute" if limits.interval and self.even > latest else None
 
-    def left(self, limits: Limits, now: float) -> list[QuotaUsage]:
+    def left(self, limits: QuotaLimits, now: float) -> list[QuotaUsage]:
         """The state of each limit if one more question was counted."""
         usage: list[QuotaUsage] = []
         if (most := limits.concurrent) is not None:
@@ -117,13 +117,13 @@ class NameUsage:
             usage.append(QuotaUsage("minute", most, int(room), wait))
         return usage
 
-    def count(self, limits: Limits, question: str, now: float, longest: float) -> None:
+    def count(self, limits: QuotaLimits, question: str, now: float, longest: float) -> None:
         """Count a question that no limit has refused."""
         if limits.concurrent is not None:
             self.running[question] = now + longest
         self.even += limits.interval
 
-    def settle(self, limits: Limits, question: str, tokens: int) -> None:
+    def settle(self, limits: QuotaLimits, question: str, tokens: int) -> None:
         """End a counted question and charge its tokens."""
         self.running.pop(question, None)
         if limits.tokens_per_day:
@@ -131,8 +131,8 @@ class NameUsage:
 
 
 def reserve(
-    used: Sequence[NameUsage], limits: Sequence[Limits], question: str, *, now: float, longest: float
-) -> Decision:
+    used: Sequence[NameUsage], limits: Sequence[QuotaLimits], question: str, *, now: float, longest: float
+) -> QuotaDecision:
     """Count a question under every name, or under none if any limit refuses it; the usage is refreshed."""
     # Look first and count afterwards: a question that one limit refuses must not be charged to the others.
     for usage, each in zip(used, limits, strict=True):

@@ -67,7 +67,7 @@ class SessionLost(ConnectionLost):
         """What the server says: its answer to the call if it says the same in a new session."""
 
 
-class Connection:
+class ServerConnection:
     """An open connection."""
 
     def __init__(self, server: str, client: Client, on_change: Callable[[], None], diagnostics: Diagnostics) -> None:
@@ -179,14 +179,14 @@ async def connect(
     on_end: Callable[[], None] = lambda: None,
     forwarded: Mapping[str, str] | None = None,
     mode: str = "auto",
-) -> AsyncGenerator[Connection, None]:
+) -> AsyncGenerator[ServerConnection, None]:
     """Open a connection in the newest revision that the server supports; ``ServerUnavailable`` if it is lost."""
     diagnostics, exchange = Diagnostics(on_end), Exchange()
     EXCHANGE.set(exchange)
     transport = open_transport(server, entry, proxies, forwarded or {}, diagnostics)
     try:
         async with _client(transport, on_change, mode) as client:
-            yield Connection(server, client, on_change, diagnostics)
+            yield ServerConnection(server, client, on_change, diagnostics)
     except Exception as error:
         raised = _first(error)
         if isinstance(raised, ToolExecutionError | ConnectionLost):

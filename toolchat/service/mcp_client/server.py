@@ -13,7 +13,7 @@ from yarl import URL
 from toolchat.errors import UpstreamUnavailable
 from toolchat.http.environment import Proxies
 from toolchat.service.access.principals import current_request_caller
-from toolchat.service.mcp_client.client import Connection, ConnectionLost, ServerUnavailable, SessionLost, connect
+from toolchat.service.mcp_client.client import ConnectionLost, ServerConnection, ServerUnavailable, SessionLost, connect
 from toolchat.service.mcp_client.file import ServerEntry
 from toolchat.service.mcp_client.foreign_tools import RemoteResult, remote_tools, with_prefix
 from toolchat.service.observability import metrics
@@ -51,7 +51,7 @@ class RemoteServer:
         self._tuning = tuning
         self._tools: tuple[ToolCallback, ...] = ()
         self._listed: list[Tool] = []
-        self._connection: Connection | None = None
+        self._connection: ServerConnection | None = None
         self._task: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()
         """The server is known to be there, or to be away; not while a connection begins."""
@@ -138,7 +138,7 @@ class RemoteServer:
                 self._settled.clear()
                 watcher.cancel()
 
-    async def _watch_changes(self, connection: Connection) -> None:
+    async def _watch_changes(self, connection: ServerConnection) -> None:
         while True:
             with suppress(Exception):  # without a subscription the tools are still listed at every refresh
                 await connection.watch_changes()
@@ -168,7 +168,7 @@ class RemoteServer:
         self._listed, self._tools = listed, tuple(tools)
         self.version += 1
 
-    def _set_available(self, connection: Connection) -> None:
+    def _set_available(self, connection: ServerConnection) -> None:
         self._connection = connection
         self._is_listed = True
         self._settled.set()
@@ -200,7 +200,7 @@ class RemoteServer:
             self._changed.set()  # the next listing finds out whether it is away
             raise self._unavailable() from lost
 
-    async def _current_connection(self) -> Connection:
+    async def _current_connection(self) -> ServerConnection:
         with suppress(TimeoutError):
             async with asyncio.timeout(RECONNECT_TIMEOUT):
                 await self._settled.wait()
@@ -211,7 +211,7 @@ class RemoteServer:
     async def _call_separately(
         self,
         headers: Mapping[str, str],
-        common: Connection,
+        common: ServerConnection,
         tool: str,
         arguments: Mapping[str, Any],
         context: ToolContext,

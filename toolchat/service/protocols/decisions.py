@@ -13,24 +13,24 @@ from toolchat.service.api.service import service_state
 from toolchat.service.protocols.wire import ToolDescription, client_tools
 
 
-class Decided(NamedTuple):
+class TurnDecisions(NamedTuple):
     """The user's decisions about the calls of a paused turn."""
 
     turn_id: str
     approvals: Mapping[str, Approval]
 
 
-def decisions_of(decided: Mapping[str, Approval]) -> Decided:
+def decisions_of(decided: Mapping[str, Approval]) -> TurnDecisions:
     """Read decisions by the ids under which the user was asked: that of the turn, a slash, and that of the call."""
     found = {tuple(each.partition("/")[::2]): approval for each, approval in decided.items()}
     turns = {turn_id for turn_id, _ in found}
     if len(turns) > 1:
         raise InvalidRequest("decide about the calls of one answer only")
-    return Decided(turns.pop(), {call_id: approval for (_, call_id), approval in found.items()})
+    return TurnDecisions(turns.pop(), {call_id: approval for (_, call_id), approval in found.items()})
 
 
 async def resume_turn(
-    request: Request, decided: Decided, own: Sequence[ToolDescription], form: AnswerFormat
+    request: Request, decided: TurnDecisions, own: Sequence[ToolDescription], form: AnswerFormat
 ) -> Response:
     """Answer a request with decisions: run the calls that were approved, and go on, with the client's tools as well."""
     service = service_state(request)

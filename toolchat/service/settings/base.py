@@ -190,7 +190,7 @@ def _variable(settings: type[EnvironmentSettings], place: str) -> str:
     return environment_name(settings, field) if field in settings.model_fields else field.upper()
 
 
-class Fault(NamedTuple):
+class Invalid(NamedTuple):
     """One invalid part of some input."""
 
     place: str
@@ -200,10 +200,10 @@ class Fault(NamedTuple):
     """Pydantic's name of the fault, such as ``extra_forbidden``."""
 
 
-def describe_faults(error: ValidationError) -> list[Fault]:
+def describe_faults(error: ValidationError) -> list[Invalid]:
     """List what is invalid, in the words of pydantic; no fault contains a value."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)
-    return [Fault(_place(each["loc"]), each["msg"].removeprefix("Value error, "), each["type"]) for each in faults]
+    return [Invalid(_place(each["loc"]), each["msg"].removeprefix("Value error, "), each["type"]) for each in faults]
 
 
 def _place(location: Iterable[int | str]) -> str:

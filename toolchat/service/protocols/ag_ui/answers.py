@@ -9,12 +9,12 @@ from toolchat.chat.request import Notice
 from toolchat.errors import ToolchatError
 from toolchat.messages import ToolCall
 from toolchat.service.api.responses.active_request import ActiveRequest
-from toolchat.service.protocols.ag_ui.requests import Decision
+from toolchat.service.protocols.ag_ui.requests import InterruptDecision
 from toolchat.service.protocols.answers import Outcome, ResponseContext, new_identifier
 from toolchat.service.protocols.pages import PageWriter
 from toolchat.tool_calling.events import ToolCallFinished
 
-_DECISION = Decision.model_json_schema()
+_DECISION = InterruptDecision.model_json_schema()
 
 
 class RunWriter(PageWriter):

@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from toolchat.chat.request import Approval
 from toolchat.errors import InvalidRequest
 from toolchat.messages import AssistantMessage, Message
-from toolchat.service.protocols.decisions import Decided, decisions_of
+from toolchat.service.protocols.decisions import TurnDecisions, decisions_of
 from toolchat.service.protocols.messages import FieldNames, check_question, conversation, text_of
 from toolchat.service.protocols.openai.requests import Function, WireMessage, to_message
 from toolchat.service.protocols.wire import ToolDescription, Wire
@@ -63,7 +63,7 @@ class Context(Wire):
     value: str
 
 
-class Decision(Wire):
+class InterruptDecision(Wire):
     """The user's decision about one call."""
 
     approved: StrictBool
@@ -76,7 +76,7 @@ class ResumeEntry(Wire):
 
     interrupt_id: str = Field(alias="interruptId", max_length=512)
     status: Literal["resolved", "cancelled"]
-    payload: Decision | None = None
+    payload: InterruptDecision | None = None
 
 
 class RunInput(Wire):
@@ -107,7 +107,7 @@ class RunInput(Wire):
             raise InvalidRequest("messages: none has a text")
         return conversation(told, "\n\n".join(filter(None, (instructions, *context))), _NAMES)
 
-    def resumed(self) -> tuple[Decided, Mapping[str, str]] | None:
+    def resumed(self) -> tuple[TurnDecisions, Mapping[str, str]] | None:
         """The decisions about a paused turn, and the page's ids of its calls; ``None`` if the user asks something."""
         entries = self.resume or ()
         is_left = self.messages[-1:] and self.messages[-1].role == "user"
@@ -115,7 +115,7 @@ class RunInput(Wire):
             return None
         turn_id, decided = decisions_of({each.interrupt_id: _approval(each) for each in entries})
         shown = {_UNIQUE.sub("", unique): unique for unique in decided}
-        return Decided(turn_id, {_UNIQUE.sub("", unique): each for unique, each in decided.items()}), shown
+        return TurnDecisions(turn_id, {_UNIQUE.sub("", unique): each for unique, each in decided.items()}), shown
 
 
 def _paired(messages: Sequence[PageMessage]) -> Iterator[tuple[int, PageMessage]]:

@@ -21,7 +21,7 @@ from toolchat.messages import (
     UserMessage,
     is_image,
 )
-from toolchat.service.protocols.decisions import Decided, decisions_of
+from toolchat.service.protocols.decisions import TurnDecisions, decisions_of
 from toolchat.service.protocols.wire import ToolDescription, ToolName, Wire
 
 _NAME = re.compile("[A-Za-z0-9_-]{1,64}")
@@ -40,7 +40,7 @@ class ToolApproval(_Wire):
     reason: str | None = Field(None, max_length=1000)
 
 
-class Part(_Wire):
+class UIPart(_Wire):
     """A part of a message: text, a file, the start of a step, or a tool call with its state."""
 
     type: str
@@ -66,7 +66,7 @@ class UIMessage(_Wire):
 
     id: str = ""
     role: Literal["system", "user", "assistant"]
-    parts: list[Part]
+    parts: list[UIPart]
 
 
 class PageTool(_Wire):
@@ -76,7 +76,7 @@ class PageTool(_Wire):
     parameters: dict[str, Any] | None = None
 
 
-class ChatRequest(_Wire):
+class UIChatRequest(_Wire):
     """The body of ``POST /ai-sdk/chat``."""
 
     messages: list[UIMessage] = Field(min_length=1, max_length=4096)
@@ -117,9 +117,9 @@ def _converted(message: UIMessage) -> Iterator[Message]:
             yield from _step_messages(step)
 
 
-def _steps(parts: Sequence[Part]) -> Iterator[list[Part]]:
+def _steps(parts: Sequence[UIPart]) -> Iterator[list[UIPart]]:
     """Split an answer into model calls: at the marks that pages set, and before text that follows a tool call."""
-    step: list[Part] = []
+    step: list[UIPart] = []
     for part in parts:
         if part.type == "step-start" or (part.type == "text" and step and step[-1].type != "text"):
             yield step
@@ -129,7 +129,7 @@ def _steps(parts: Sequence[Part]) -> Iterator[list[Part]]:
     yield step
 
 
-def _step_messages(step: Sequence[Part]) -> Iterator[Message]:
+def _step_messages(step: Sequence[UIPart]) -> Iterator[Message]:
     text = "\n".join(part.text for part in step if part.type == "text")
     calls_of_step = [part for part in step if part.type != "text"]
     calls = tuple(ToolCall(part.tool_call_id, _finished_tool(part), _json(part.input or {})) for part in calls_of_step)
@@ -140,7 +140,7 @@ def _step_messages(step: Sequence[Part]) -> Iterator[Message]:
         yield ToolResponseMessage(tuple(results))
 
 
-def _finished_tool(part: Part) -> str:
+def _finished_tool(part: UIPart) -> str:
     """The tool's name if the part is a finished call, else an empty string."""
     if not part.tool_call_id or part.state not in ("output-available", "output-error", "output-denied"):
         return ""
@@ -148,7 +148,7 @@ def _finished_tool(part: Part) -> str:
     return name if name and _NAME.fullmatch(name) else ""
 
 
-def _result(part: Part) -> str:
+def _result(part: UIPart) -> str:
     if part.state == "output-available":
         return _json(part.output)
     reason = part.approval.reason if part.approval else None
@@ -174,7 +174,7 @@ def _text(message: UIMessage) -> str:
     return "\n".join([texts.get(part.type, part.text) for part in parts])
 
 
-def decisions(message: UIMessage) -> Decided | None:
+def decisions(message: UIMessage) -> TurnDecisions | None:
     """The user's decisions about the calls of a message; ``None`` without any."""
     parts = message.parts if message.role == "assistant" else ()
     decided = {

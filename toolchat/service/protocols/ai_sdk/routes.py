@@ -7,7 +7,7 @@ from toolchat.service.api.responses.event_stream import EVENT_SCHEMA
 from toolchat.service.api.service import service_state
 from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header
 from toolchat.service.protocols.ai_sdk.answers import MessageStream, error_response
-from toolchat.service.protocols.ai_sdk.requests import ChatRequest, conversation, decisions
+from toolchat.service.protocols.ai_sdk.requests import UIChatRequest, conversation, decisions
 from toolchat.service.protocols.decisions import resume_turn
 from toolchat.service.protocols.documentation import Documentation, add_question
 from toolchat.service.protocols.pages import answer_page
@@ -48,7 +48,7 @@ async def chat(request: Request) -> Response:
     only the last user message. The page runs the `tools` of the request. Calls that require approval are requested in
     the stream; the request with the user's decisions resumes the answer.
     """
-    sent, conversation_id = read_request(ChatRequest, await json_body(request)), conversation_by_header(request)
+    sent, conversation_id = read_request(UIChatRequest, await json_body(request)), conversation_by_header(request)
     own, decided = sent.functions_of_page(), decisions(sent.continued_message())
     stream = MessageStream(decided.approvals if decided else (), own, in_session=bool(conversation_id))
     if decided:

@@ -21,7 +21,7 @@ from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted, pars
 _Fields = dict[str, Any]
 
 
-class Answer(SavedTurns):
+class AnthropicAnswer(SavedTurns):
     """What both formats share."""
 
     negotiated = False
@@ -53,7 +53,7 @@ class Answer(SavedTurns):
         }
 
 
-class MessageDocument(Answer, BufferedFormat):
+class MessageDocument(AnthropicAnswer, BufferedFormat):
     """A message: the calls of the service's tools with their results, what the model says, and the client's calls."""
 
     media_type = "application/json"
@@ -67,18 +67,18 @@ class MessageDocument(Answer, BufferedFormat):
         return _json(self.message(content, _stop_reason(outcome), outcome.usage) | {**outcome.approval})
 
 
-class MessageEvents(Answer, StreamFormat):
+class MessageEvents(AnthropicAnswer, StreamFormat):
     """Server-sent events, each with a change of the message."""
 
     def writer(self, active: ActiveRequest) -> StreamWriter:
         """See :attr:`StreamFormat.writer`."""
-        return EventWriter(self, active)
+        return AnthropicEventWriter(self, active)
 
 
-class EventWriter(StreamWriter):
+class AnthropicEventWriter(StreamWriter):
     """Writes text and thinking as they arrive, the service's calls with their results, and the client's calls."""
 
-    def __init__(self, answer: Answer, active: ActiveRequest) -> None:
+    def __init__(self, answer: AnthropicAnswer, active: ActiveRequest) -> None:
         super().__init__(active)
         self._answer = answer
         self._blocks = 0

@@ -143,7 +143,7 @@ class BlockMessage(Wire):
             yield AssistantMessage("".join(texts))
 
 
-class Tool(Wire):
+class AnthropicTool(Wire):
     """A tool that the client runs."""
 
     type: Literal["custom"] | None = None
@@ -214,7 +214,7 @@ class MessagesRequest(ModelRequest):
 
     messages: list[BlockMessage] = Field(min_length=1, max_length=4096)
     system: list[Block] | str | None = None
-    tools: Annotated[list[Tool] | None, Field(max_length=512), BeforeValidator(_without_provider_tools)] = None
+    tools: Annotated[list[AnthropicTool] | None, Field(max_length=512), BeforeValidator(_without_provider_tools)] = None
     tool_choice: Annotated[str | None, BeforeValidator(_read_choice)] = None
     is_single: bool | None = Field(None, validation_alias=AliasPath("tool_choice", "disable_parallel_tool_use"))
     """Whether the model may make one call at a time."""

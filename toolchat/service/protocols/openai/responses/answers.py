@@ -135,7 +135,7 @@ def _part(text: str) -> dict[str, Any]:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
-class Answer(OpenAIFormat):
+class ResponsesAnswer(OpenAIFormat):
     """The answer to one request, while it grows; its two formats differ in when they send it."""
 
     def __init__(
@@ -235,7 +235,7 @@ def _echo(sent: ResponsesRequest) -> dict[str, Any]:
     }
 
 
-class ResponseDocument(Answer, BufferedFormat):
+class ResponseDocument(ResponsesAnswer, BufferedFormat):
     """A response: the calls of the service's tools, the text, the calls that the client must run, and the usage."""
 
     media_type = "application/json"
@@ -244,22 +244,22 @@ class ResponseDocument(Answer, BufferedFormat):
         return self.body
 
 
-class ResponseEvents(Answer, StreamFormat):
+class ResponseEvents(ResponsesAnswer, StreamFormat):
     """Server-sent events with one change of the response each."""
 
     def writer(self, active: ActiveRequest) -> StreamWriter:
         """See :attr:`StreamFormat.writer`."""
-        return EventWriter(self, active)
+        return ResponsesEventWriter(self, active)
 
 
 _CODES = ("rate_limit_exceeded", "context_length_exceeded")
 """Codes of a failed response that clients act on; Codex ends its attempts at ``invalid_prompt``."""
 
 
-class EventWriter(StreamWriter):
+class ResponsesEventWriter(StreamWriter):
     """Writes the response's begin, each change of its output as it happens, and the complete response."""
 
-    def __init__(self, answer: Answer, active: ActiveRequest) -> None:
+    def __init__(self, answer: ResponsesAnswer, active: ActiveRequest) -> None:
         super().__init__(active)
         self._answer = answer
         self._output = answer.output

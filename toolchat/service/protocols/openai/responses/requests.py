@@ -17,7 +17,7 @@ from toolchat.messages import (
     ToolResponseMessage,
     UserMessage,
 )
-from toolchat.service.protocols.decisions import Decided, decisions_of
+from toolchat.service.protocols.decisions import TurnDecisions, decisions_of
 from toolchat.service.protocols.messages import (
     SYSTEM_ROLES,
     FieldNames,
@@ -28,7 +28,7 @@ from toolchat.service.protocols.messages import (
 )
 from toolchat.service.protocols.openai.responses.tools import (
     ClientTool,
-    Tool,
+    ResponsesTool,
     offered,
     without_provider_tools,
 )
@@ -174,7 +174,7 @@ class ResponsesRequest(ModelRequest):
     conversation: Annotated[str | None, BeforeValidator(_as_id)] = None
     stream: StrictBool | None = None
     store: StrictBool | None = None
-    tools: Annotated[list[Tool] | None, Field(max_length=128), BeforeValidator(without_provider_tools)] = None
+    tools: Annotated[list[ResponsesTool] | None, Field(max_length=128), BeforeValidator(without_provider_tools)] = None
     max_output_tokens: int | None = Field(None, ge=1)
     max_tool_calls: int | None = Field(None, ge=1)
     reasoning: Reasoning | None = None
@@ -194,7 +194,7 @@ class ResponsesRequest(ModelRequest):
         return {tool.model_name: tool for tool, _ in offered(self.tools or ())}
 
     @property
-    def service_tools(self) -> Tool | None:
+    def service_tools(self) -> ResponsesTool | None:
         """The service's tools, if the client names them."""
         return next((each for each in self.tools or () if each.type == "mcp"), None)
 
@@ -253,7 +253,7 @@ def _message(item: Item) -> Message:
     return SystemMessage(text) if item.role in SYSTEM_ROLES else UserMessage(text, images_of(item.content))
 
 
-def decisions(items: Sequence[Item]) -> Decided | None:
+def decisions(items: Sequence[Item]) -> TurnDecisions | None:
     """The user's decisions at the end of the input; ``None`` without any."""
     said = takewhile(lambda item: item.type not in _FOR_MODELS, reversed(items))
     decided = {

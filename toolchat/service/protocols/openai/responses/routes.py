@@ -20,7 +20,7 @@ from toolchat.service.protocols.documentation import add_question, json_response
 from toolchat.service.protocols.models import model_prompt
 from toolchat.service.protocols.openai.documentation import DOCUMENTATION, documents_router
 from toolchat.service.protocols.openai.responses import conversations
-from toolchat.service.protocols.openai.responses.answers import Answer, ResponseDocument, ResponseEvents
+from toolchat.service.protocols.openai.responses.answers import ResponseDocument, ResponseEvents, ResponsesAnswer
 from toolchat.service.protocols.openai.responses.conversations import Page, shown
 from toolchat.service.protocols.openai.responses.requests import (
     Item,
@@ -183,7 +183,7 @@ async def _conversation_id(service: ServiceState, sent: ResponsesRequest) -> str
     return conversation
 
 
-async def _accept(request: Request, sent: ResponsesRequest, body: bytes, answer: Answer) -> Response:
+async def _accept(request: Request, sent: ResponsesRequest, body: bytes, answer: ResponsesAnswer) -> Response:
     """Accept a response that is answered in the background; with ``stream`` its events follow at once."""
     if sent.store is False:
         raise BadRequest("store: a response in the background is stored", "store")

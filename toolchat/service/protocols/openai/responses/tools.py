@@ -39,7 +39,7 @@ def _refuse_approval(value: object) -> object:
     raise ValueError("only never is supported; the service decides which of its tools require approval")
 
 
-class Tool(Wire):
+class ResponsesTool(Wire):
     """A tool or a namespace of tools that the client runs, or, to restrict them, the service's own as an MCP server."""
 
     type: Literal["function", "custom", "local_shell", "namespace", "mcp"]
@@ -48,7 +48,7 @@ class Tool(Wire):
     parameters: dict[str, Any] | None = None
     strict: bool | None = None
     format: Format | None = None
-    tools: list["Tool"] = Field([], max_length=128)
+    tools: list["ResponsesTool"] = Field([], max_length=128)
     server_label: str | None = None
     allowed_tools: Annotated[list[str] | None, BeforeValidator(_read_allowed)] = None
     require_approval: Annotated[Any, AfterValidator(_refuse_approval)] = None
@@ -111,7 +111,7 @@ class ClientTool(NamedTuple):
         return {"type": "local_shell_call", "call_id": call.id, "action": _action(call)}
 
 
-def offered(tools: Sequence[Tool]) -> Iterator[tuple[ClientTool, ToolDescription]]:
+def offered(tools: Sequence[ResponsesTool]) -> Iterator[tuple[ClientTool, ToolDescription]]:
     """The tools that the client runs, and the functions that the model is offered for them."""
     for tool in tools:
         if tool.type == "namespace":
@@ -122,7 +122,7 @@ def offered(tools: Sequence[Tool]) -> Iterator[tuple[ClientTool, ToolDescription
             yield _offered(tool, ClientTool(tool.type, tool.name or tool.type))
 
 
-def _offered(tool: Tool, offered: ClientTool, about: str = "") -> tuple[ClientTool, ToolDescription]:
+def _offered(tool: ResponsesTool, offered: ClientTool, about: str = "") -> tuple[ClientTool, ToolDescription]:
     description, parameters = tool.description or "", tool.parameters
     if tool.type == "custom":
         parameters = _TEXT

@@ -155,15 +155,6 @@ class ChatResponse:
         return replace(self, message=replace(self.message, text=text))
 
 
-ApiKey = str | Callable[[], str]
-"""A key, or a function that returns it for each request."""
-
-
-def key_text(key: ApiKey) -> str:
-    """Return the key of the moment."""
-    return key if isinstance(key, str) else key()
-
-
 ModelEvent = TextDelta | Progress
 """What a model emits while it answers."""
 

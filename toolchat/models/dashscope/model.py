@@ -27,22 +27,12 @@ import aiohttp
 
 from toolchat.errors import ConfigurationError, ToolchatError, UpstreamInvalid
 from toolchat.http.client import OutboundHttp
-from toolchat.models.base import (
-    ApiKey,
-    ChatModel,
-    ChatOptions,
-    ChatResponse,
-    EmitModelEvent,
-    Progress,
-    Prompt,
-    TextDelta,
-    key_text,
-)
+from toolchat.models.base import ChatModel, ChatOptions, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
 from toolchat.models.dashscope import DEFAULT_BASE_URL
 from toolchat.models.dashscope.mapping import DashScopeAnswer, parts
 from toolchat.models.openai.mapping import map_message, map_messages, map_options, map_tool_definition, map_tool_options
 from toolchat.models.profiles import Profile, find_profile
-from toolchat.models.provider_errors import secret_words
+from toolchat.models.provider_errors import ApiKey, key_text, secret_words
 from toolchat.models.resilience import FINISH_TIMEOUT, KEEPALIVE
 
 _MULTIMODAL_MODEL = re.compile(r"^qwen3\.[5-9]|-vl\b|omni", re.IGNORECASE)
@@ -72,8 +62,7 @@ class DashScopeChatModel(ChatModel):
     conversations: it uploads local files whose path is the text of a user.
 
     Args:
-        api_key: the key of Alibaba Cloud Model Studio, or a function that returns it for each request; a key belongs to
-            one region.
+        api_key: the key of one region of Alibaba Cloud Model Studio, or a function that returns it for each request.
         model: the name of the model.
         base_url: the native API of the region, ending in ``/api/v1``; by default that of mainland China. A place
             ``{workspace_id}`` in it is replaced by the workspace.
@@ -120,7 +109,7 @@ class DashScopeChatModel(ChatModel):
     @property
     def secrets(self) -> tuple[str, ...]:
         """See :attr:`ChatModel.secrets`."""
-        return secret_words(key_text(self._api_key), self._extra_headers)
+        return secret_words(self._api_key, self._extra_headers)
 
     async def aclose(self) -> None:
         """Close the connections, unless they were passed."""

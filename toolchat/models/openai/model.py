@@ -17,17 +17,7 @@ from pydantic_core import from_json, to_json
 from toolchat.errors import NotConfigured, ToolchatError, UpstreamError, UpstreamInvalid
 from toolchat.http.client import OutboundHttp, Response
 from toolchat.http.pool import MAX_BODY_BYTES, read_body
-from toolchat.models.base import (
-    ApiKey,
-    ChatModel,
-    ChatOptions,
-    ChatResponse,
-    EmitModelEvent,
-    Progress,
-    Prompt,
-    TextDelta,
-    key_text,
-)
+from toolchat.models.base import ChatModel, ChatOptions, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
 from toolchat.models.leaked_calls import respond_reading_calls
 from toolchat.models.openai import DEFAULT_BASE_URL
 from toolchat.models.openai.mapping import ChatCompletionsWire
@@ -35,7 +25,7 @@ from toolchat.models.openai.responses_wire import ResponsesWire
 from toolchat.models.openai.sse import ServerSentEvent, SseDecoder
 from toolchat.models.openai.turn import OpenAITurn, ProviderFault, fault_in
 from toolchat.models.profiles import Profile, find_profile, profile_named
-from toolchat.models.provider_errors import provider_error, retry_after_from, secret_words
+from toolchat.models.provider_errors import ApiKey, key_text, provider_error, retry_after_from, secret_words
 from toolchat.models.refusals import adapted
 from toolchat.models.resilience import FINISH_TIMEOUT, KEEPALIVE
 
@@ -131,13 +121,13 @@ class OpenAICompatibleChatModel(ChatModel):
     @property
     def secrets(self) -> tuple[str, ...]:
         """See :attr:`ChatModel.secrets`."""
-        return secret_words(key_text(self._key), self._extra_headers)
+        return secret_words(self._key, self._extra_headers)
 
     def _request_headers(self, *, stream: bool) -> dict[str, str]:
         key = key_text(self._key)
-        own = {self._key_header: f"Bearer {key}" if self._key_header == "Authorization" else key} if key else {}
-        kind = {"Accept": "text/event-stream"} if stream else {}
-        return {**self._headers, **own, **self._extra_headers, **kind}
+        own = {self._key_header: key if self._key_header == "api-key" else f"Bearer {key}"} if key else {}
+        accept = {"Accept": "text/event-stream"} if stream else {}
+        return {**self._headers, **own, **self._extra_headers, **accept}
 
     async def aclose(self) -> None:
         """Close the connections, unless they were passed."""

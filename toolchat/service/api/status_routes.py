@@ -80,7 +80,7 @@ async def live() -> dict[str, Any]:
 async def ready(service: Service) -> dict[str, Any]:
     """Report whether questions are accepted, the model, and the registered tools; 503 during shutdown.
 
-    Also 503 while the tools of MCP servers are waited for; questions are answered with the other tools then.
+    At start also 503 while tools of MCP servers are waited for; questions are answered with the others.
     """
     if service.admission.draining:
         raise Draining("the service is being stopped", retry_after=1)

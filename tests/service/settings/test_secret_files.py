@@ -23,9 +23,8 @@ from toolchat.service.settings.providers import DashScopeSettings, OpenAISetting
 from toolchat.service.settings.service_settings import Settings
 
 
-@pytest.mark.parametrize("name", ["DASHSCOPE_API_KEY", "OPENAI_API_KEY", "STATE_URL", "REDIS_URL", "WEATHER_API_KEY"])
-def test_every_secret_may_be_in_a_file(name: str) -> None:
-    assert f"{name}_FILE" in known_variables()
+def test_every_secret_may_be_in_a_file() -> None:
+    assert {"DASHSCOPE_API_KEY_FILE", "REDIS_URL_FILE", "WEATHER_API_KEY_FILE"} <= known_variables()
 
 
 def is_logged(text: str) -> bool:

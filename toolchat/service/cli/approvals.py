@@ -32,15 +32,20 @@ def _at_service(use: Callable[..., Awaitable[int]]) -> Callable[..., int]:
         async def send(method: str, path: str, body: bytes = b"") -> Reply:
             headers = {"Accept": "text/plain", "Content-Type": "application/json", **key}
             address = f"{url}/approvals{path}"
-            reply = await http.fetch(method, address, upstream=url, timeout=_TIMEOUT, headers=headers, data=body)
+            reply = await http.fetch(
+                method, address, upstream="the service", timeout=_TIMEOUT, headers=headers, data=body
+            )
             if reply.status >= 400:
-                raise ToolchatError(_detail(reply))
+                raise ToolchatError(str(from_json(reply.body)["detail"]))
             return reply
 
         try:
             return await use(send, **options)
         except ToolchatError as error:
             print_error(f"{url}: {error.detail}")
+            return FAILED
+        except (ValueError, LookupError, TypeError):
+            print_error(f"{url}: does not answer as toolchat does")
             return FAILED
         finally:
             await http.aclose()
@@ -52,13 +57,6 @@ def _at_service(use: Callable[..., Awaitable[int]]) -> Callable[..., int]:
         return asyncio.run(connected(url.rstrip("/") or local, options))
 
     return command
-
-
-def _detail(reply: Reply) -> str:
-    try:
-        return str(from_json(reply.body)["detail"])
-    except (ValueError, LookupError, TypeError):
-        return f"answers with status {reply.status}, but not as toolchat does"
 
 
 @_at_service

@@ -5,10 +5,14 @@ import json
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
 
 from tests.command_line import run
 from tests.service.access.principals import as_
 from tests.service.api.approvals.desk_service import Desk, desk_service
+from tests.serving import serving
 
 DESK = str(Path(__file__).parent / "desk")
 
@@ -73,5 +77,13 @@ async def test_a_decision_that_is_refused_is_told_with_its_reason(tmp_path: Path
         assert (code, "the role manager" in told) == (1, True)
         again = (await desk.ask("refund 51"))["id"]
         assert (await approvals(desk, tmp_path, "approve", again))[0] == 3
-    done = run("approvals", cwd=tmp_path, SERVER_PORT="1")
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("body", "told"), [("<html>", "does not answer as toolchat does"), (None, "could not be reached")]
+)
+async def test_what_is_no_service_is_told_in_one_line(body: str | None, told: str, tmp_path: Path) -> None:
+    async with serving(Starlette(routes=[Route("/approvals", lambda _: PlainTextResponse(body))])) as url:
+        address = url if body else "http://127.0.0.1:1"
+        done = await asyncio.to_thread(run, "approvals", "--url", address, cwd=tmp_path)
+    assert (done.returncode, done.stderr.count("\n"), told in done.stderr) == (1, 1, True), done.stderr

@@ -174,6 +174,8 @@ class ChatModel(ABC):
     """``offline``, ``dashscope`` or ``openai_compatible``."""
     name: str
     """The configured model name."""
+    takes_images: bool = False
+    """Whether it takes the images of messages; otherwise it gets a note in their place."""
 
     @property
     def secrets(self) -> tuple[str, ...]:

@@ -1,7 +1,6 @@
 """The commands ``serve`` and ``mcp``; a SIGTERM is handled while their functions import the server."""
 
 import asyncio
-import gc
 import os
 import shlex
 import signal
@@ -93,6 +92,7 @@ def serve_mcp(program: Program) -> int:
     from toolchat.service.composition.configuration import read_configuration
     from toolchat.service.composition.lifespan import open_service
     from toolchat.service.observability.logs import configure_logging
+    from toolchat.service.process import keep_objects
     from toolchat.service.protocols.mcp_server.stdio import serve_stdio
 
     configuration = read_configuration(tools=program.tools, serving=False)
@@ -102,8 +102,7 @@ def serve_mcp(program: Program) -> int:
     async def serve_opened() -> None:
         async with open_service(configuration) as state:
             await state.tools.wait_ready()
-            gc.freeze()  # everything created so far lives until the end: collections need not look at it
-            gc.enable()
+            keep_objects()
             await serve_stdio(state)
 
     asyncio.run(serve_opened())

@@ -39,7 +39,6 @@ from toolchat.service.composition.state import state_store
 from toolchat.service.composition.wiring import Wiring, wired
 from toolchat.service.observability import metrics, tracing
 from toolchat.service.observability.observer import ServiceObserver
-from toolchat.service.observability.runtime import watched
 from toolchat.service.settings.service_settings import Settings
 from toolchat.service.tool_modules.registration import open_registry
 from toolchat.state.base import StateStore
@@ -63,7 +62,7 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[ServiceSt
         tools = await stack.enter_async_context(open_registry(wiring.containers, configuration.modules))
         state = _service_state(configuration, wiring, model, tools)
         metrics.INFO.labels(__version__, state.model_label, platform.python_version()).set(1)
-        await stack.enter_async_context(watched(state.metrics.update))
+        await stack.enter_async_context(metrics.watched(state.metrics.update))
         yield state
 
 

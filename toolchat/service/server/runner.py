@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import gc
 import logging
 import os
 import signal
@@ -18,6 +17,7 @@ from toolchat.errors import ConfigurationError
 from toolchat.service.access.runtime import generated_key_notice
 from toolchat.service.api.service import Admission, ServiceState
 from toolchat.service.observability.logs import write_text
+from toolchat.service.process import keep_objects
 from toolchat.service.server.client_limits import ClientLimits
 from toolchat.service.server.http_protocol import LimitedProtocol
 from toolchat.service.settings.base import reload_secrets
@@ -85,8 +85,7 @@ class Server(uvicorn.Server):
             signal.signal(signal.SIGQUIT, self.handle_exit)
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._reload)
         await super().startup(sockets)
-        gc.freeze()  # what was created at start lives as long as the process, so no collection need look at it
-        gc.enable()
+        keep_objects()
         self._on_start()
 
     def _reload(self) -> None:

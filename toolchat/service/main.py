@@ -114,13 +114,14 @@ def create_app(
 def _runner(read: Configuration, access: Access) -> _Run:
     @asynccontextmanager
     async def run(app: FastAPI) -> AsyncGenerator[None, None]:
-        async with traced(read.tracing, read.settings.shutdown_timeout), open_service(read) as (state, _):
+        async with traced(read.tracing, read.settings.shutdown_timeout), open_service(read) as state:
             app.state.service = state
             await _warn_of_data_loss(state.store)
             app.openapi_schema = None  # a schema built earlier lacks the tools that were just opened
             access.authenticator.approval_tokens = state.approvals.tokens
             state.approvals.known = access.authenticator.known
-            background = BackgroundRunner(app, state.store, access.authenticator.current_rights)
+            rights = access.authenticator.current_rights
+            background = BackgroundRunner(app, state.store, rights, state.tools.wait_ready)
             app.state.background = background
             async with AsyncExitStack() as stack:
                 await stack.enter_async_context(access.running(state.http))

@@ -54,7 +54,7 @@ class ApprovalWebhook:
     """Posts the events of all processes to one URL, each under its own lock; the pause doubles with each try."""
 
     def __init__(
-        self, store: StateStore, http: OutboundHttp, *, url: str, key: bytes, address: str, pause: float
+        self, store: StateStore, http: OutboundHttp, *, url: str, key: Callable[[], bytes], address: str, pause: float
     ) -> None:
         self._store, self._http, self._url, self._key, self._address = store, http, url, key, address
         self._receiver, self._pause = f"{RECEIVER}{urlsplit(url).hostname}", pause
@@ -122,7 +122,7 @@ class ApprovalWebhook:
     async def _posted(self, identifier: str, body: bytes) -> str:
         """Post a body once; returns why it was refused, or nothing. Raises the errors of ``OutboundHttp``."""
         at = int(time.time())
-        signature = hmac.digest(self._key, b"%b.%d.%b" % (identifier.encode(), at, body), sha256)
+        signature = hmac.digest(self._key(), b"%b.%d.%b" % (identifier.encode(), at, body), sha256)
         headers = {"webhook-id": identifier, "webhook-timestamp": str(at), "Content-Type": "application/json"}
         headers["webhook-signature"] = f"v1,{b64encode(signature).decode()}"
         reply = await self._http.fetch("POST", self._url, upstream=_NAME, timeout=_TIMEOUT, headers=headers, data=body)

@@ -9,7 +9,7 @@ from prometheus_client.openmetrics import exposition as openmetrics
 from starlette.responses import PlainTextResponse, Response
 
 from toolchat import __version__
-from toolchat.errors import Draining
+from toolchat.errors import Draining, Starting
 from toolchat.models.fallbacks import models_of
 from toolchat.models.resilience import ResilientChatModel
 from toolchat.service.access.principals import ASK, current_request_caller
@@ -90,9 +90,14 @@ def add_probe(added: APIRouter) -> None:
     summary="Readiness",
 )
 async def ready(service: Service) -> dict[str, Any]:
-    """Report whether questions are accepted, the model, and the registered tools; 503 during shutdown."""
+    """Report whether questions are accepted, the model, and the registered tools; 503 during shutdown.
+
+    At start also 503 while tools of MCP servers are waited for; questions are answered with the others.
+    """
     if service.admission.draining:
         raise Draining("the service is being stopped", retry_after=1)
+    if names := sorted(service.tools.starting):
+        raise Starting(f"the tools of {', '.join(names)} are not there yet", retry_after=1)
     registered = {name: entry.fault is None for name, entry in service.tools.entries.items()}
     store = {"kind": service.store.kind, "available": service.store.available}
     status = "ok" if service.store.available else "degraded"

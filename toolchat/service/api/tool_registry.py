@@ -34,7 +34,7 @@ class DynamicTools(Protocol):
         ...
 
     async def wait_ready(self) -> None:
-        """Wait for the first tools, at most for the time after which the service starts without them."""
+        """Wait for the first tools, at most for the time after which the service is ready without them."""
         ...
 
     def stop(self) -> None:
@@ -138,6 +138,8 @@ class ToolRegistry:
 
     def __init__(self, entries: Iterable[Entry], reserved: Iterable[str] = ()) -> None:
         self._entries = tuple(entries)
+        self.starting = {entry.module.title for entry in self._entries if entry.sources}
+        """Modules whose tools are still waited for."""
         self._sources = [each for entry in self._entries for each in entry.sources]
         fixed = {tool.definition.name for entry in self._entries for tool in entry.tools}
         self._names = ToolNames(fixed.union(reserved))
@@ -165,7 +167,11 @@ class ToolRegistry:
         return self._snapshot
 
     async def wait_ready(self) -> None:
-        await asyncio.gather(*(each.wait_ready() for each in self._sources))
+        await asyncio.gather(*map(self._wait_for, self._entries))
+
+    async def _wait_for(self, entry: Entry) -> None:
+        await asyncio.gather(*(each.wait_ready() for each in entry.sources))
+        self.starting.discard(entry.module.title)
 
     def stop(self) -> None:
         for each in self._sources:

@@ -72,7 +72,7 @@ class RemoteServer:
             async with asyncio.timeout(self._tuning.tool_server_wait):
                 await self._settled.wait()
         except TimeoutError:
-            _log.warning("the service starts without the MCP server %s", self._name)
+            _log.warning("the service is ready without the MCP server %s", self._name)
 
     async def check(self) -> str:
         """Describe in a few words what the server offers."""

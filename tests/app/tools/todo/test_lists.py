@@ -127,7 +127,7 @@ async def test_each_session_has_a_list_of_its_own(dutiful_service: httpx.AsyncCl
 
 async def test_a_call_outside_any_conversation_is_refused() -> None:
     # It has nowhere to keep a list, and says so instead of sharing one.
-    async with open_service(read_configuration()) as (state, _):
+    async with open_service(read_configuration()) as state:
         for name, arguments in (("todoUpdate", '{"items":[{"text":"a"}]}'), ("todoRead", "")):
             tool = state.tools.tool(name)
             with pytest.raises(ToolExecutionError) as caught:
@@ -139,7 +139,7 @@ async def test_a_list_lives_as_long_as_a_session() -> None:
     # The second list is kept for an hour, the first one was for no time at all.
     store = SqliteStateStore()
     brief, long = (TodoLists(store, Settings(session_ttl=ttl)) for ttl in (1e-6, 3600))
-    async with open_service(read_configuration()) as (state, _):
+    async with open_service(read_configuration()) as state:
         tool = state.tools.tool("todoUpdate")
         await tool.call('{"items":[{"text":"a"}]}', ToolContext({CONVERSATION_ID: "s"}))
         items = await (await state.containers["todo"].get(TodoLists)).get("s")

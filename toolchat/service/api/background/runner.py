@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from contextvars import Context
 from math import inf
@@ -30,11 +30,18 @@ class BackgroundRunner:
     Args:
         app: answers a request as if its client were still connected.
         rights: the current rights of the principal that asked; ``None`` if they were withdrawn.
+        wait_ready: waits for the tools, which the questions of other processes may need.
     """
 
-    def __init__(self, app: ASGIApp, store: StateStore, rights: Callable[[Principal], Principal | None]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        store: StateStore,
+        rights: Callable[[Principal], Principal | None],
+        wait_ready: Callable[[], Awaitable[None]],
+    ) -> None:
         self.records = BackgroundRecords(store)
-        self._app, self._rights = app, rights
+        self._app, self._rights, self._wait_ready = app, rights, wait_ready
         self._backlog = Backlog()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -78,6 +85,7 @@ class BackgroundRunner:
         return await self.records.find(question.identifier, question.principal) or question
 
     async def _watch(self) -> None:
+        await self._wait_ready()
         while True:
             with suppress(StoreUnavailable):
                 known = self._backlog.known()

@@ -139,7 +139,7 @@ async def test_a_conversation_survives_a_reload_and_is_deleted_on_demand(visit: 
         await expect(page.locator("#announcer")).to_have_text("The conversation was deleted.")
         assert (await client.get(f"/chat/{session}")).status_code == 404
         await page.reload()
-        await expect(page.get_by_text("earlier questions are remembered")).to_be_visible()
+        await expect(page.get_by_text("remembers your earlier questions")).to_be_visible()
         await expect(page.locator(".turn")).to_have_count(0)
 
 

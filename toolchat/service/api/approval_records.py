@@ -138,7 +138,7 @@ def words_about(calls: list[dict[str, Any]]) -> str:
     """Who decides about calls: text for those who may not."""
     roles = " and ".join(dict.fromkeys(each["approver"] for each in calls if "approver" in each))
     names = ", ".join(each["name"] for each in calls)
-    return f"a person with the role {roles} decides about {names}, not who asked"
+    return f"a person with the role {roles} must decide about {names}; the one who asked cannot"
 
 
 def iso(at: float, precision: str = "milliseconds") -> str:

@@ -36,14 +36,14 @@ def test_what_is_no_time_is_refused(arguments: list[str], tmp_path: Path) -> Non
 def test_the_terminal_does_not_run_what_somebody_else_has_to_approve(amount: str, code: int, tmp_path: Path) -> None:
     ran = run("tools", "run", "refund", f"amount={amount}", cwd=tmp_path, TOOLS_PATH=DESK, STATE_URL="memory://")
     assert ran.returncode == code, ran.stderr
-    assert ("a person with the role manager decides about" in ran.stderr) == (code == 3)
+    assert ("a person with the role manager must decide about" in ran.stderr) == (code == 3)
 
 
 def test_a_dialogue_does_not_let_who_asks_approve(tmp_path: Path) -> None:
     question = ["ask", "--approve", "refund", "refund amount 50"]
     asked = run(*question, cwd=tmp_path, TOOLS_PATH=DESK, STATE_URL="memory://", CHAT_PROVIDER="offline")
     assert (asked.returncode, "refunded by" in asked.stdout) == (3, False), asked.stdout + asked.stderr
-    assert "a person with the role manager decides about refund, not who asked" in asked.stderr
+    assert "a person with the role manager must decide about refund; the one who asked cannot" in asked.stderr
 
 
 async def approvals(desk: Desk, tmp_path: Path, *typed: str, key: str = "lead") -> tuple[int, str, str]:

@@ -3,11 +3,11 @@
 import re
 from typing import Any
 
+from scripts.env_example import default_of, grouped_variables
+from scripts.setting_groups import APPROVALS, GROUPS, PROVIDERS, SWITCHES
 from tests.command_line import ROOT
 from toolchat.service.settings.base import EnvironmentSettings
 from toolchat.service.tool_modules.sources import ToolsPathSettings
-from tools.env_example import default_of, grouped_variables
-from tools.setting_groups import APPROVALS, GROUPS, PROVIDERS, SWITCHES
 
 PAGE = ROOT / "docs" / "configuration.md"
 BESIDE = {PROVIDERS: ROOT / "docs" / "endpoints.md", APPROVALS: ROOT / "docs" / "approvals.md"}
@@ -44,7 +44,7 @@ With `CHAT_PROVIDER=auto`, the chat model is the first of these:
    set `CHAT_PROVIDER` to `offline` or `auto_or_offline`.
 
 Described elsewhere: the variables of the example's [weather and translation](endpoints.md#weather-and-translation),
-those of [approvals](approvals.md#tell-who-decides), and those of
+those of [approvals](approvals.md#notify-approvers), and those of
 [your own tool modules](tools.md#settings-clients-and-routes).
 
 <!-- Written by `make docs` from the settings classes. -->

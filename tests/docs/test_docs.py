@@ -68,7 +68,7 @@ def compiled(page: Path, block: str) -> CodeType:
 
 @pytest.fixture(scope="module")
 async def chat() -> AsyncGenerator[ChatClient, None]:
-    async with open_service(read_configuration()) as (state, _):
+    async with open_service(read_configuration()) as state:
         yield state.chat
 
 

@@ -8,7 +8,17 @@ from pathlib import Path
 import httpx
 import pytest
 
-from scripts.readme import PAGES, READMES, TOGETHER, TRANSLATIONS, Shown, commands, reader_of, steady, tool_folders
+from scripts.readme import (
+    PAGES,
+    READMES,
+    TOGETHER,
+    TRANSLATIONS,
+    Shown,
+    commands,
+    reader_of,
+    steady,
+    tool_folders,
+)
 from tests.application import create_app
 from tests.command_line import ROOT, WITHOUT_EXAMPLE, environment, installed, started
 from tests.programs import require
@@ -179,9 +189,9 @@ def test_every_test_that_a_page_names_is_there(page: Path) -> None:
 
 
 def words_of(*names: str) -> int:
-    """Words outside of blocks of code, in pages of the documentation."""
+    """Words outside of code and of tables of figures, in pages of the documentation."""
     texts = [(ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in names]
-    return sum(len(re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL).split()) for text in texts)
+    return sum(len(re.sub(r"^```.*?^```$|^<!-- .*?^<!-- end -->$", "", text, flags=re.MULTILINE | re.DOTALL).split()) for text in texts)
 
 
 LONGEST = {

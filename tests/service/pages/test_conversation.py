@@ -12,7 +12,7 @@ import httpx
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.app.upstreams import create_sandbox
+from tests.application import create_sandbox
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, event, finish, sensible_model, sse
 from tests.service.api.guarded import guarded_service
 from tests.service.pages.page import CONVERSATION, Visit, hanging, played, say, streamed

@@ -191,7 +191,10 @@ def test_every_test_that_a_page_names_is_there(page: Path) -> None:
 def words_of(*names: str) -> int:
     """Words outside of code and of tables of figures, in pages of the documentation."""
     texts = [(ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in names]
-    return sum(len(re.sub(r"^```.*?^```$|^<!-- .*?^<!-- end -->$", "", text, flags=re.MULTILINE | re.DOTALL).split()) for text in texts)
+    return sum(
+        len(re.sub(r"^```.*?^```$|^<!-- .*?^<!-- end -->$", "", text, flags=re.MULTILINE | re.DOTALL).split())
+        for text in texts
+    )
 
 
 LONGEST = {

@@ -95,14 +95,14 @@ async def test_an_answer_to_another_client_is_decided_by_the_link_that_it_names(
         before = len(PRINTED)
         async with visit(client.base_url, place=place, ready="#approval:not([hidden])") as page:
             assert "token" not in page.url
-            waiting = page.get_by_role("region", name="Approval of another answer")
+            waiting = page.get_by_role("region", name="Approvals of other answers")
             assert PRINTED[before:] == []
             await waiting.get_by_role("button", name="Approve").click()
             await expect(waiting).to_contain_text("Told: printed")
             await expect(page.locator("#key-dialog[open]")).to_have_count(0)
         assert PRINTED[before:] == ["A page"]
         async with visit(client.base_url, place=place, ready="#approval:not([hidden])") as page:
-            told = page.get_by_role("region", name="Approval of another answer")
+            told = page.get_by_role("region", name="Approvals of other answers")
             await expect(told).to_contain_text("Approved by")
             await expect(told.get_by_role("button", name="Approve")).to_have_count(0)
 

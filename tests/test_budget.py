@@ -22,7 +22,7 @@ BUDGET = {
     "toolchat/service/offline": 1424,
     "toolchat/service/pages": 304,
     "toolchat/service/protocols": 5249,
-    "toolchat/service/server": 493,
+    "toolchat/service/server": 496,
     "toolchat/service/settings": 744,
     "toolchat/service/tool_modules": 595,
     "toolchat/state": 2251,

@@ -6,13 +6,15 @@ The names are those of the table and the last parts of the tz database's ids, su
 
 import pkgutil
 import re
+import tomllib
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
+from typing import Any
 
-from app.places.data import LESSER_PLACES, NOT_NAMES, NOT_PLACES, PLACES
-from toolchat.tool_calling.text_normalization import normalize_name
+from toolchat.tool_calling.text_normalization import fold, normalize_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,41 +95,53 @@ def zones_in_lower_case() -> dict[str, str]:
     return {zone.lower(): zone for zone in zone_ids()}
 
 
-def known_places() -> Iterator[Place]:
+@cache
+def known_places() -> tuple[Place, ...]:
     """The places of the table, without those of the tz database, in the table's order."""
-    return _read(PLACES)
+    return tuple(_read("places.tsv"))
 
 
 @cache
 def lesser_places() -> tuple[Place, ...]:
     """Places of China and Taiwan that neither :func:`mentions` nor :func:`find_place` finds."""
-    return tuple(_read(LESSER_PLACES))
+    return tuple(_read("lesser_places.tsv"))
 
 
-def entries(table: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Parse ``English name: other, other; English name: other`` over any number of lines."""
-    for entry in table.replace("\n", " ").split(";"):
-        name, _, others = entry.strip().partition(": ")
-        yield name, tuple(others.split(", "))
+@cache
+def chinese_countries() -> dict[str, str]:
+    """The Chinese names of countries with several time zones, and their English names."""
+    rows = tables()["countries"].items()
+    return {name: country for country, names in rows for name in names if not name.isascii()}
 
 
-def _read(table: str) -> Iterator[Place]:
-    for section in ("\n" + table.strip()).split("\n[")[1:]:
-        head, _, cities = section.partition("\n")
-        country, _, head = head.partition("] ")
-        itself, _, zone = head.partition("@")
-        if itself:
-            yield _place(itself, "", zone)
-        for text in filter(None, cities.split(";")):
-            entry, _, own_zone = text.partition("@")
-            yield _place(entry, country, own_zone or zone)
+def provinces() -> Mapping[str, str]:
+    """China's provinces and municipalities by their Chinese names."""
+    found: Mapping[str, str] = tables()["provinces"]
+    return found
 
 
-def _place(entry: str, country: str, zone: str) -> Place:
-    ((first, others),) = entries(entry)
-    name, _, region = first.removesuffix(")").partition(" (")
-    # The two cities called Taizhou have names with their province.
-    return Place((name, *others), zone, country, region or name.partition(", ")[2])
+def belongs(name: str, place: Place) -> bool:
+    """Whether a place lies in the country or the region of a folded name."""
+    country = find_place(name)
+    known = {fold(place.country), fold(place.region), *tables()["countries"].get(place.country, ())}
+    return name in known or (country is not None and place.country in country.names)
+
+
+@cache
+def tables() -> Mapping[str, Any]:
+    """The tables beside those of places."""
+    return tomllib.loads(_text("names.toml"))
+
+
+def _read(file: str) -> Iterator[Place]:
+    for row in _text(file).splitlines():
+        if not row.startswith("#"):
+            name, region, country, zone, others = row.split("\t")
+            yield Place((name, *filter(None, others.split(", "))), zone, country, region)
+
+
+def _text(file: str) -> str:
+    return files(__package__).joinpath(file).read_text("utf-8")
 
 
 def _end_of_name(text: str, original: str, start: int) -> int:
@@ -135,7 +149,7 @@ def _end_of_name(text: str, original: str, start: int) -> int:
     for length in _lengths().get(text[start], ()):
         end = start + length
         name = text[start:end]
-        known = name in _NOT_PLACES or (name in _by_name() and _stands_alone(text, original, start, end))
+        known = name in tables()["not_places"] or (name in _by_name() and _stands_alone(text, original, start, end))
         if known and len(name) == length:
             return end
     return start
@@ -158,16 +172,15 @@ def _is_latin(character: str) -> bool:
 def _lengths() -> dict[str, tuple[int, ...]]:
     """The lengths of the names that begin with a character, longest first."""
     found: dict[str, set[int]] = {}
-    for name in (*_by_name(), *_NOT_PLACES):
+    for name in (*_by_name(), *tables()["not_places"]):
         found.setdefault(name[0], set()).add(len(name))
     return {first: tuple(sorted(lengths, reverse=True)) for first, lengths in found.items()}
 
 
 @cache
 def _by_name() -> dict[str, Place]:
-    places = tuple(known_places())
-    index = {normalize_name(name): place for place in places for name in place.names}
-    for place in places:
+    index = {normalize_name(name): place for place in known_places() for name in place.names}
+    for place in known_places():
         index.setdefault(normalize_name(place.english), place)
     for name, zone in _names_in_ids():
         index.setdefault(normalize_name(name), Place((name,), zone))
@@ -175,7 +188,7 @@ def _by_name() -> dict[str, Place]:
 
 
 def _names_in_ids() -> Iterator[tuple[str, str]]:
-    excluded = NOT_NAMES.split()
+    excluded = tables()["not_names"]
     for zone in sorted(zone_ids()):
         area, _, rest = zone.partition("/")
         name = rest.rpartition("/")[2].replace("_", " ")
@@ -183,6 +196,5 @@ def _names_in_ids() -> Iterator[tuple[str, str]]:
             yield name, zone
 
 
-_NOT_PLACES = frozenset(NOT_PLACES.split())
 # The other areas hold offsets (Etc) and old names (US), not cities.
 _AREAS = frozenset(("Africa", "America", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific"))

@@ -4,8 +4,7 @@ import os
 from collections.abc import Callable
 from functools import cache
 
-from app.places.countries import provinces
-from app.places.gazetteer import Place, find_place, lesser_places
+from app.places.gazetteer import Place, find_place, lesser_places, provinces
 
 # Characters whose reading in place names differs from the usual one: pypinyin's reading, the one in place names.
 _READINGS = {

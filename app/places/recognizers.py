@@ -5,8 +5,7 @@ from calendar import day_name, month_name
 from collections.abc import Iterator
 from functools import cache
 
-from app.places.countries import belongs
-from app.places.gazetteer import Place, lesser_places, mentions, zones_in_lower_case
+from app.places.gazetteer import Place, belongs, lesser_places, mentions, zones_in_lower_case
 from app.places.languages import languages
 from toolchat import Recognized
 from toolchat.tool_calling.text_normalization import normalize_name

@@ -176,6 +176,8 @@ class ChatModel(ABC):
     """The configured model name."""
     secrets: tuple[str, ...] = ()
     """What must not be logged if a provider repeats it, such as its key."""
+    takes_images: bool = False
+    """Whether it takes the images of messages; otherwise it gets a note in their place."""
 
     @property
     def adapted(self) -> Mapping[str, Any]:

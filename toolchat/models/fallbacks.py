@@ -30,6 +30,7 @@ class FallbackChatModel(ChatModel):
 
     def __init__(self, models: Sequence[ChatModel]) -> None:
         self.provider, self.name = models[0].provider, models[0].name
+        self.takes_images = models[0].takes_images
         self.models = tuple(models)
         """The models, in order."""
 

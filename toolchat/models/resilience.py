@@ -142,6 +142,7 @@ class ResilientChatModel(ChatModel):
     ) -> None:
         self.provider = model.provider
         self.name = model.name
+        self.takes_images = model.takes_images
         self._model = model
         self._total_timeout = total_timeout
         self._idle_timeout = idle_timeout

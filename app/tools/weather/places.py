@@ -8,8 +8,7 @@ import re
 import unicodedata
 from dataclasses import dataclass, field
 
-from app.places.countries import chinese_countries, provinces
-from app.places.gazetteer import Place, find_place, mentions
+from app.places.gazetteer import Place, chinese_countries, find_place, mentions, provinces
 from app.places.pinyin import find_chinese_place, romanize
 from toolchat import ToolExecutionError
 from toolchat.tool_calling.text_normalization import simplify

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from app.places.countries import belongs, chinese_countries, provinces
-from app.places.gazetteer import find_place, known_places, lesser_places
+from app.places.gazetteer import belongs, chinese_countries, find_place, known_places, lesser_places, provinces
 from app.places.recognizers import find_city, find_language, find_zone
 from toolchat import Recognized
 

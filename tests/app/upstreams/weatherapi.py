@@ -38,8 +38,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from app.places.countries import belongs
-from app.places.gazetteer import Place, find_place, known_places, lesser_places
+from app.places.gazetteer import Place, belongs, find_place, known_places, lesser_places
 from tests.app.upstreams.invented_weather import invented_forecast
 from toolchat.tool_calling.text_normalization import normalize_name
 

@@ -182,9 +182,9 @@ async def test_neither_logs_nor_traces_nor_models_get_the_token(
         assert (await shop.ask(messages=history)).status_code == 200
         parts = [user("please"), {"role": "assistant", "content": [{"type": "text", "text": text}]}, user("And now?")]
         assert (await shop.ask(messages=parts)).status_code == 200
-        asked = {"query": text}
-        assert (await shop.client.get("/chat", params=asked, headers=as_("alice"))).status_code == 200
-        assert (await shop.client.post("/chat", json=asked, headers=as_("alice"))).status_code == 200
+        question, alice = {"query": text}, as_("alice")
+        assert (await shop.client.get("/chat", params=question, headers=alice)).status_code == 200
+        assert (await shop.client.post("/chat", json=question, headers=alice)).status_code == 200
         await shop.client.post(place, json=APPROVE, headers=bearer)
 
     def has(*texts: str) -> bool:

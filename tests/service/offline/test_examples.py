@@ -33,6 +33,9 @@ def policy(*examples: str) -> ToolCallback:
         ("help", ["getWeatherFunction", "getCityTimeFunction", "for example"]),
         ("What can you do?", ["getWeatherFunction"]),
         ("Which tools do you have?", ["getWeatherFunction"]),
+        ("How does this work?", ["getWeatherFunction"]),
+        ("Thanks, that was all. Goodbye!", ["Hello!"]),
+        ("谢谢，再见", ["你好"]),
         ("你能做什么？", ["getWeatherFunction", "你可以问"]),
     ],
 )

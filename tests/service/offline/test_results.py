@@ -12,7 +12,7 @@ from tests.service.offline.asking import CLOCK_RESULT, FORECAST, answered, respo
 from tests.service.offline.tools import CLOCK, SETS, TRANSLATE, WEATHER
 from toolchat.messages import ToolResponse, ToolResponseMessage, UserMessage
 
-_TOOLS = {"time": CLOCK, "weather": WEATHER, "translate": TRANSLATE, "dice": SETS["rollDice"][-1]}
+_TOOLS = {"time": CLOCK, "weather": WEATHER, "translate": TRANSLATE, "dice": SETS["rollDice"][0]}
 _RESULTS = {"clock": CLOCK_RESULT, "forecast": FORECAST}
 ROWS = yaml.safe_load(Path(__file__).with_name("results.yaml").read_text("utf-8"))
 

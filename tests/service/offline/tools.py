@@ -49,12 +49,12 @@ _BUILT_IN = (TRANSLATE, CLOCK, WEATHER)
 SETS: dict[str, tuple[ToolCallback, ...]] = {
     "all": (*_BUILT_IN, *_OF_SETS[None]),
     "built_in": _BUILT_IN,
-    "shop": (*_BUILT_IN, *_OF_SETS["shop"]),
+    "shop": (*_OF_SETS["shop"], *_BUILT_IN),
     "crm": _OF_SETS["crm"],
     "time": (CLOCK,),
     "todo": (*_BUILT_IN, _callback(TodoUpdate(_CLIENT)), _callback(TodoRead(_CLIENT))),
     "clock": tuple(to_callbacks([DateTimeTools()])),
     "trade": tuple(to_callbacks([OrderQuery()])),
     "currentWeather": (_callback(CurrentWeather()),),
-    **{each.definition.name: (*_BUILT_IN, each) for each in _OF_SETS["own"]},
+    **{each.definition.name: (each, *_BUILT_IN) for each in _OF_SETS["own"]},
 }

@@ -104,6 +104,7 @@ class DashScopeChatModel(ChatModel):
         self._options, self._extra_body, self._extra_headers = options, dict(extra_body or {}), extra_headers or {}
         self._thinks = self._extra_body.get("enable_thinking") is True
         self._profile = lru_cache(lambda name: self._find_profile(name, profile or {}))
+        self.takes_images = self._profile(model).images
         self.secrets = secret_words(api_key, self._extra_headers)
         self._http, self._owns_http = http or OutboundHttp(), http is None
 

@@ -103,6 +103,7 @@ class OpenAICompatibleChatModel(ChatModel):
             wires = wires[::-1]
         self._wires = wires if api == "auto" else wires[:1]
         self._known_profile = lru_cache(lambda name: self._find_profile(name, profile or {}))
+        self.takes_images = self._known_profile(model).images
         self._learned: dict[tuple[str, frozenset[str]], Profile] = {}
         """The profiles of models that have refused a request and then answered another one, for requests like it."""
         self._headers = {"Content-Type": "application/json", "User-Agent": "toolchat", "Accept": "application/json"}

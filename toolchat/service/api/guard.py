@@ -27,6 +27,7 @@ from toolchat.service.api import problems
 from toolchat.service.api.approval_tokens import without_tokens
 from toolchat.service.api.body_limits import (
     MAX_BODY_BYTES,
+    MAX_IMAGES_BYTES,
     PIECE_BYTES,
     Bodies,
     Body,
@@ -52,6 +53,7 @@ _SUSPICIOUS = re.compile(rb"%(?:[89A-Fa-f]|00)|[^\x00-\x7f]")
 _WELL_FORMED_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _POLLED = ("/health/", "/metrics")
 """Paths that programs request every few seconds; they are logged at DEBUG and not traced."""
+_WITH_IMAGES = ("/chat", "/chat/stream")
 _MAX_DETAIL = 300
 
 
@@ -98,9 +100,10 @@ class RequestMiddleware:
             await self._app(scope, receive, without_traceback(send))
             return
         state = state_of(scope)
-        state.request_id, state.max_body_bytes = _request_id(scope), self._max_body_bytes
+        state.request_id = _request_id(scope)
         token = current_request_id.set(state.request_id)
         owner, path = self._paths.correct(scope), path_below_root(scope)
+        state.max_body_bytes = self._max_body_bytes + (MAX_IMAGES_BYTES if path in _WITH_IMAGES else 0)
         answer = _Answer(send, lambda: self._shown.of(scope, path), state, self._unread, connection_of(scope))
         observed = current_request.set(answer.observed)
         is_polled = path.startswith(_POLLED)

@@ -288,6 +288,7 @@ class Index(BaseModel):
     documentation: str
     playground: str
     question_max_chars: int = Field(description="Longest question that is accepted by POST")
+    takes_images: bool = Field(description="Whether the model takes the images of a question")
     client: str = Field(description="The name of the key or the token; empty without one")
     may_ask: bool = Field(description="Whether it may ask questions, and not only decide about those of others")
     endpoints: dict[str, str] = Field(description="Methods by path, with their summaries")

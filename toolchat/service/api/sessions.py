@@ -21,6 +21,7 @@ from toolchat.service.access.principals import current_request_caller
 from toolchat.service.api.background.routes import accept, accepted, background, resume, stream
 from toolchat.service.api.dependencies import scoped_key, session_of
 from toolchat.service.api.fast_router import MAX_QUERY_CHARS, QuestionRoute, question_routes
+from toolchat.service.api.images import IMAGES_DESCRIPTION, IMAGES_SCHEMA, checked_images
 from toolchat.service.api.parameters import NOT_BLANK, NOT_BLANK_DESCRIPTION, Parameter, Parameters, refuse_parameters
 from toolchat.service.api.personal_data import delete_conversation
 from toolchat.service.api.problems import problems
@@ -55,6 +56,7 @@ _TOOLS = Parameter(
     {"type": "array", "items": {"type": "string"}, "maxItems": 50},
     "Names of the tools to offer, separated by commas in a URL; empty: none; missing: all",
 )
+_IMAGES = Parameter("images", IMAGES_SCHEMA, IMAGES_DESCRIPTION)
 
 
 def lists_of(conversation: str) -> tuple[str, ...]:
@@ -135,6 +137,8 @@ class SessionQuestion:
     """How many of the session's newest turns it replaces."""
     is_new: bool = False
     """Whether the client has named no session."""
+    images: tuple[str, ...] = ()
+    """Data URLs."""
 
 
 class SessionParameters:
@@ -144,9 +148,12 @@ class SessionParameters:
         examples: questions for the documentation, by label.
         default: the question if none is sent; without a default a question is required.
         choosing: whether the client can choose the tools.
+        images: whether the body of a POST may have images.
     """
 
-    def __init__(self, examples: Mapping[str, str], default: str = "", *, choosing: bool = True) -> None:
+    def __init__(
+        self, examples: Mapping[str, str], default: str = "", *, choosing: bool = True, images: bool = False
+    ) -> None:
         self._default = default
         # Only one name has examples: Swagger UI fills in both, and the question would be sent twice.
         names = ("query", "userInput") if default else ("userInput", "query")
@@ -157,12 +164,18 @@ class SessionParameters:
         given = [{"required": [name], "properties": {name: {"minLength": 1}}} for name in names]
         needed = {} if default else {"anyOf": given}
         rules = {"not": {"allOf": given}, **needed}
-        self._parameters = Parameters(first, alias, _SESSION, _REPLACED, *([_TOOLS] if choosing else []), rules=rules)
-        self.documented, self.responses = self._parameters.documented, SESSION_RESPONSES
+        known = (first, alias, _SESSION, _REPLACED, *([_TOOLS] if choosing else []))
+        in_body = (*known, _IMAGES) if images else known
+        self._by_method = {"GET": Parameters(*known), "POST": Parameters(*in_body, rules=rules)}
+        self.responses = SESSION_RESPONSES
+
+    def documented(self, method: str) -> dict[str, Any]:
+        """See :meth:`Parameters.documented`."""
+        return self._by_method[method].documented(method)
 
     async def read(self, request: Request) -> SessionQuestion:
         """The question of a request; raises as :meth:`Parameters.read`, and if it is ambiguous or missing."""
-        given = await self._parameters.read(request)
+        given = await self._by_method[request.method].read(request)
         one, other = given.get("userInput", ""), given.get("query", "")
         if one and other and one != other:
             raise ValidationFailed("userInput: userInput and query differ; send one of them")
@@ -173,7 +186,8 @@ class SessionParameters:
         tools = [part.strip() for part in parts if part.strip()] if "tools" in given else None
         conversation = conversation_or_new(given.get("sessionId", ""))
         is_new = not given.get("sessionId")
-        return SessionQuestion(question, conversation, tools, given.get("replaceTurns", 0), is_new)
+        images = checked_images(given["images"], service_state(request)) if "images" in given else ()
+        return SessionQuestion(question, conversation, tools, given.get("replaceTurns", 0), is_new, images)
 
 
 async def answer_in_session(
@@ -212,15 +226,16 @@ async def answer_in_session(
         context = {**(context or {}), REPLACED_TURNS: question.replaced_turns}
     if question.is_new:
         context = {**(context or {}), NEW_CONVERSATION: True}
+    message = (UserMessage(question.text, question.images),) if question.images else question.text
     prompt = conversation_prompt(
-        service, question.text, question.conversation, tools=tools, advisors=advisors, context=context
+        service, message, question.conversation, tools=tools, advisors=advisors, context=context
     )
     return await answer_prompt(request, prompt, form)
 
 
 router = APIRouter(tags=["Chat"])
 
-_PARAMETERS = SessionParameters({"中文": "北京现在几点？", "English": "What time is it in London?"})
+_PARAMETERS = SessionParameters({"中文": "北京现在几点？", "English": "What time is it in London?"}, images=True)
 SessionPath = Annotated[
     str,
     # For the documentation only: conversation_of has a clearer message.
@@ -372,4 +387,5 @@ def _posted(question: SessionQuestion) -> dict[str, Any]:
     """The JSON body of a question, with its session's id even if that is new."""
     body: dict[str, Any] = {"userInput": question.text, "sessionId": session_of(question.conversation)}
     body |= {} if question.tools is None else {"tools": question.tools}
+    body |= {"images": question.images} if question.images else {}
     return body | ({"replaceTurns": question.replaced_turns} if question.replaced_turns else {})

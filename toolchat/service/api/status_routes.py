@@ -36,6 +36,7 @@ async def index(request: Request, service: Service) -> dict[str, Any]:
         "documentation": "/docs",
         "playground": "/playground",
         "question_max_chars": service.settings.question_max_chars,
+        "takes_images": service.chat.model.takes_images,
         "client": principal.name,
         "may_ask": ASK in principal.roles,
         "endpoints": {path: _described(methods) for path, methods in paths.items()},

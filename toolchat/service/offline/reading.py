@@ -19,13 +19,14 @@ _NEGATED = re.compile(
     r"(.)[不没]\1|(?P<no>\b(?:don['’]?t|not|never|without|cannot|can['’]?t|won['’]?t|stop|no|nothing)\b"
     r"|(?<![特告区分级性])别(?!人|的)|勿|没(?!错)|不(?!错|同))"
 )
+_PAST = ("was", "were", "did", "had")
 _CONDITION = re.compile(r"\b(?:if|unless|in case)\b|如果|要是|假如")
 _BEFORE = {
     "from": r"(?:\bfrom|从|由|自|[0-9])[ :=\"“'‘「]*$",
     "to": r"(?:\bto|\binto|\bin|\bin unit|\bhow many|多少|到|去|给|成|为|换|往|至)[ :=\"“'‘「]*$",
 }
 ROW = re.compile(
-    r"\s*(?:[,、&;]|\b(?:and|or)\b|[和与跟及比]|还是|以及)(?:[\s,、]|\b(?:and|or|in|to|into|at|for|from|the)\b|[在从])*"
+    r"\s*(?:[,、&;]|\b(?:and|or)\b|[和与跟及比]|还是|以及)(?:[\s,、]|\b(?:and|or|in|to|into|at|for|from|of|the)\b|[在从])*"
 )
 """What stands between the values of a row."""
 _PRONOUN = re.compile(
@@ -79,7 +80,7 @@ class Reading:
     def rank(self) -> tuple[float, ...]:
         """The order in which readings are preferred."""
         score = self.score - 3 * len(self.leftover)
-        return self.is_complete, not self.tool.changes_something, score, -len(self.missing), len(self.used)
+        return self.is_complete, not self.tool.changes_something, score, -len(self.missing)
 
     def fill(self, *, with_defaults: bool = True) -> None:
         """Find the arguments: beside their names first, then by their kind, the rest of the question last."""
@@ -138,8 +139,9 @@ class Reading:
         is_number = parameter.role == "number"
         if is_number:
             words |= {*parameter.words.split(), *re.findall("[a-z]{4,}|[㐀-鿿]{2,4}", parameter.about)}
-        name = "|".join(map(re.escape, sorted(filter(None, words), key=len, reverse=True)))
-        lead = rf"(?<![\w-])(?:{name})[\W_]{{0,3}}(?:(?:\b(?:is|to|of|at|as|for)|[为是])\W{{0,3}})?$"
+        singular = sorted({each.removesuffix("s") for each in words if each}, key=len, reverse=True)
+        name = "|".join(map(re.escape, singular))
+        lead = rf"(?<![\w-])(?:{name})s?[\W_]{{0,3}}(?:(?:\b(?:is|to|of|at|as|for)|[为是])\W{{0,3}})?$"
         before = self.text.command[max(value.start - 60, 0) : value.start]
         behind = is_number and re.match(rf"[ -]?(?:{name})s?(?![a-z])", self.text.command[value.end :])
         return bool(behind or re.search(lead, before))
@@ -201,21 +203,19 @@ class Reading:
 
     def _is_name(self, parameter: Parameter, start: int, end: int) -> bool:
         """Whether a part may be a name, or a few words to search for."""
-        words, before = self.text.flat[start:end].split(), self.text.flat[:start]
-        if len(words) > 4 or not FUNCTION_WORDS.isdisjoint(words) or _NEGATED.search(self.text.flat[start:end]):
+        part, before = self.text.flat[start:end], self.text.flat[:start]
+        words = part.split()
+        if len(words) > 4 or any(each in FUNCTION_WORDS or each in _PAST for each in words) or _NEGATED.search(part):
             return False
-        is_day = any(each.kind in ("day", "days", "date", "time") and start <= each.start < end for each in self.found)
-        if is_day or re.search(r"\b(?:was|were|did|had)\b", self.text.flat[start:end]):
+        if any(each.kind in ("day", "days", "date", "time") and start <= each.start < end for each in self.found):
             return False
         # "Your goods are terrible", "which goods sell best": it says something of the tool's words.
-        is_said = (
-            re.search(r"\b(?:is|are|was|were)\W*(?:an?\W*|the\W*)?$", before)
-            and min(self.topic, default=(0, 0))[0] < start
-        )
-        is_said = is_said and not re.search(rf"\b{re.escape(parameter.words)} \w+\W*$", before)
+        is_said = re.search(r"\b(?:is|are|was|were)\W*(?:an?\W*|the\W*)?$", before)
+        is_given = re.search(rf"\b{re.escape(parameter.words)} \w+\W*$", before)
+        if is_said and not is_given and min(self.topic, default=(0, 0))[0] < start:
+            return False
         is_led = re.search(r"\b(?:for|with|about|of|use|called) $", before)
-        is_asked = re.match(r"\W*(?:which|who|how|why|when)\b", before) and not is_led
-        return not is_said and not (is_asked and len(words) > 1)
+        return len(words) == 1 or bool(is_led) or not re.match(r"\W*(?:which|who|how|why|when)\b", before)
 
     def _trimmed(self, start: int, end: int, is_text: bool) -> Span | None:
         """A part without what stands around it."""

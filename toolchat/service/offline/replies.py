@@ -14,12 +14,13 @@ from toolchat.service.offline.tools import SUCH_AS, OfferedTool, Parameter, word
 
 _MOST_LISTED = 12
 _GREETING = re.compile(
-    r"\W*(?:(?:hello|hi|hey|good (?:morning|afternoon|evening)|thanks?|thank you|how are you|there)\b\W*|[你您早]好\W*"
-    r"|(?:早上|下午|晚上)好\W*|谢谢[你您]?\W*|在吗\W*)+"
+    r"\W*(?:(?:hello|hi|hey|good (?:morning|afternoon|evening)|thanks?|thank you|how are you|there|(?:good)?bye"
+    r"|that (?:was|is) all)\b\W*|(?:[你您早]好|(?:早上|下午|晚上)好|谢谢[你您]?|在吗|再见)\W*)+"
 )
 _HELP = re.compile(
     r"(?:please |can you )?\W*(?:help(?: me)?|(?:what|how) (?:can|do|are) you (?:do|able to do|help)(?: \w+)?"
-    r"|who are you|(?:which|what|list|show)(?: me)?(?: are)?(?: all)?(?: your| the| of your)? tools(?: \w+){0,3}"
+    r"|who are you|how does (?:this|it) work"
+    r"|(?:which|what|list|show)(?: me)?(?: are)?(?: all)?(?: your| the| of your)? tools(?: \w+){0,3}"
     r"|帮助|帮帮我|[你您](?:都|还)?(?:是谁|[能会可]以?(?:做|干)(?:些|点)?什么|有(?:哪些|什么)(?:工具|功能))|(?:有)?(?:哪些|什么)(?:工具|功能))\W*"
 )
 # What data alone do not answer.
@@ -66,10 +67,10 @@ def reply(planned: Plan, planner: Planner) -> str:
 
 
 def _shown(planner: Planner, tools: Sequence[OfferedTool], chinese: bool, most: int) -> str:
-    # The user's own tools follow the built-in ones.
-    asked = sorted(tools, key=lambda each: (each.changes_something, -tools.index(each)))
+    asked = sorted(tools, key=lambda each: each.changes_something)
     found = (example(planner, each, chinese) for each in asked if not each.metadata.requires_approval)
-    examples = list(islice(dict.fromkeys(filter(None, found)), most))
+    # One with quotation marks of its own is hard to read within others.
+    examples = sorted(islice(dict.fromkeys(filter(None, found)), most + 1), key=lambda each: '"' in each)[:most]
     return say("examples", chinese, examples=listed(examples, chinese, "or")) if examples else ""
 
 

@@ -67,4 +67,4 @@ def _add_playground(app: FastAPI) -> None:
         # Relative, so that it works below any path prefix of a proxy.
         return RedirectResponse(f"playground/{'?' if request.url.query else ''}{request.url.query}")
 
-    app.mount("/playground", _PageFiles("playground", _policy()), name="playground")
+    app.mount("/playground", _PageFiles("playground", _policy(img=" data:")), name="playground")

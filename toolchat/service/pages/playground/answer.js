@@ -9,7 +9,6 @@ import { documentOf, problemElement, reasonOf } from "./problem.js";
 import { ask, questionIn, readJson } from "./sse.js";
 import { say } from "./texts.js";
 
-/** Shows one answer in an element of its own. */
 export class AnswerView {
   constructor(options) {
     this.options = options;
@@ -139,13 +138,9 @@ export class AnswerView {
 export function figures(answer) {
   const { input_tokens: input, output_tokens: output, total_tokens: total } = answer.usage;
   const model = [...new Set([answer.model.provider, answer.model.name])].join("/");
-  const tokens = make("dd", "", String(total));
+  const tokens = make("span", "", String(total));
   if (total) tokens.append(" ", say(make("small"), "tokensInOut", { input, output }));
-  const list = make("dl", "figures");
-  const add = (name, value) => list.append(make("div", name, say(make("dt"), name), value));
-  add("total", make("dd", "", milliseconds(answer.duration_ms)));
-  add("tokens", tokens);
-  if (answer.rounds) add("rounds", make("dd", "", String(answer.rounds)));
-  add("model", make("dd", "", model));
-  return list;
+  const shown = { total: milliseconds(answer.duration_ms), tokens, rounds: answer.rounds, model };
+  const rows = Object.entries(shown).filter(([, value]) => value);
+  return make("dl", "figures", ...rows.map(([name, value]) => make("div", name, say(make("dt"), name), make("dd", "", value))));
 }

@@ -22,7 +22,6 @@ function stateOf({ outcome, error_kind, result }) {
   return outcome ?? (result === undefined ? "running" : "");
 }
 
-/** A tool call that opens and closes. */
 function callElement(call, open) {
   const state = stateOf(call);
   const summary = make("summary", "", make("code", "call-name", call.name));
@@ -36,7 +35,6 @@ function callElement(call, open) {
   return details;
 }
 
-/** How far a call is. */
 function progressElement({ done, of, text: told }) {
   const bar = make("progress");
   if (of) Object.assign(bar, { max: of, value: done });
@@ -45,7 +43,6 @@ function progressElement({ done, of, text: told }) {
   return make("span", "progress", bar, make("span", "", counted, told ? ` · ${visible(told)}` : ""));
 }
 
-/** The tool calls of one answer, each shown as it stands. */
 export class CallList {
   constructor(open) {
     this.open = open;

@@ -8,7 +8,6 @@ import { say, text, titled } from "./texts.js";
 
 const VARIANTS = { none: "/chat", function: "/chat-tool-function", method: "/chat-tool-method" };
 
-/** One of the three columns. */
 class Pane {
   constructor(variant) {
     this.variant = variant;
@@ -38,7 +37,6 @@ class Pane {
   }
 }
 
-/** The question field, the folders whose tools there are in both kinds, and the panes. */
 export class Compare {
   constructor(folders, longest) {
     this.panes = Object.keys(VARIANTS).map((variant) => new Pane(variant));

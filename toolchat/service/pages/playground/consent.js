@@ -53,7 +53,6 @@ class Call {
   }
 }
 
-/** Whose decision it is, or was. */
 function titleOf({ calls, status, may_decide: isMine, decision, by, at }) {
   const title = make("strong"), roles = [...new Set(calls.map(({ approver }) => approver).filter(Boolean))].join(", ");
   if (status === "decided") return say(title, `decided.${decision}`, { by: by || text("nobody"), time: timeAt(Date.parse(at)) });

@@ -3,22 +3,25 @@
 import { AnswerView } from "./answer.js";
 import { Conversations } from "./conversations.js";
 import { PageEnd, address, announce, find, limitLength, make, onEnter, onSubmit, replaceButton, sessionAddress } from "./elements.js";
+import { Images, described } from "./images.js";
 import { ToolChoice, showStarters } from "./offers.js";
 import { Problem, documentOf, problemElement } from "./problem.js";
 import { remembered } from "./remembered.js";
 import { lose, settle } from "./running.js";
 import { posted, readJson } from "./sse.js";
 import { say, text } from "./texts.js";
-import { EMPTY, foldTodo, showTodo } from "./todo.js";
+import { EMPTY, showTodo } from "./todo.js";
 import { Turn, storedTurns } from "./turn.js";
 
 export class Conversation {
-  /** `folders`: the tool modules that are there; `longest`: the most characters of a question. */
-  constructor(folders, longest) {
+  /** `folders`: the tool modules that are there; the most characters of a question, and whether the model takes images. */
+  constructor(folders, { question_max_chars: longest, takes_images: takesImages }) {
     this.plans = folders.some(({ name }) => name === "todo");
     this.message = find("message");
     this.plan = find("plan");
     this.tools = new ToolChoice(folders);
+    // A plan is asked for elsewhere, where no image is taken.
+    if (takesImages) this.images = new Images((any) => { this.plan.disabled = any; this.plan.checked &&= !any; });
     limitLength(this.message, find("message-limit"), longest);
     this.turns = [];
     this.end = new PageEnd(find("conversation"));
@@ -27,7 +30,7 @@ export class Conversation {
     this.list = new Conversations(open, (id) => this.forget(id), (error) => this.#showProblem(error));
     this.#listen();
     showStarters(folders, ({ question, plan }) => this.#askAtOnce(question, plan || this.plan.checked));
-    foldTodo();
+    find("todo-details").open = !matchMedia("(max-width: 1100px)").matches; // there it stands before the conversation
     showTodo(EMPTY);
   }
 
@@ -48,7 +51,6 @@ export class Conversation {
     find("send").disabled = false;
   }
 
-  /** Shows another conversation, or with an empty id a new one. */
   async open(id) {
     this.#clear();
     remembered.session = id;
@@ -57,16 +59,14 @@ export class Conversation {
     await this.restore();
   }
 
-  /** Sends what was written, in place of the question that is being edited. */
   send() {
     const question = this.message.value.trim();
     if (!question || this.#busy || !this.message.reportValidity()) return;
-    const from = this.editing ?? this.turns.length;
+    const from = this.editing ?? this.turns.length, images = this.images?.urls;
     this.#edit();
-    this.#ask(question, from);
+    this.#ask(question, from, images);
   }
 
-  /** Forgets a conversation here and in the service. */
   async forget(id) {
     this.view?.stop();
     this.#clear();
@@ -117,31 +117,31 @@ export class Conversation {
   }
 
   /** Asks in place of the turns from a place on; the service forgets those of them that it knows. */
-  #ask(question, from = this.turns.length) {
+  #ask(question, from = this.turns.length, images = []) {
     const plan = this.plans && this.plan.checked;
     const before = remembered.find(remembered.session)?.pending?.replaced ?? 0;
     const replaced = this.turns.slice(from).filter((turn) => turn.answered).length || (from < this.turns.length ? before : 0);
     this.#drop(from);
     this.end.follows = true;
-    const { id: sessionId, at } = remembered.begin({ question, plan, replaced });
+    const { id: sessionId, at } = remembered.begin({ question: described(question, images), plan, replaced });
     this.at = at;
-    const view = this.#addQuestion(sessionId, { question, plan });
+    const view = this.#addQuestion(sessionId, { question, plan, images });
     this.#offer();
     const tools = plan ? undefined : this.tools.chosen;
-    const body = { userInput: question, sessionId, replaceTurns: replaced || undefined, tools };
+    const body = { userInput: question, sessionId, replaceTurns: replaced || undefined, tools, images: images.length ? images : undefined };
     view.run(address(plan ? "/todo/chat" : "/chat/stream"), posted(body));
   }
 
   /** Asks by a button that is gone then. */
-  #askAtOnce(question, plan, from) {
+  #askAtOnce(question, plan, from, images) {
     if (this.#busy) return;
     if (remembered.find(remembered.session)?.pending?.running) return this.open(remembered.session); // it still runs
     this.plan.checked = plan;
-    this.#ask(question, from);
+    this.#ask(question, from, images);
     find("stop").focus({ preventScroll: true });
   }
 
-  #addQuestion(session, { question, plan }) {
+  #addQuestion(session, { question, plan, images }) {
     const view = new AnswerView({
       name: () => text("assistant"),
       place: () => this.message,
@@ -151,7 +151,7 @@ export class Conversation {
       onRunning: (running) => this.#onRunning(session, view, running),
       onShown: () => this.end.follow(),
     });
-    this.#addTurn({ question, plan, view, answered: false });
+    this.#addTurn({ question, plan, images, view, answered: false });
     return view;
   }
 
@@ -214,13 +214,12 @@ export class Conversation {
     for (const turn of this.turns.splice(from)) turn.remove();
   }
 
-  /** Shows at each turn what can be done with it now. */
   #offer() {
     const running = Boolean(this.view?.running);
     const waits = remembered.find(remembered.session)?.pending?.approval;
     for (const [at, turn] of this.turns.entries()) {
       const again = at === this.turns.length - 1 && !running && !waits;
-      turn.offer(running || waits ? null : () => this.#edit(at), again ? () => this.#askAtOnce(turn.question, turn.plan, at) : null);
+      turn.offer(running || waits ? null : () => this.#edit(at), again ? () => this.#askAtOnce(turn.question, turn.plan, at, turn.images) : null);
     }
   }
 
@@ -229,6 +228,7 @@ export class Conversation {
     this.editing = at;
     this.message.value = at === undefined ? "" : this.turns[at].question;
     this.message.dispatchEvent(new Event("input"));
+    this.images?.show(this.turns[at]?.images ?? []);
     find("editing").hidden = at === undefined;
     for (const [each, { parts }] of this.turns.entries()) {
       for (const part of parts) part.classList.toggle("replaced", at !== undefined && each >= at);

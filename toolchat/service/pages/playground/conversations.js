@@ -5,7 +5,6 @@ import { remembered } from "./remembered.js";
 import { readJson } from "./sse.js";
 import { say, text, titled } from "./texts.js";
 
-/** Shows the list, and tells which conversation is wanted, or that one is to be deleted. */
 export class Conversations {
   constructor(onOpen, onDelete, onFault) {
     this.onOpen = onOpen;
@@ -22,7 +21,6 @@ export class Conversations {
     this.show();
   }
 
-  /** Shows what is remembered. */
   show() {
     const { conversations, session } = remembered;
     const current = conversations.find(({ id }) => id === session);
@@ -78,7 +76,6 @@ export class Conversations {
   }
 }
 
-/** Opens a dialog, and acts unless it is cancelled. */
 function confirmIn(id, action) {
   const dialog = find(id);
   dialog.returnValue = "";

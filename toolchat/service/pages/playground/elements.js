@@ -11,7 +11,6 @@ export function address(path, query = {}) {
   return url;
 }
 
-/** A conversation as the service keeps it. */
 export const sessionAddress = (session) => address(`/chat/${encodeURIComponent(session)}`);
 
 export const find = (id) => document.getElementById(id);
@@ -87,7 +86,6 @@ export function onSubmit(form, action) {
   });
 }
 
-/** Shows a button in place of another one, whose focus moves to it, or to another element. */
 export function replaceButton(hidden, shown, next = shown) {
   const focused = [hidden, shown].includes(document.activeElement);
   hidden.hidden = true;
@@ -108,7 +106,6 @@ export class PageEnd {
   }
 }
 
-/** Tells users of a screen reader, once, when something has ended. */
 export function announce(key, values = {}) {
   find("announcer").textContent = text(key, key, values);
 }

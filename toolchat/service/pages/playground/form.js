@@ -4,7 +4,6 @@ import { make } from "./elements.js";
 import { faultOf, parsed, pretty } from "./json.js";
 import { say } from "./texts.js";
 
-/** Rows of a form, one for each argument. */
 export class ArgumentsForm {
   constructor(schema) {
     this.schema = schema;
@@ -12,7 +11,6 @@ export class ArgumentsForm {
     this.reset();
   }
 
-  /** Every field as the schema begins it. */
   reset() {
     const properties = Object.entries(this.schema.properties ?? {});
     this.fields = properties.map(([name, each]) => this.#field(name, each));

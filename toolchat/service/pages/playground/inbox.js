@@ -11,7 +11,6 @@ import { say } from "./texts.js";
 
 const PAUSE = 5000, FIRST = 20;
 
-/** One approval: its question, its card, and what came of a decision that was made here. */
 export class Entry {
   constructor(approval) {
     this.element = make("div", "entry", make("p", "question", visible(approval.question)));

@@ -26,7 +26,6 @@ export function pretty(json) {
   }
 }
 
-/** On one line where there is room for it. */
 export function short(value) {
   const indented = pretty(typeof value === "string" ? value : JSON.stringify(value));
   return indented.length < 90 ? indented.replace(/\n\s*/g, " ") : indented;

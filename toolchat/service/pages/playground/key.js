@@ -8,7 +8,6 @@ const KEY = "toolchat.key";
 const TOKEN_HEADER = "X-Approval-Token";
 const HEADER = /^[\x21-\x7e]+$/; // what a header can hold
 
-/** The key in use, empty without one. */
 export const heldKey = () => sessionStorage.getItem(KEY) ?? "";
 
 function hold(key) {
@@ -35,13 +34,10 @@ function takeKey() {
   return true;
 }
 
-/** Takes the token of an approval link; empty without one. */
 export const approvalToken = () => takeFromAddress("token");
 
-/** The header with the token of an approval, where it has one. */
 export const bearingToken = (token) => (token ? { [TOKEN_HEADER]: token } : {});
 
-/** Uses the key, and shows what makes the page forget it. */
 export function beginWithKey() {
   hold(heldKey());
   takeKey();

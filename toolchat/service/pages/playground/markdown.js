@@ -2,7 +2,7 @@
 
 import { copyButton, make } from "./elements.js";
 import { label } from "./texts.js";
-import DOMPurify from "./vendor/dompurify.js";
+import "./vendor/dompurify.js"; // the publisher's smallest build is no module: it defines DOMPurify
 import { Marked } from "./vendor/marked.js";
 
 /** Characters that are read as Markdown; a longer text is shown as it is. */
@@ -52,7 +52,6 @@ function takesLong(text) {
   return marks.reduce((pairs, each) => pairs + each * each, 0) > MOST_PAIRS;
 }
 
-/** A text as elements. */
 export function rendered(text) {
   if (takesLong(text)) return plain(text);
   let fragment;
@@ -115,13 +114,11 @@ export class Prose {
     this.pause = 0;
   }
 
-  /** Writes more of it. */
   append(piece) {
     this.written += piece;
     this.waiting ??= setTimeout(() => this.#show(), this.pause);
   }
 
-  /** Shows the whole text. */
   finish(text = this.written) {
     const asShown = text === this.shown;
     this.written = text;

@@ -5,7 +5,6 @@ import { language, say, titled } from "./texts.js";
 
 const MOST = 6, FEW = 3;
 
-/** Whether a question is in the page's language. */
 const isRead = (question) => /\p{Script=Han}/u.test(question) === (language() === "zh");
 
 /** The questions of a tool module: those in the page's language, if there are any. */
@@ -33,7 +32,6 @@ function choiceOf(starter, ask) {
   return choice;
 }
 
-/** Which tools a conversation offers: all of them, or those that are ticked. */
 export class ToolChoice {
   constructor(folders) {
     const offered = folders.filter((folder) => folder.registered && folder.in_conversations && folder.tools.length);

@@ -67,21 +67,19 @@ async function showApproval(token) {
   find("approval").scrollIntoView({ block: "center" });
 }
 
-/** Shows what can be done with the tools; gives the conversation. */
-function showTools(folders, longest) {
+function showTools(folders, index) {
   const registered = folders.filter((folder) => folder.registered);
   const comparable = registered.filter(({ interchangeable, questions }) => interchangeable && questions.length);
-  if (comparable.length) new Compare(comparable, longest);
+  if (comparable.length) new Compare(comparable, index.question_max_chars);
   new Tools(folders);
-  return new Conversation(registered, longest);
+  return new Conversation(registered, index);
 }
 
-/** Shows what the service offers. */
 async function show() {
   const [folders, index] = await Promise.all(["/tools", "/"].map((path) => readJson(address(path))));
   remembered.owner = index.client;
   showModel(decodeURIComponent(index.chat_model));
-  const conversation = index.may_ask ? showTools(folders, index.question_max_chars) : null;
+  const conversation = index.may_ask ? showTools(folders, index) : null;
   if (index.client) new Inbox();
   find("only-decides").hidden = index.may_ask;
   for (const tab of tabs) tab.hidden ||= !index.may_ask && tab.id !== "inbox-tab"; // what is left to a key that only decides
@@ -92,7 +90,6 @@ async function show() {
   await conversation.restore();
 }
 
-/** Shows it, or why it cannot be shown. */
 async function load() {
   const problem = find("page-problem");
   problem.hidden = true;

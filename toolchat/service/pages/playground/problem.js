@@ -22,7 +22,6 @@ export async function problemOf(response) {
   return { code: "unexpected-answer", detail: `HTTP ${response.status}` };
 }
 
-/** What has happened and what to do about it, in paragraphs. */
 export function wordsOf(document) {
   const { code, detail, retry_after: wait } = document;
   const quota = `quota.${document["violated-policies"]?.[0]}`, instead = `instead.${code}`, advice = `advice.${code}`;
@@ -41,7 +40,6 @@ export function wordsOf(document) {
 /** The same in short, to be said aloud. */
 export const reasonOf = (document) => wordsOf(document)[0]?.textContent ?? document.code;
 
-/** A problem document with its title, its code and its request. */
 export function problemElement(document, what = "problem") {
   const title = document.title ? titled(make("strong"), `title.${document.code}`, document.title) : say(make("strong"), what);
   const shown = make("div", "problem", make("p", "problem-head", title, " ", make("code", "", document.code)), ...wordsOf(document));

@@ -46,7 +46,6 @@ export const remembered = {
     sessionStorage.setItem(of(SESSION), id);
   },
 
-  /** Every conversation, the one that was asked last first. */
   get conversations() {
     return read().sort((one, other) => other.at - one.at);
   },
@@ -90,7 +89,6 @@ export const remembered = {
     if (nameOf(name)) remembered.update(id, { name: nameOf(name) });
   },
 
-  /** Forgets all that it remembers for the client of a key. */
   clear() {
     if (remembered.owner) localStorage.removeItem(of(CONVERSATIONS));
   },

@@ -34,7 +34,6 @@ export function timeAt(milliseconds) {
   return moment.toLocaleString(language() === "zh" ? "zh-CN" : "en-GB", { timeStyle: "short", dateStyle: isToday ? undefined : "medium" });
 }
 
-/** Writes a text into an element, and again when the language changes. */
 export function say(element, key, values) {
   element.dataset.text = key;
   if (values) element.dataset.values = JSON.stringify(values);
@@ -51,7 +50,6 @@ export function titled(element, key, title) {
   return element;
 }
 
-/** Gives an element a name for a screen reader, in whatever language is chosen. */
 export function label(element, key) {
   element.dataset.label = key;
   element.ariaLabel = text(key);

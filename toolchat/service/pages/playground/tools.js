@@ -17,7 +17,6 @@ function asCurl({ url, init }) {
   return `curl -X POST ${quoted(url.href)}${headers.join("")} -d ${quoted(init.body)}`;
 }
 
-/** Shows a run of a tool in an element of its own; it goes on as an answer does. */
 function runView(name) {
   const view = new AnswerView({
     name: () => name,
@@ -38,7 +37,6 @@ function runView(name) {
   return view;
 }
 
-/** One tool: what it is, its form, and what its runs gave. */
 class ToolPanel {
   constructor(tool, isComparable) {
     this.tool = tool;
@@ -101,7 +99,6 @@ class ToolPanel {
   }
 }
 
-/** The list of tools, and the one that is chosen. */
 export class Tools {
   constructor(folders) {
     find("tenant-row").hidden = Boolean(heldKey()); // a key has a tenant of its own
@@ -140,7 +137,6 @@ export class Tools {
 
 const titleOf = ({ name, title }) => titled(make("h2", "group-title"), `folder.${name}`, title);
 
-/** What is switched off or not configured, folded away. */
 function missingElement(folders) {
   const groups = folders.map((folder) => make("div", "group", titleOf(folder), reasonElement(folder.reason ?? "")));
   return make("details", "missing", say(make("summary", "muted"), "toolsMissing", { count: folders.length }), ...groups);

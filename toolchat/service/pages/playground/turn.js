@@ -2,16 +2,18 @@
 
 import { AnswerView, figures } from "./answer.js";
 import { button, copyButton, make, sessionAddress } from "./elements.js";
+import { picture } from "./images.js";
 import { remembered } from "./remembered.js";
 import { readJson } from "./sse.js";
 import { say } from "./texts.js";
 
 export class Turn {
-  /** `known`: `question`, `plan`, the `view` of its answer, and `answer`, its text, once it is `answered`. */
+  /** `known`: `question`, `plan`, `images`, the `view` of its answer, and `answer`, its text, once it is `answered`. */
   constructor(known) {
     Object.assign(this, known);
-    this.parts = [["user", make("div", "text", this.question)], ["assistant", this.view.element]].map(([role, content]) => {
-      return make("article", `turn ${role}`, say(make("h2", "hidden"), role), content, make("p", "turn-actions"));
+    const asked = [make("div", "text", this.question), ...(this.images ?? []).map(picture)];
+    this.parts = [["user", ...asked], ["assistant", this.view.element]].map(([role, ...content]) => {
+      return make("article", `turn ${role}`, say(make("h2", "hidden"), role), ...content, make("p", "turn-actions"));
     });
   }
 
@@ -19,7 +21,6 @@ export class Turn {
     for (const each of this.parts) each.remove();
   }
 
-  /** Shows what can be done; without `onAgain` nothing that asks anew. */
   offer(onEdit, onAgain) {
     const [user, assistant] = this.parts.map((part) => part.lastElementChild);
     const copy = (content) => copyButton("plain-button", "copy", content);
@@ -51,7 +52,6 @@ function shownTurn(turn) {
   return { question: turn.find((each) => each.role === "user")?.text ?? "", answer, view, plan: false, answered: true };
 }
 
-/** The turns of a session that the service has answered before. */
 export async function storedTurns(session) {
   if (!remembered.find(session)?.answered) return [];
   const { messages } = await readJson(sessionAddress(session));

@@ -10,7 +10,7 @@ export const ENGLISH = {
   arguments: "Arguments", result: "Result", cached: "cached", repaired: "arguments repaired",
   "call.running": "running", "call.ok": "ok", "call.error": "error", "call.stopped": "stopped", "call.rejected": "rejected",
   total: "Total", tokens: "Tokens", rounds: "Rounds", tokensInOut: "{input} in, {output} out",
-  toolsAll: "all", toolsChosen: "{chosen} of {all}", lengthOf: "{length} of {longest} characters",
+  image: "Image", removeImage: "Remove", toolsAll: "all", toolsChosen: "{chosen} of {all}", lengthOf: "{length} of {longest} characters",
   gone: "The conversation “{name}” is no longer stored.", exported: "The conversation was exported.",
   todoCount: "{completed} of {total} done", pending: "to do", in_progress: "in progress", completed: "done",
   waitsForAnother: "A person with the role {roles} decides", waitsForAsker: "Who asked decides", nobody: "somebody without a key", decideAs: "Your decision, as {roles}",

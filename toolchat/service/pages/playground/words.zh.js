@@ -20,6 +20,7 @@ export const CHINESE = {
   editing: "这个回答和之后的内容会被替换。", anotherAnswer: "换一个回答",
   toolsAll: "全部", toolsChosen: "{chosen}/{all}", lengthOf: "{length} / {longest} 个字符",
   search: "搜索对话", nothingFound: "没有找到名称匹配的对话。", newConversation: "新对话", conversations: "对话列表", noConversations: "你问过的会列在这里。", message: "消息",
+  addImage: "添加图片", removeImage: "移除", image: "图片", imageFault: "只能添加图片，最多四张。",
   messagePlaceholder: "问点什么", send: "发送", plan: "先做计划",
   talkEmptyTitle: "想知道什么？", talkEmpty: "服务的所有工具都可用，前面的问题也会被记住。",
   rename: "重命名", renameLabel: "对话的名称", save: "保存", exportIt: "导出", deleteIt: "删除", cancel: "取消",

@@ -51,10 +51,10 @@ help: ## Show this list
 run: $(VENV)/.runtime ## Serve on http://127.0.0.1:8083 (.env and the environment change that)
 	@$(PY) -m app
 
-demo: $(VENV)/.runtime ## Serve with invented weather and translations, so that every tool works without a key
+demo: $(VENV)/.runtime ## Serve with invented weather and translations: every tool works without a key
 	@$(PY) -m app demo
 
-test: $(VENV)/.dev ## Check the code and run every test but those of the pages and the package (COVERAGE=1: with coverage)
+test: $(VENV)/.dev ## Lint, check types, run all tests but those of pages and package (COVERAGE=1: with coverage)
 	$(check_style)
 	@$(PY) -m mypy >$(TYPES_LOG) 2>&1 & types=$$!; \
 		$(SUITE) -m "not page and not package" $(if $(COVERAGE),--cov --cov-report= --cov-fail-under=0); code=$$?; \
@@ -63,23 +63,23 @@ ifdef COVERAGE
 	@table=$$($(PY) -m coverage report) || { echo "$$table"; exit 1; }; echo "$$table" | grep ^TOTAL
 endif
 
-test-fast: $(VENV)/.dev ## Run the tests that need no browser, no other process and no second
+test-fast: $(VENV)/.dev ## Run the tests that take less than a second and start no process
 	$(SUITE) -m "not slow"
 
-test-pages: $(VENV)/.dev ## Run the tests that look at the pages in a browser
+test-pages: $(VENV)/.dev ## Test the pages in a browser
 	$(SUITE) -m page
 
-test-package: $(VENV)/.dev ## Install the wheel as users do, and build what the image holds; needs a package index
+test-package: $(VENV)/.dev ## Test the wheel and the image's contents; needs a package index
 	$(SUITE) -m package
 
-test-clients: $(VENV)/.dev $(CLIENTS)/.clients $(PROXY)/.clients $(PACKAGES)/.packages ## Let real SDKs and agents ask the service, in an environment of their own
+test-clients: $(VENV)/.dev $(CLIENTS)/.clients $(PROXY)/.clients $(PACKAGES)/.packages ## Test the service with real SDKs and agents; needs npm and a package index
 	$(CLIENTS)/bin/python -m pytest --quiet -c tests/clients/pytest.ini --rootdir . tests/clients
 
-lint: $(VENV)/.dev ## Check the code: ruff, its formatting, mypy
+lint: $(VENV)/.dev ## Run ruff and mypy
 	$(check_style)
 	$(PY) -m mypy
 
-lock: $(UV) ## Write the lock files after a change of dependencies (LOCK=--upgrade: newest versions)
+lock: $(UV) ## Update the lock files (LOCK=--upgrade: newest versions)
 	$(COMPILE) $(LOCK) --extra service --extra dashscope --extra redis --extra jwt --extra otel --output-file requirements.lock
 	$(COMPILE) $(LOCK) --extra dev --constraint requirements.lock --output-file requirements-dev.lock \
 		$$(sed -n 's/^\([a-z0-9-]*\)==.*/--no-emit-package \1/p' requirements.lock)
@@ -90,16 +90,16 @@ lock: $(UV) ## Write the lock files after a change of dependencies (LOCK=--upgra
 	done
 	npm install --prefix tests/clients/npm --package-lock-only --omit-lockfile-registry-resolved $(NPM_QUIET)
 
-docs: $(VENV)/.dev ## Write what is generated: .env.example, and the pages of settings and of the library
-	$(PY) -m tools.env_example
-	$(PY) -m tools.configuration_page
-	$(PY) -m tools.prometheus_rule
-	$(PY) -m tools.reference
-	$(PY) -m tools.readme
+docs: $(VENV)/.dev ## Regenerate .env.example and generated pages
+	$(PY) -m scripts.env_example
+	$(PY) -m scripts.configuration_page
+	$(PY) -m scripts.prometheus_rule
+	$(PY) -m scripts.reference
+	$(PY) -m scripts.readme
 
-clean: ## Remove .venv and everything else that can be made again
+clean: ## Remove .venv and everything generated
 	rm -rf $(VENV) $(PEERS) $(SPRING) $(CLIENTS) $(PACKAGES) $(AUDIT) $(SITE) .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist *.egg-info
-	find app toolchat benchmarks examples tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+	find app toolchat benchmarks examples tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Environments of their own, made by their stamp: `make benchmarks/.venv/.peers`.
 # The stamps hold what was installed: pip runs again only when a lock file is newer.
@@ -128,7 +128,13 @@ $(AUDIT)/.tools: requirements-audit.lock | $(UV)
 	$(UV) pip install --quiet --python $(AUDIT)/bin/python $(INDEX) -r requirements-audit.lock
 	@touch $@
 
-$(CLIENTS)/.clients $(PROXY)/.clients $(MODEL)/.clients: %/.venv/.clients: %/requirements.lock | $(UV)
+# LiteLLM's proxy in its newest version: its lock would be longer than that of all clients.
+$(PROXY)/.clients: tests/clients/litellm_proxy/requirements.txt | $(UV)
+	$(PY) -m venv --clear $(PROXY)
+	$(UV) pip install --quiet --python $(PROXY)/bin/python $(INDEX) -r $<
+	@touch $@
+
+$(CLIENTS)/.clients $(MODEL)/.clients: %/.venv/.clients: %/requirements.lock | $(UV)
 	$(PY) -m venv --clear $*/.venv
 	$(UV) pip install --quiet --python $*/.venv/bin/python $(INDEX) -r $<
 	@touch $@

@@ -25,16 +25,6 @@ def whole(name: str) -> dict[str, Any]:
     return base | service | {"environment": base.get("environment", {}) | service.get("environment", {})}
 
 
-def test_there_are_two_replicas_that_share_state_and_only_nginx_reaches_them() -> None:
-    toolchat, valkey = whole("toolchat"), whole("valkey")
-
-    assert toolchat["scale"] == 2
-    assert toolchat["environment"]["CHAT_PROVIDER"] == "${CHAT_PROVIDER:-auto}"
-    assert toolchat["environment"]["REDIS_URL"] == "redis://valkey:6379/0"
-    assert (toolchat["ports"], valkey.get("ports", []), valkey["profiles"]) == ([], [], [])
-    assert SERVICES["nginx"]["ports"] == ["${SERVER_HOST:-127.0.0.1}:${SERVER_PORT:-8083}:8080"]
-
-
 @pytest.mark.parametrize("name", SERVICES)
 def test_every_service_is_kept_as_close_as_the_service_alone(name: str) -> None:
     service = whole(name)
@@ -69,23 +59,3 @@ def test_nginx_waits_longer_than_a_question_may_take() -> None:
     (seconds,) = re.findall(r"proxy_read_timeout (\d+)s;", NGINX)
     assert int(seconds) > Settings.model_fields["request_timeout"].default
     assert SERVICES["nginx"]["stop_grace_period"] == ALONE["toolchat"]["stop_grace_period"]
-
-
-def test_prometheus_scrapes_every_replica_and_loads_the_alerts() -> None:
-    configuration = read(COMPOSE / "prometheus.yaml")
-    (job,) = configuration["scrape_configs"]
-    mounts = {each.split(":")[1]: each.split(":")[0] for each in SERVICES["prometheus"]["volumes"]}
-
-    assert [(each["names"], str(each["port"])) for each in job["dns_sd_configs"]] == [(["toolchat"], PORT)]
-    assert [mounts[each] for each in configuration["rule_files"]] == ["../grafana/alerts.yaml"]
-
-
-def test_grafana_queries_prometheus_and_shows_the_dashboard_first() -> None:
-    mounts = {each.split(":")[1]: each.split(":")[0] for each in SERVICES["grafana"]["volumes"]}
-    (source,) = read(COMPOSE / "grafana-datasource.yaml")["datasources"]
-    (provider,) = read(COMPOSE / "grafana-dashboards.yaml")["providers"]
-    home = SERVICES["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
-
-    assert source["url"] == f"http://prometheus:{SERVICES['prometheus']['ports'][0].rsplit(':', 1)[1]}"
-    assert mounts[home] == "../grafana/dashboard.json"
-    assert home.startswith(f"{provider['options']['path']}/")

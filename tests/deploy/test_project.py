@@ -1,15 +1,13 @@
-"""One version, and the notes of its release."""
+"""The version is one, and the service prints where its pages are."""
 
 import json
 import re
-import shutil
-import subprocess
 import tomllib
 from pathlib import Path
 
 from tests.command_line import LOG, ROOT, started
 from tests.serving import client_of
-from tests.waiting import PATIENCE, until
+from tests.waiting import until
 from toolchat import __version__
 
 _PYTHON = [file for package in ("app", "toolchat") for file in (ROOT / package).rglob("*.py")]
@@ -27,27 +25,6 @@ def test_the_version_is_defined_once_and_matches_the_changelog() -> None:
     assert project["project"]["dynamic"] == ["version"]
     assert named == ["toolchat/__init__.py"]
     assert newest == __version__
-
-
-def _released(tag: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    for name in (".ci/release-notes", "toolchat/__init__.py"):
-        (folder / name).parent.mkdir(exist_ok=True)
-        shutil.copy(ROOT / name, folder / name)
-    (folder / "CHANGELOG.md").write_text(f"# Changes\n\n## {__version__} (soon)\n\n- New.\n\n## 0.0.1\n\n- Old.\n")
-    return subprocess.run(
-        [folder / ".ci/release-notes", tag], capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
-
-
-def test_the_notes_of_a_release_are_its_section_of_the_changelog(tmp_path: Path) -> None:
-    done = _released(f"v{__version__}", tmp_path)
-    assert (done.returncode, done.stdout.strip()) == (0, "- New.")
-
-
-def test_a_tag_of_another_version_makes_no_release(tmp_path: Path) -> None:
-    done = _released("v0.0.1", tmp_path)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "the tag v0.0.1 is not the version" in done.stderr
 
 
 async def test_the_service_prints_the_addresses_of_its_pages(tmp_path: Path) -> None:

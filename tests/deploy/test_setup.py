@@ -18,16 +18,6 @@ from tests.waiting import PATIENCE
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 LOCKS = ["requirements.lock", "requirements-dev.lock"]
-SET_UP_FILES = [
-    *LOCKS,
-    "Makefile",
-    "Dockerfile",
-    "docker-compose.yml",
-    ".ci/run",
-    ".github/workflows/ci.yml",
-    ".github/workflows/nightly.yml",
-]
-
 RECORDING_PYTHON = """#!/bin/sh
 echo "$@" >> calls
 """
@@ -76,27 +66,12 @@ def test_the_locks_which_pip_installs_without_dependencies_name_every_package() 
     assert check.returncode == 0, check.stdout
 
 
-def test_make_alone_explains_every_target() -> None:
-    phony = re.findall(r"^\.PHONY: (.*)", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M)
-    targets = [line.split()[1] for line in _make().stdout.splitlines()]
-    assert sorted(targets) == sorted(" ".join(phony).split())
-
-
 def test_running_needs_the_runtime_lock_only_and_installs_it_once(checkout: Path) -> None:
     _make("run", folder=checkout)
     first = _calls(checkout)
     _make("run", folder=checkout)
     assert first == ["install requirements.lock", "-m app"]
     assert _calls(checkout) == ["-m app"]
-
-
-def test_a_newer_lock_is_installed_again(checkout: Path) -> None:
-    _make("run", folder=checkout)
-    _calls(checkout)
-    stamp = checkout / ".venv/.runtime"
-    os.utime(stamp, (stamp.stat().st_atime, (checkout / "requirements.lock").stat().st_mtime - 10))
-    _make("run", folder=checkout)
-    assert _calls(checkout) == ["install requirements.lock", "-m app"]
 
 
 def test_make_test_checks_the_code_runs_the_tests_and_serves_for_running_as_well(checkout: Path) -> None:
@@ -131,12 +106,6 @@ def test_without_a_usable_python_the_set_up_names_what_is_missing(checkout: Path
     assert done.returncode != 0
     assert "needs Python 3.11 or newer with venv" in done.stderr
     assert "PYTHON=" in done.stderr
-
-
-@pytest.mark.parametrize("name", SET_UP_FILES)
-def test_no_package_registry_is_named(name: str) -> None:
-    text = (ROOT / name).read_text(encoding="utf-8")
-    assert re.findall(r"https?://(?!127\.0\.0\.1)\S+|--(?:extra-)?index-url\S*|pypi\b\S*", text) == []
 
 
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]

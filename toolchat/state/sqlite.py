@@ -11,7 +11,7 @@ import sqlite3
 import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, nullcontext, suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -207,16 +207,16 @@ class SqliteStateStore(StateStore):
     async def records(self) -> AsyncIterator[StoredRecord]:
         """See :meth:`StateStore.records`; as they are when the first one is read, the oldest first."""
         since_1970 = time.time() - self._now()
-        database = self._opened() if self.kind == "memory" else open_reader(self.path)
+        opened = nullcontext(self._opened()) if self.kind == "memory" else closing(open_reader(self.path))
         try:
-            for _, rows in groupby(database.execute(_RECORDS, (self._now(),)), key=lambda row: row[0]):
-                [[_, key, value, expires, client, kind, lists, line], *rest] = rows
-                name = _decoded(key)
-                if not name.startswith(("lock:", "quota:")):
-                    log = tuple([each for each in (line, *[row[-1] for row in rest]) if each is not None])
-                    names = tuple([_decoded(each.encode("latin-1")) for each in from_json(lists)])
-                    kept = kind is None
-                    yield StoredRecord(name, value, expires + since_1970, client, names, log, is_kept=kept)
+            with opened as database:
+                for _, rows in groupby(database.execute(_RECORDS, (self._now(),)), key=lambda row: row[0]):
+                    [[_, key, value, expires, client, kind, lists, line], *rest] = rows
+                    name = _decoded(key)
+                    if not name.startswith(("lock:", "quota:")):
+                        log = tuple([each for each in (line, *[row[-1] for row in rest]) if each is not None])
+                        names = tuple([_decoded(each.encode("latin-1")) for each in from_json(lists)])
+                        yield StoredRecord(name, value, expires + since_1970, client, names, log, is_kept=kind is None)
         except sqlite3.Error as error:
             raise StoreUnavailable(f"the state store cannot be read: {error}") from None
 

@@ -71,7 +71,7 @@ async def take(browser: Browser, url: str, folder: Path) -> None:
         await show(page)
         await page.mouse.move(0, 0)
         devtools = await context.new_cdp_session(page)  # Playwright's own screenshots are PNG or JPEG
-        shot = await devtools.send("Page.captureScreenshot", {"format": "webp", "quality": 80})
+        shot = await devtools.send("Page.captureScreenshot", {"format": "webp", "quality": 40})
         (folder / f"{name}.webp").write_bytes(b64decode(shot["data"]))
         await context.close()
 

@@ -81,10 +81,11 @@ lint: $(VENV)/.dev ## Check the code: ruff, its formatting, mypy
 
 lock: $(UV) ## Write the lock files after a change of dependencies (LOCK=--upgrade: newest versions)
 	$(COMPILE) $(LOCK) --extra service --extra dashscope --extra redis --extra jwt --extra otel --output-file requirements.lock
-	$(COMPILE) $(LOCK) --extra dev --constraint requirements.lock --output-file requirements-dev.lock
+	$(COMPILE) $(LOCK) --extra dev --constraint requirements.lock --output-file requirements-dev.lock \
+		$$(sed -n 's/^\([a-z0-9-]*\)==.*/--no-emit-package \1/p' requirements.lock)
 	$(RESOLVE) --generate-hashes --group build $(LOCK) --output-file requirements-build.lock
 	$(RESOLVE) --group audit $(LOCK) --output-file requirements-audit.lock
-	for folder in benchmarks tests/clients tests/clients/litellm_proxy benchmarks/real_model docs/site; do \
+	for folder in benchmarks tests/clients benchmarks/real_model docs/site; do \
 		$(RESOLVE) $$folder/requirements.txt $(LOCK) --output-file $$folder/requirements.lock || exit 1; \
 	done
 	npm install --prefix tests/clients/npm --package-lock-only --omit-lockfile-registry-resolved $(NPM_QUIET)
@@ -107,8 +108,9 @@ $(VENV)/.runtime: requirements.lock | $(PY)
 	$(call installed,the packages of requirements.lock,--no-deps --require-hashes -r requirements.lock)
 	@touch $@
 
-$(VENV)/.dev: requirements-dev.lock | $(PY)
-	$(call installed,the packages of requirements-dev.lock,--no-deps --require-hashes -r requirements-dev.lock)
+# requirements-dev.lock holds only what requirements.lock does not.
+$(VENV)/.dev: requirements.lock requirements-dev.lock | $(PY)
+	$(call installed,the packages of both lock files,--no-deps --require-hashes -r requirements.lock -r requirements-dev.lock)
 	@touch $(VENV)/.runtime $@
 
 $(PEERS)/.peers: benchmarks/requirements.lock | $(UV)

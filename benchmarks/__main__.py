@@ -5,7 +5,6 @@ import signal
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import uvloop
@@ -14,20 +13,19 @@ from benchmarks.catalogue import LIMIT, SERVICES
 from benchmarks.guard import guard, record
 from benchmarks.measure import Plan
 from benchmarks.processes import ROOT
-from benchmarks.publish import compared
-from benchmarks.report import markdown
+from benchmarks.report import compared, markdown
 from benchmarks.run import Run, run_all
 from benchmarks.stage import BenchError
 
 __all__ = ["main"]
 
-_SHORT = Plan(rounds=2, peer_rounds=1, pairs=5, wires=3, attempts=2)
-_BRIEF = Plan(cold=0, settles=False, is_secure=False, attempts=1)
-_QUICK = replace(_BRIEF, rounds=2, seconds=50, pairs=2, busy_seconds=0.7, single_seconds=0.4, wires=1, warm_up=5000)
-_QUICK_SERVICES = ("toolchat", "toolchat-dashscope", "haystack", LIMIT)
-_SMOKE = replace(
-    _BRIEF,
+
+_SHORT = Plan(rounds=2, peer_rounds=1, pairs=5, attempts=2)
+_SMOKE = Plan(
     rounds=1,
+    cold=0,
+    settles=False,
+    attempts=1,
     pairs=0,
     busy_seconds=0.2,
     single_seconds=0.1,
@@ -35,7 +33,6 @@ _SMOKE = replace(
     burst_pace=(0.1, 0),
     streams=10,
     stream_pace=(0.05, 0.01),
-    wires=0,
     warm_up=100,
 )
 
@@ -62,15 +59,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What a question costs, side by side.")
     parser.add_argument("--only", help=f"services, separated by commas, of: {', '.join(SERVICES)}")
     parser.add_argument(
-        "--rounds", type=int, help="interleaved rounds, if there is time (5; 2 with --short or --quick)"
-    )
-    parser.add_argument("--warm-up", type=int, help="questions until Spring AI counts as warm (60,000)")
-    parser.add_argument("--no-growth", action="store_true", help="leave the curves out")
-    parser.add_argument(
         "--write", action="store_true", help="write the tables to benchmarks/results.md and docs/comparison.md"
     )
     kinds = parser.add_mutually_exclusive_group()
-    kinds.add_argument("--quick", action="store_true", help="fewer services and rounds, no curves, under three minutes")
     kinds.add_argument("--short", action="store_true", help="every service, but frameworks and Spring AI only once")
     kinds.add_argument("--smoke", action="store_true", help="a few questions; fails when one is answered wrongly")
     kinds.add_argument("--guard", action="store_true", help="compare toolchat's ratio to the limit with baseline.json")
@@ -89,9 +80,8 @@ def _run(chosen: argparse.Namespace, folder: Path) -> int:
 
 
 def _measure(chosen: argparse.Namespace, folder: Path) -> int:
-    plan = _SMOKE if chosen.smoke else _QUICK if chosen.quick else _SHORT if chosen.short else Plan()
-    plan = replace(plan, rounds=chosen.rounds or plan.rounds, warm_up=chosen.warm_up or plan.warm_up)
-    growth = 0 if chosen.no_growth or chosen.smoke or chosen.quick else 1 if chosen.short else 3
+    plan = _SMOKE if chosen.smoke else _SHORT if chosen.short else Plan()
+    growth = 0 if chosen.smoke else 1 if chosen.short else 3
     run = uvloop.run(run_all(_services(chosen), plan, folder, growth))
     if chosen.smoke:
         print(*(f"Not measured: {line}" for line in run.missing), sep="\n", file=sys.stderr)
@@ -104,7 +94,7 @@ def _measure(chosen: argparse.Namespace, folder: Path) -> int:
 
 
 def _services(chosen: argparse.Namespace) -> list[str]:
-    names = ("toolchat", LIMIT) if chosen.smoke else _QUICK_SERVICES if chosen.quick else tuple(SERVICES)
+    names = ("toolchat", LIMIT) if chosen.smoke else tuple(SERVICES)
     only = chosen.only.split(",") if chosen.only else names
     if unknown := [name for name in only if name not in SERVICES]:
         raise BenchError(f"no such service: {', '.join(unknown)}")

@@ -7,7 +7,8 @@ from pathlib import Path
 from benchmarks import java
 from benchmarks.processes import ROOT
 
-__all__ = ["CALLS", "LIMIT", "SERVICES", "WIRE_PEERS", "Service", "toolchat_environment"]
+__all__ = ["CALLS", "LIMIT", "SERVICES", "Service", "toolchat_environment"]
+
 
 PEERS_PYTHON = ROOT / "benchmarks" / ".venv" / "bin" / "python"
 LIMIT = "limit"
@@ -27,7 +28,6 @@ _FRAMEWORKS = {
     "openai-agents": ("openai_agents", "openai-agents"),
     "haystack": ("haystack_agent", "haystack-ai"),
     "agno": ("agno_agent", "agno"),
-    "openai-client": ("openai_client", "openai"),
 }
 
 
@@ -38,7 +38,7 @@ class Service:
     name: str
     title: str
     kind: str
-    """``toolchat``, ``framework``, ``client``, ``spring``, ``limit`` or ``sdk``."""
+    """``toolchat``, ``framework``, ``spring`` or ``limit``."""
     package: str = ""
     """The distribution whose version the report names."""
     module: str = ""
@@ -56,8 +56,8 @@ class Service:
 
     @property
     def needs_peers(self) -> bool:
-        """Whether it runs in the environment of the peers; the MCP SDK is in toolchat's own."""
-        return self.kind in ("framework", "client")
+        """Whether it runs in the environment of the peers."""
+        return self.kind == "framework"
 
     def command(self, port: int) -> Sequence[str]:
         """The program that serves on a port."""
@@ -113,18 +113,10 @@ SERVICES: Mapping[str, Service] = {
         _toolchat("toolchat-method", "OpenAI-compatible, method tools", "openai", "method"),
         _toolchat("toolchat-dashscope", "DashScope", "dashscope", "function"),
         _toolchat("toolchat-dashscope-method", "DashScope, method tools", "dashscope", "method"),
-        *(
-            Service(name, name, "client" if name == "openai-client" else "framework", package, module)
-            for name, (module, package) in _FRAMEWORKS.items()
-        ),
+        *(Service(name, name, "framework", package, module) for name, (module, package) in _FRAMEWORKS.items()),
         Service("spring", "Spring AI, platform threads", "spring", asked=("time",)),
         Service("spring-virtual", "Spring AI, virtual threads", "spring", asked=("time",), virtual_threads=True),
         Service(LIMIT, "limit (bare ASGI, aiohttp)", "limit", "aiohttp", "limit"),
     )
 }
 """By name, in the order of the table."""
-WIRE_PEERS: Mapping[str, Service] = {
-    "hayhooks": Service("hayhooks", "Hayhooks", "framework", "hayhooks", "hayhooks_agent"),
-    "mcp-sdk": Service("mcp-sdk", "the official SDK's server", "sdk", "mcp", "mcp_server"),
-}
-"""Who speaks OpenAI's wire or MCP as we do; asked in these alone."""

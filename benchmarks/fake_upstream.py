@@ -8,13 +8,11 @@ the same is served over TLS as well, on a port of its own; each port is told in 
 """
 
 import asyncio
-import ssl
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
-from pathlib import Path
 from typing import cast
 from urllib.parse import parse_qsl, urlsplit
 
@@ -23,6 +21,7 @@ from pydantic_core import to_json
 from benchmarks.wire import NUMBER, RESULT_MARKERS, Reply, calling, numbered, saying, weather
 
 __all__ = ["Counts", "serve"]
+
 
 _TAKEN = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\n\r\n"
 _BAD = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"
@@ -164,27 +163,17 @@ def _control(world: _World, request: bytes) -> bytes:
     return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(content) + content
 
 
-async def serve(port: int, ready: Callable[[int], None], certificate: Path | None = None) -> None:
+async def serve(port: int, ready: Callable[[int], None]) -> None:
     """Serve for ever.
 
     Args:
         port: where to listen; 0 picks a free one.
-        ready: is told the port, and then the one with TLS.
-        certificate: PEM file with a certificate and its key; without it there is no TLS.
+        ready: is told the port.
     """
-    loop = asyncio.get_running_loop()
-    world = _World(Counts(), time.process_time())
-    made = partial(_Upstream, world)
-    server = await loop.create_server(made, "127.0.0.1", port, backlog=4096)
+    made = partial(_Upstream, _World(Counts(), time.process_time()))
+    server = await asyncio.get_running_loop().create_server(made, "127.0.0.1", port, backlog=4096)
     ready(server.sockets[0].getsockname()[1])
-    if certificate is None:
-        await server.serve_forever()
-        return
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-    secure = await loop.create_server(made, "127.0.0.1", 0, backlog=4096, ssl=context)
-    ready(secure.sockets[0].getsockname()[1])
-    await asyncio.gather(server.serve_forever(), secure.serve_forever())
+    await server.serve_forever()
 
 
 def _tell(port: int) -> None:
@@ -194,4 +183,4 @@ def _tell(port: int) -> None:
 if __name__ == "__main__":
     import uvloop
 
-    uvloop.run(serve(int(sys.argv[1]), _tell, Path(sys.argv[2]) if len(sys.argv) > 2 else None))
+    uvloop.run(serve(int(sys.argv[1]), _tell))

@@ -1,6 +1,5 @@
 """How the cost of a question grows: with tools, history, the size of a result, concurrency and workers."""
 
-import shutil
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -8,11 +7,11 @@ from pathlib import Path
 
 from benchmarks.catalogue import toolchat_environment
 from benchmarks.load import Question, ask, question
-from benchmarks.processes import ROOT
 from benchmarks.stage import BenchError, Measurement, Stage, Target
 from benchmarks.variants import in_session
 
 __all__ = ["CURVES", "SUBJECT", "Curve", "grown", "measure_growth"]
+
 
 SUBJECT = "toolchat grows"
 """The subject of every sample of a curve; its phase is ``<curve>/<x>``."""
@@ -79,13 +78,12 @@ async def _folders(stage: Stage, seconds: float, attempts: int) -> None:
 
 
 def grown(stage: Stage) -> Mapping[str, str]:
-    """Copy the service, with a temporary tool folder for each point of tools and results; gives its variables."""
-    root = stage.folder / "grown"
-    if not root.exists():
-        for package in ("app", "toolchat"):
-            shutil.copytree(ROOT / package, root / package, ignore=shutil.ignore_patterns("__pycache__"))
-        _write_folders(root / "app" / "tools")
-    return {"PYTHONPATH": str(root), "TOOL_RESULT_MAX_CHARS": "2000000", "TOOL_SEARCH_ABOVE": "0"}
+    """Write a tool folder for each point of tools and results; gives the service's variables."""
+    folder = stage.folder / "tools"
+    if not folder.exists():
+        folder.mkdir()
+        _write_folders(folder)
+    return {"TOOLS_PATH": str(folder.resolve()), "TOOL_RESULT_MAX_CHARS": "2000000", "TOOL_SEARCH_ABOVE": "0"}
 
 
 async def _concurrency(stage: Stage, seconds: float, attempts: int) -> None:

@@ -31,7 +31,8 @@ from benchmarks.variants import (
     traced,
 )
 
-__all__ = ["can_count", "count_instructions"]
+__all__ = ["count_instructions"]
+
 
 _IDLE_SECONDS = 5
 _DUMPS, _COUNTED = 11, 20
@@ -43,11 +44,6 @@ _STEADY = {"PYTHONHASHSEED": "0", "HTTP_TOTAL_TIMEOUT": "60", "LOG_LEVEL": "WARN
 _TOTAL = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
 
 
-def can_count() -> bool:
-    """Whether valgrind is installed."""
-    return shutil.which("valgrind") is not None
-
-
 async def count_instructions(stage: Stage, variant: Variant) -> float:
     """Start a service under callgrind and count the instructions of a time question.
 
@@ -56,8 +52,10 @@ async def count_instructions(stage: Stage, variant: Variant) -> float:
         variant: the service, and what it is asked.
 
     Raises:
-        BenchError: an answer was wrong, an upstream call was missing, or callgrind could not be controlled.
+        BenchError: valgrind is not installed or cannot be controlled, an answer was wrong, or an upstream call missing.
     """
+    if not shutil.which("valgrind"):
+        raise BenchError("valgrind is not installed")
     output = stage.folder / f"callgrind.{variant.name.replace('%', '')}"
     callgrind = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={output}"]
 

@@ -11,6 +11,7 @@ from benchmarks.processes import ROOT, log_of
 
 __all__ = ["build", "command", "lacking", "versions"]
 
+
 _PROJECT = ROOT / "benchmarks" / "services" / "spring"
 _JAR = _PROJECT / "target" / "peer.jar"
 _NEEDED, _NEEDED_BY_VIRTUAL_THREADS = 17, 21

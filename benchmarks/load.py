@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 from benchmarks.wire import END, NUMBER
 
-__all__ = ["Load", "Question", "ask", "fetch", "posted", "question"]
+__all__ = ["Load", "Question", "ask", "fetch", "question"]
+
 
 Question = Callable[[int, int], bytes]
 """Makes the bytes of a request from the question's number and the number of its connection."""
@@ -42,18 +43,6 @@ def question(path: str, accept: str = "text/plain", parameter: str = "query", *m
     before = [f"{start}{quote(text)}".encode() for text in _QUESTIONS]
     after = "\r\n".join((" HTTP/1.1", "Host: 127.0.0.1", f"Accept: {accept}", *more, "\r\n")).encode()
     return lambda number, _: b"%b%b%b" % (before[number % 2], _label(number), after)
-
-
-def posted(path: str, body: str, *more: str) -> Question:
-    """Post JSON to a path; ``QUESTION`` in the body stands for a text of either language, ``NUMBER`` for its number."""
-    lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json", *more]
-    parts = []
-    for text in _QUESTIONS:
-        before, _, after = body.replace("QUESTION ", text).encode().partition(b"NUMBER")
-        length = len(before) + len(NUMBER) + len(after)
-        head = "\r\n".join((*lines, f"Content-Length: {length}", "\r\n")).encode()
-        parts.append((head + before, after))
-    return lambda number, _: _label(number).join(parts[number % 2])
 
 
 async def ask(

@@ -35,10 +35,6 @@ class Plan:
     """Whether to wait for what memory is left at the end."""
     pairs: int = 9
     """Pairs that each comparison by turns takes."""
-    is_secure: bool = True
-    """Whether Spring AI is compared over TLS as well, after a further warming up."""
-    wires: int = 7
-    """Rounds of what other people's wires cost."""
     attempts: int = 3
     """Most measurements of one thing in one round, while they are marked."""
 
@@ -60,7 +56,7 @@ async def visit(stage: Stage, service: Service, plan: Plan) -> None:
             await _questions(stage, service, target, plan)
             if service.kind == "spring" and plan.pairs:
                 await measure_beside(stage, target, service.name, plan.pairs)
-            for crowd in _crowds(service, first, plan):
+            for crowd in _crowds(first, plan):
                 await stage.measured(target, crowd, plan.attempts)
             if plan.settles:
                 await stage.settled(target)
@@ -82,13 +78,10 @@ async def _questions(stage: Stage, service: Service, target: Target, plan: Plan)
             await stage.measured(target, what, plan.attempts)
 
 
-def _crowds(service: Service, path: str, plan: Plan) -> list[Measurement]:
+def _crowds(path: str, plan: Plan) -> list[Measurement]:
     plain, events = question(path), question(path, "text/event-stream")
     crowds = [
         Measurement("burst", plain, 2, plan.burst, questions=plan.burst, pace=plan.burst_pace),
         Measurement("streams", events, 2, plan.streams, questions=plan.streams, pace=plan.stream_pace),
     ]
-    if service.kind in ("toolchat", "limit"):
-        twice = 2 * plan.streams
-        crowds.append(Measurement("more-streams", events, 2, twice, questions=twice, pace=plan.stream_pace))
     return [each for each in crowds if each.questions]

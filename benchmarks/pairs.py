@@ -10,6 +10,7 @@ from benchmarks.stage import Measurement, Sample, Stage, Target
 
 __all__ = ["PAIR_SECONDS", "STREAM_PACE", "by_turns", "measure_beside", "measure_pairs", "warm", "warm_up"]
 
+
 PAIR_SECONDS = 0.8
 STREAM_PACE = (0.2, 0.05)
 _STRETCH = 5_000
@@ -18,9 +19,7 @@ Side = tuple[Target, Measurement]
 """A started service, and what it is asked."""
 
 
-async def measure_pairs(
-    stage: Stage, subject: str, tool: str, pairs: int, deadline: float, *, tls: bool = False
-) -> list[Sample]:
+async def measure_pairs(stage: Stage, subject: str, tool: str, pairs: int, deadline: float) -> list[Sample]:
     """Measure a service and the limit by turns, started side by side.
 
     Args:
@@ -29,7 +28,6 @@ async def measure_pairs(
         tool: the tool of the questions.
         pairs: how many unmarked pairs are wanted.
         deadline: seconds after which no further pair is begun.
-        tls: whether the upstream is asked over TLS.
 
     Returns:
         The pairs, each as one sample: the CPU per question of both, and their ``ratio``.
@@ -38,14 +36,14 @@ async def measure_pairs(
         sides = []
         for service in (SERVICES[subject], SERVICES[LIMIT]):
             path = service.path.format(tool=tool)
-            start = stage.started(service.name, service.command, service.environment, path, tls=tls)
+            start = stage.started(service.name, service.command, service.environment, path)
             target, _ = await exits.enter_async_context(start)
             what = Measurement(f"pair-{tool}", question(path), CALLS[tool], 32, seconds=PAIR_SECONDS)
             sides.append(await warm(target, what))
         return await by_turns(stage, f"pairs-{tool}", sides, pairs, deadline)
 
 
-async def measure_beside(stage: Stage, peer: Target, name: str, pairs: int, *, tls: bool = False) -> None:
+async def measure_beside(stage: Stage, peer: Target, name: str, pairs: int) -> None:
     """Measure toolchat and a peer that is already warm by turns, with 32 connections and with one.
 
     Args:
@@ -53,11 +51,10 @@ async def measure_beside(stage: Stage, peer: Target, name: str, pairs: int, *, t
         peer: is not stopped.
         name: the pairs' samples are called ``pairs-<name>-<connections>``.
         pairs: how many unmarked pairs are wanted.
-        tls: whether the upstream is asked over TLS.
     """
     service: Service = SERVICES["toolchat"]
     path = service.path.format(tool="time")
-    started = stage.started(service.name, service.command, service.environment, path, tls=tls)
+    started = stage.started(service.name, service.command, service.environment, path)
     async with started as (toolchat, _):
         for connections in (32, 1):
             phase = f"{name}-{connections}"

@@ -14,6 +14,7 @@ import psutil
 
 __all__ = ["FOUND", "ROOT", "Running", "cores", "free_port", "log_of", "running"]
 
+
 ROOT = Path(__file__).parent.parent
 FOUND = 200
 _KEPT = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "TMPDIR")

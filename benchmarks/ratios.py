@@ -1,51 +1,40 @@
-"""What something costs beside the same without it, by turns: TLS, keys, sessions, history, tools, traces, streams."""
+"""What something costs beside the same without it, by turns: keys, sessions, history, tools, traces, streams."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 
-from benchmarks.catalogue import CALLS, LIMIT, SERVICES, Service
+from benchmarks.catalogue import CALLS, LIMIT, SERVICES
 from benchmarks.growth import grown
 from benchmarks.load import ask, question
 from benchmarks.measure import Plan
-from benchmarks.pairs import PAIR_SECONDS, STREAM_PACE, by_turns, measure_beside, measure_pairs, warm, warm_up
+from benchmarks.pairs import PAIR_SECONDS, STREAM_PACE, by_turns, measure_pairs, warm
 from benchmarks.stage import BenchError, Measurement, Stage
 from benchmarks.variants import MEMORY, PLAIN, Variant, file_store, guarded, plain, redis_store, session, traced
-from benchmarks.wires import completion
 
-__all__ = ["FILE", "GUARDED", "GUARDED_FILE", "PAIRS", "REDIS", "SESSIONS", "measure_ratios"]
+__all__ = ["PAIRS", "measure_ratios"]
 
-GUARDED = "toolchat (keys, quotas)"
-GUARDED_FILE = "toolchat (keys, quotas, file)"
-SESSIONS = "toolchat (sessions)"
-FILE = "toolchat (sessions, file)"
-REDIS = "toolchat (sessions, Redis)"
-_PAIRED = ("toolchat", "toolchat-dashscope")
+
+_SESSIONS = "toolchat (sessions)"
+_FILE = "toolchat (sessions, file)"
+_REDIS = "toolchat (sessions, Redis)"
 PAIRS: Sequence[tuple[str, str, str]] = (
     ("toolchat", "pairs-time", "time: toolchat ÷ limit"),
-    ("toolchat (TLS)", "pairs-time", "time, TLS: toolchat ÷ limit"),
     ("toolchat", "pairs-weather", "weather: toolchat ÷ limit"),
     ("toolchat-dashscope", "pairs-time", "time: toolchat, DashScope ÷ limit"),
-    ("toolchat-dashscope (TLS)", "pairs-time", "time, TLS: toolchat, DashScope ÷ limit"),
     ("toolchat-dashscope", "pairs-weather", "weather: toolchat, DashScope ÷ limit"),
     *(
-        (f"toolchat{tls}", f"pairs-{name}-{count}", f"time{wire}, {connections}: toolchat ÷ {SERVICES[name].title}")
+        ("toolchat", f"pairs-{name}-{count}", f"time, {connections}: toolchat ÷ {SERVICES[name].title}")
         for name in ("spring", "spring-virtual")
-        for tls, wire in (("", ""), (" (TLS)", ", TLS"))
         for count, connections in ((32, "32 connections"), (1, "1 connection"))
     ),
-    (GUARDED, "pairs-guarded", "time: toolchat with keys and quotas ÷ without"),
-    (GUARDED_FILE, "pairs-guarded", "time: toolchat with keys and quotas in a file ÷ without"),
-    (SESSIONS, "pairs-session", "a session's question, in memory ÷ one without a session"),
-    (FILE, "pairs-session", "a session's question, in a file ÷ one without a session"),
-    (REDIS, "pairs-session", "a session's question, in Redis ÷ one without a session"),
-    (SESSIONS, "pairs-session-20", "the same after 20 turns, in memory"),
-    (FILE, "pairs-session-20", "the same after 20 turns, in a file"),
-    (REDIS, "pairs-session-20", "the same after 20 turns, in Redis"),
+    ("toolchat", "pairs-guarded", "time: toolchat with keys and quotas ÷ without"),
+    (_SESSIONS, "pairs-session", "a question after 20 turns of a session, in memory ÷ one without a session"),
+    (_FILE, "pairs-session", "the same in a file"),
+    (_REDIS, "pairs-session", "the same in Redis"),
     ("toolchat", "pairs-history", "a session's question after 100 turns ÷ after one, in memory"),
     ("toolchat", "pairs-tools", "500 tools offered, all sent ÷ 10"),
     ("toolchat", "pairs-traced", "traces, 10 % sampled ÷ without"),
-    ("toolchat", "pairs-completions", "POST /v1/chat/completions ÷ GET"),
     ("toolchat", "pairs-streams", "500 streams of 40 pieces at once: toolchat ÷ limit"),
 )
 """Subject, phase and title of each comparison, in the order of the table."""
@@ -63,7 +52,7 @@ async def measure_ratios(stage: Stage, names: Sequence[str], plan: Plan) -> list
         A line for each comparison that could not be measured.
     """
     missing = []
-    for title, part in _parts(stage, names, plan):
+    for title, part in _parts(stage, names, plan).items():
         try:
             await part()
         except BenchError as error:
@@ -71,77 +60,36 @@ async def measure_ratios(stage: Stage, names: Sequence[str], plan: Plan) -> list
     return missing
 
 
-def _parts(stage: Stage, names: Sequence[str], plan: Plan) -> list[tuple[str, Callable[[], Awaitable[object]]]]:
-    parts: list[tuple[str, Callable[[], Awaitable[object]]]] = []
-    for name in _PAIRED if LIMIT in names else ():
-        for tool, tls in (("time", False), ("weather", False), ("time", True)):
-            part = partial(measure_pairs, stage, name, tool, plan.pairs, 4 * plan.pairs, tls=tls)
-            parts += [(f"{name}, {tool}", part)] if name in names else []
+def _parts(stage: Stage, names: Sequence[str], plan: Plan) -> dict[str, Callable[[], Awaitable[object]]]:
+    parts: dict[str, Callable[[], Awaitable[object]]] = {}
+    for name in ("toolchat", "toolchat-dashscope"):
+        for tool in ("time", "weather"):
+            if {name, LIMIT} <= set(names):
+                parts[f"{name}, {tool}"] = partial(measure_pairs, stage, name, tool, plan.pairs, 4 * plan.pairs)
     if "toolchat" not in names:
         return parts
-    memory, file = MEMORY, file_store(stage)
-    named: dict[str, Callable[[Stage, int], Awaitable[None]]] = {
-        "keys": partial(_guarded, name=GUARDED, more=memory),
-        "keys in a file": partial(_guarded, name=GUARDED_FILE, more=file),
-        "sessions": partial(_sessions, name=SESSIONS, more=memory),
-        "sessions in a file": partial(_sessions, name=FILE, more=file),
-        "sessions in Redis": _redis,
-        "history": _history,
-        "tools": _tools,
-        "traces": _traced,
-        "chat completions": _completions,
+    paths = [f"/tools{count}/chat-tool-function" for count in (500, 10)]
+    streams = question(PLAIN, "text/event-stream")
+    compared: dict[str, Sequence[Variant]] = {
+        "guarded": (guarded("toolchat", stage, MEMORY), plain()),
+        "session": (session(_SESSIONS, MEMORY, turns=20), plain()),
+        "session in a file": (session(_FILE, file_store(stage), turns=20), plain()),
+        "history": [session("toolchat", MEMORY, turns=turns) for turns in (100, 1)],
+        "tools": [Variant("toolchat", question(path), grown(stage)) for path in paths],
+        "traced": (traced("toolchat", stage, 0.1), plain()),
     }
-    parts += [(title, partial(part, stage, plan.pairs)) for title, part in named.items()]
-    parts += [("streams", partial(_streams, stage, plan.pairs))] if LIMIT in names else []
-    springs = [SERVICES[name] for name in names if plan.is_secure and SERVICES[name].kind == "spring"]
-    return parts + [(f"{each.name}, TLS", partial(_spring, stage, each, plan)) for each in springs]
-
-
-async def _guarded(stage: Stage, pairs: int, name: str, more: Mapping[str, str]) -> None:
-    await _compared(stage, "pairs-guarded", (guarded(name, stage, more), plain()), pairs)
-
-
-async def _sessions(stage: Stage, pairs: int, name: str, more: Mapping[str, str]) -> None:
-    await _compared(stage, "pairs-session", (session(name, more), plain()), pairs)
-    await _compared(stage, "pairs-session-20", (session(name, more, turns=20), plain()), pairs)
+    if LIMIT in names:
+        compared["streams"] = [
+            Variant(name, streams, {}, SERVICES[name], questions=500, pace=STREAM_PACE) for name in ("toolchat", LIMIT)
+        ]
+    for title, sides in compared.items():
+        parts[title] = partial(_compared, stage, f"pairs-{title.split()[0]}", sides, plan.pairs)
+    return parts | {"session in Redis": partial(_redis, stage, plan.pairs)}
 
 
 async def _redis(stage: Stage, pairs: int) -> None:
     with redis_store(stage) as more:
-        await _sessions(stage, pairs, REDIS, more)
-
-
-async def _history(stage: Stage, pairs: int) -> None:
-    sides = [session("toolchat", MEMORY, turns=turns) for turns in (100, 1)]
-    await _compared(stage, "pairs-history", sides, pairs)
-
-
-async def _tools(stage: Stage, pairs: int) -> None:
-    more = grown(stage)
-    paths = [f"/tools{count}/chat-tool-function" for count in (500, 10)]
-    await _compared(stage, "pairs-tools", [Variant("toolchat", question(path), more) for path in paths], pairs)
-
-
-async def _traced(stage: Stage, pairs: int) -> None:
-    await _compared(stage, "pairs-traced", (traced("toolchat", stage, 0.1), plain()), pairs)
-
-
-async def _completions(stage: Stage, pairs: int) -> None:
-    asked = Variant("toolchat", completion("toolchat-time"), {})
-    await _compared(stage, "pairs-completions", (asked, plain()), pairs)
-
-
-async def _spring(stage: Stage, service: Service, plan: Plan) -> None:
-    started = stage.started(service.name, service.command, service.environment, PLAIN, tls=True)
-    async with started as (target, _):
-        await warm_up(target, question(PLAIN), plan.warm_up)
-        await measure_beside(stage, target, service.name, plan.pairs, tls=True)
-
-
-async def _streams(stage: Stage, pairs: int) -> None:
-    asked = question(PLAIN, "text/event-stream")
-    sides = [Variant(name, asked, {}, SERVICES[name], questions=500, pace=STREAM_PACE) for name in ("toolchat", LIMIT)]
-    await _compared(stage, "pairs-streams", sides, pairs)
+        await _compared(stage, "pairs-session", (session(_REDIS, more, turns=20), plain()), pairs)
 
 
 async def _compared(stage: Stage, phase: str, variants: Sequence[Variant], pairs: int) -> None:
@@ -150,13 +98,12 @@ async def _compared(stage: Stage, phase: str, variants: Sequence[Variant], pairs
         for each in variants:
             start = stage.started(each.name, each.service.command, each.environment, each.first)
             target, _ = await exits.enter_async_context(start)
-            seconds = 0 if each.questions else PAIR_SECONDS
             what = Measurement(
                 phase.replace("pairs", "pair"),
                 each.make,
                 CALLS["time"],
                 each.questions or 32,
-                seconds=seconds,
+                seconds=0 if each.questions else PAIR_SECONDS,
                 questions=each.questions,
                 pace=each.pace,
             )

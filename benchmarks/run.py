@@ -13,15 +13,15 @@ from pathlib import Path
 import psutil
 
 from benchmarks import java
-from benchmarks.catalogue import PEERS_PYTHON, SERVICES, WIRE_PEERS
+from benchmarks.catalogue import PEERS_PYTHON, SERVICES
 from benchmarks.growth import measure_growth
 from benchmarks.measure import Plan, visit
 from benchmarks.ratios import measure_ratios
 from benchmarks.stage import BenchError, Sample, Stage
-from benchmarks.wires import measure_wires
 from toolchat import __version__
 
 __all__ = ["Run", "run_all"]
+
 
 _OFTEN = ("toolchat", "limit")
 """Kinds that take part in every round."""
@@ -58,7 +58,6 @@ async def run_all(names: Sequence[str], plan: Plan, folder: Path, growth_rounds:
     with Stage(folder) as stage:
         rounds = await _rounds(stage, able, plan, missing)
         lost = await measure_ratios(stage, able, plan) if plan.pairs else []
-        wires = await measure_wires(stage, plan.wires, 15 * plan.wires) if plan.wires and "toolchat" in able else []
         for _ in range(growth_rounds):
             lost += await measure_growth(stage, _GROWTH_SECONDS, plan.attempts)
         return Run(
@@ -67,7 +66,7 @@ async def run_all(names: Sequence[str], plan: Plan, folder: Path, growth_rounds:
             versions=_versions(able),
             rounds=rounds,
             services=able,
-            missing=[f"{name}: {why}" for name, why in missing.items() if why] + wires + list(dict.fromkeys(lost)),
+            missing=[f"{name}: {why}" for name, why in missing.items() if why] + list(dict.fromkeys(lost)),
             samples=stage.samples,
         )
 
@@ -103,8 +102,8 @@ def _machine() -> str:
 def _versions(names: Sequence[str]) -> dict[str, str]:
     versions = {"Python": platform.python_version(), "toolchat": __version__}
     versions |= {name: version(name) for name in _SHARED}
-    peers = [SERVICES[name] for name in names if SERVICES[name].kind in ("framework", "client")]
-    packages = [each.package for each in (*peers, *(WIRE_PEERS.values() if PEERS_PYTHON.exists() else ()))]
+    peers = [SERVICES[name] for name in names if SERVICES[name].kind == "framework"]
+    packages = [each.package for each in peers]
     if packages:
         script = "import importlib.metadata as m, sys; print(*map(m.version, sys.argv[1:]))"
         found = subprocess.run([PEERS_PYTHON, "-c", script, *packages], capture_output=True, text=True, check=True)

@@ -11,13 +11,13 @@ from typing import Self
 
 from pydantic_core import from_json
 
-from benchmarks.certificates import make_certificate, trusting
 from benchmarks.load import Load, Question, ask, fetch
 from benchmarks.processes import FOUND, Running, cores, free_port, log_of, running
 from benchmarks.watch import Watch, marks_of
 from benchmarks.wire import END
 
 __all__ = ["BenchError", "Measurement", "Sample", "Stage", "Target", "percentile"]
+
 
 _START_SECONDS = 180
 _SETTLE_SECONDS = 6
@@ -87,11 +87,11 @@ class Stage:
     def __enter__(self) -> Self:
         self._exits = ExitStack()
         self.service_core, self.other_core = cores()
-        command = ["python", "-m", "benchmarks.fake_upstream", "0", str(make_certificate(self.folder))]
+        command = ["python", "-m", "benchmarks.fake_upstream", "0"]
         fake = self._exits.enter_context(running(command, self.other_core, self.folder / "upstream.log"))
         self._helpers = [fake]
-        self._port, self._secure_port = (int(fake.first_line() or "0") for _ in range(2))
-        if not self._secure_port:
+        self._port = int(fake.first_line() or "0")
+        if not self._port:
             raise BenchError(f"the fake upstream did not start\n{log_of(self.folder / 'upstream.log')}")
         return self
 
@@ -127,27 +127,20 @@ class Stage:
         environment: Callable[[int, str], Mapping[str, str]],
         first: str,
         workers: int = 1,
-        *,
-        tls: bool = False,
     ) -> AsyncGenerator[tuple[Target, Sample], None]:
         """Run a service until the block ends; gives it, and the sample of its start, once ``first`` got its 200.
-
-        With ``tls`` it asks the upstream over TLS, and its samples say so: their subject ends in ``(TLS)``.
 
         Raises:
             BenchError: it does not start or does not answer.
         """
         await self.counts((0, 0))
-        name = f"{name} (TLS)" if tls else name
         with ExitStack() as exits:
             target = Target(name, [free_port() for _ in range(workers)], [])
             watch, own, began = self._watch(), self._own(), time.perf_counter()
             log = self.folder / f"{name}.log"
-            upstream = f"https://127.0.0.1:{self._secure_port}" if tls else self.upstream
-            trust = trusting(self.folder) if tls else {}
             for number, port in enumerate(target.ports):
                 core = self.other_core if number % 2 else self.service_core
-                context = running(command(port), core, log, {**environment(port, upstream), **trust})
+                context = running(command(port), core, log, environment(port, self.upstream))
                 target.processes.append((exits.enter_context(context), core))
             for (process, _), port in zip(target.processes, target.ports, strict=True):
                 await _until_first_200(process, port, first, log)

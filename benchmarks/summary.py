@@ -9,6 +9,7 @@ from benchmarks.stage import Sample
 
 __all__ = ["MARK", "Cell", "Figure", "Summary", "summarise"]
 
+
 MARK = "‡"
 """Stands behind a figure of which every measurement is marked."""
 
@@ -57,20 +58,6 @@ class Summary:
         """A figure, or ``None`` where nothing was measured."""
         cell = self.cells.get((subject, phase))
         return cell.figure(metric) if cell and cell.has(metric) else None
-
-    def best(self, subjects: Iterable[str], phase: str, metric: str) -> Figure | None:
-        """The lowest of several subjects' figures."""
-        figures = [self.figure(subject, phase, metric) for subject in subjects]
-        return min((each for each in figures if each), key=lambda each: each.median, default=None)
-
-    def fewest(self) -> int:
-        """How many measurements the weakest counted figure rests on; 0 when nothing counts."""
-        return min((len(cell.counted) for cell in self.cells.values() if cell.counted), default=0)
-
-    def reasons(self) -> dict[str, list[str]]:
-        """What was marked: for each subject and phase the reasons, one per measurement."""
-        marked = {f"{subject}, {phase}": cell.marked for (subject, phase), cell in self.cells.items() if cell.marked}
-        return {name: ["; ".join(each.marks) for each in samples] for name, samples in marked.items()}
 
 
 def summarise(samples: Iterable[Sample]) -> Summary:

@@ -28,6 +28,7 @@ __all__ = [
     "traced",
 ]
 
+
 PLAIN = "/time/chat-tool-function"
 MEMORY: Mapping[str, str] = {"STATE_URL": "memory://"}
 _CHAT = "/chat?tools=getCityTimeFunction"

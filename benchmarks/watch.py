@@ -8,6 +8,7 @@ import psutil
 
 __all__ = ["CoreUse", "Watch", "marks_of"]
 
+
 FOREIGN_SHARE = 0.05
 """Share of a core that others may take before a measurement is marked."""
 

@@ -11,9 +11,7 @@ __all__ = [
     "END",
     "NUMBER",
     "RESULT_MARKERS",
-    "STREAM",
     "Reply",
-    "StreamShape",
     "calling",
     "numbered",
     "saying",
@@ -35,6 +33,8 @@ RESULT_MARKERS = (b"the current time is", b"Benchbury", b"grown result")
 _ARGUMENTS: Mapping[str, Mapping[str, object]] = {
     "time": {"timeZoneId": "Asia/Shanghai"},
     "weather": {"city": CITY.decode(), "days": 3},
+    "forecast": {"city": CITY.decode()},
+    "search": {"query": "weather forecast of a city"},
 }
 _SENTENCE = (
     "The tool was asked, and this is what came back from it, in words that come one by one, each of them in a piece "
@@ -63,22 +63,6 @@ class Reply:
     def stream(self, number: bytes) -> bytes:
         """The whole stream at once."""
         return numbered(self.head + b"".join(self.pieces), number)
-
-
-@dataclass(frozen=True, slots=True)
-class StreamShape:
-    """How many pieces one question's two streams have."""
-
-    call_pieces: int
-    text_pieces: int
-
-    def first_text(self, first: float, piece: float) -> float:
-        """Seconds to the first text of a service that costs nothing."""
-        return 2 * first + (self.call_pieces - 1) * piece
-
-    def end(self, first: float, piece: float) -> float:
-        """Seconds to the end of the answer of a service that costs nothing."""
-        return self.first_text(first, piece) + (self.text_pieces - 1) * piece
 
 
 def numbered(content: bytes, number: bytes) -> bytes:
@@ -194,6 +178,3 @@ def _whole(body: object) -> bytes:
 
 def _compact(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-STREAM = StreamShape(len(calling("openai", "time").pieces), len(saying("openai").pieces))

@@ -3,14 +3,14 @@
 import re
 from typing import NamedTuple
 
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import Counter, Gauge, Histogram, Summary
 
 from tests.command_line import ROOT
 from toolchat.service.observability import metrics
 
 __all__ = ["METRICS", "ROWS", "Row"]
 
-METRICS = [each for each in vars(metrics).values() if isinstance(each, Counter | Gauge | Histogram)]
+METRICS = [each for each in vars(metrics).values() if isinstance(each, Counter | Gauge | Histogram | Summary)]
 
 
 class Row(NamedTuple):
@@ -23,9 +23,8 @@ class Row(NamedTuple):
     @property
     def kind(self) -> str:
         """By the name, as the page says."""
-        if self.name.endswith("_total"):
-            return "counter"
-        return "histogram" if self.name.endswith(("_seconds", "_turn_tokens")) else "gauge"
+        kinds = {"_total": "counter", "_seconds": "histogram", "_turn_tokens": "summary"}
+        return next((kind for ending, kind in kinds.items() if self.name.endswith(ending)), "gauge")
 
 
 ROWS = [

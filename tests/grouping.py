@@ -25,6 +25,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow(seconds=1): needs a browser, another process or more than a second")
     config.addinivalue_line("markers", "page: looks at a page in a browser")
     config.addinivalue_line("markers", "package: installs the wheel from a package index")
+    config.addinivalue_line("markers", "nightly: too slow for every change (tests/faults)")
+    config.addinivalue_line("markers", "loud: services may report errors (tests/faults)")
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks

@@ -11,10 +11,9 @@ from benchmarks.services.tools import Tools
 class _OpenAIAgents:
     def __init__(self, tools: Tools) -> None:
         model = OpenAIChatCompletionsModel(model="bench-model", openai_client=openai_client())
-        functions = {"time": tools.get_time, "weather": tools.get_weather}
         self._agents = {
-            tool: Agent(name=tool, instructions=SYSTEM, model=model, tools=[function_tool(each)])
-            for tool, each in functions.items()
+            name: Agent(name=name, instructions=SYSTEM, model=model, tools=[function_tool(each) for each in functions])
+            for name, functions in tools.of_agents().items()
         }
 
     async def ask(self, query: str, tool: Tool) -> str:

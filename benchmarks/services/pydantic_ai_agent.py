@@ -14,8 +14,7 @@ class _PydanticAI:
     def __init__(self, tools: Tools) -> None:
         model = OpenAIChatModel("bench-model", provider=OpenAIProvider(openai_client=openai_client()))
         self._agents = {
-            "time": Agent(model, system_prompt=SYSTEM, tools=[tools.get_time]),
-            "weather": Agent(model, system_prompt=SYSTEM, tools=[tools.get_weather]),
+            name: Agent(model, system_prompt=SYSTEM, tools=functions) for name, functions in tools.of_agents().items()
         }
 
     async def ask(self, query: str, tool: Tool) -> str:

@@ -1,1 +1,1 @@
-"""The fault lab: faults that are done to real processes of the service, and what they then measure."""
+"""Faults injected into real processes of the service."""

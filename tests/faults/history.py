@@ -1,6 +1,6 @@
 """Whether what sessions keep can have come about by turns one after the other.
 
-A session is one register: a turn reads all turns before it and appends itself. The provider of the lab answers each
+A session is one register: a turn reads all turns before it and appends itself. The provider answers each
 question with the question and a digest of those that it was shown before it, so that every acknowledged answer says
 what its turn has read. Afterwards the register is read once more, and must show one order that explains all of it.
 """

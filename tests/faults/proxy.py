@@ -70,7 +70,7 @@ class Proxy(Server):
             writer.write_eof()
 
     async def _stalled(self) -> None:
-        while self.mode == "stall":  # noqa: ASYNC110 - the mode is a plain attribute, for rows to set
+        while self.mode == "stall":  # noqa: ASYNC110 - the mode is a plain attribute, for tests to set
             await asyncio.sleep(0.01)
 
     async def _given_back(self, piece: bytes, writer: asyncio.StreamWriter) -> None:

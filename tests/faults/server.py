@@ -1,7 +1,6 @@
-"""What the lab's own servers have in common."""
+"""What the servers of fault injection have in common."""
 
 import asyncio
-import ssl
 from types import TracebackType
 from typing import Self
 
@@ -11,8 +10,8 @@ __all__ = ["Server"]
 class Server:
     """Serves TCP on a free port of 127.0.0.1, unless told otherwise; a context manager that ends all connections."""
 
-    def __init__(self, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None) -> None:
-        self._address, self._tls = (host, port), tls
+    def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
+        self._address = host, port
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -32,7 +31,7 @@ class Server:
         raise NotImplementedError
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, *self._address, backlog=4096, ssl=self._tls)
+        self._server = await asyncio.start_server(self._accept, *self._address, backlog=4096)
         return self
 
     async def __aexit__(

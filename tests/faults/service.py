@@ -15,11 +15,11 @@ import psutil
 
 from tests.faults.wire import Reply, ask
 
-__all__ = ["CANARY", "PEERS", "ROOT", "Service", "bare_environment"]
+__all__ = ["CANARY", "ROOT", "WITHOUT", "Service"]
 
 ROOT = Path(__file__).parents[2]
-PEERS = ROOT / "benchmarks" / ".venv"
-"""The environment of what is too large for the project's own: agent frameworks, libfaketime, schemathesis."""
+WITHOUT = "FAULT_WITHOUT"
+"""The variable that names a mechanism of ``tests.faults.removal`` which services run without."""
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR")
 CANARY = "sk-canary-4711"
 """The provider's key, which must never be shown."""
@@ -27,14 +27,14 @@ _STARTS_WITHIN = 60.0
 _STOPS_WITHIN = 40.0
 
 
-def bare_environment(variables: Mapping[str, str]) -> dict[str, str]:
+def _bare_environment(variables: Mapping[str, str]) -> dict[str, str]:
     """Nothing of the developer's environment but what every program needs."""
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     return {**kept, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "SERVER_PORT": "0", **variables}
 
 
 class Service:
-    """One process of ``python -m app serve``; its log is a file, which the lab looks through after each row.
+    """One process of ``python -m app serve``; its log is a file, which is searched for errors after each test.
 
     Args:
         folder: where it runs, and where its log is written.
@@ -64,10 +64,12 @@ class Service:
         """Where it listens on 127.0.0.1."""
         return int(self.url.rsplit(":", 1)[1])
 
-    def spawn(self, keeping: tuple[int, ...] = ()) -> None:
-        """Start the process without waiting for it, with open files that it keeps; again on the same port as before."""
-        command = [*self._prefix, sys.executable, "-m", "app", "serve"]
-        variables = bare_environment(self._variables)
+    def spawn(self) -> None:
+        """Start the process without waiting for it; again on the same port as before."""
+        mechanism = os.environ.get(WITHOUT)
+        program = ["tests.faults.removal", mechanism] if mechanism else ["app"]
+        command = [*self._prefix, sys.executable, "-m", *program, "serve"]
+        variables = _bare_environment(self._variables)
         self._seen = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -77,7 +79,6 @@ class Service:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                pass_fds=keeping,
             )
 
     async def start(self) -> None:
@@ -102,7 +103,7 @@ class Service:
             log.seek(since)
             return log.read().decode(errors="replace")
 
-    def complaints(self) -> list[str]:
+    def errors(self) -> list[str]:
         """Lines since this was asked last that are of severity ERROR, begin a traceback, or tell the provider's key."""
         text = self.written(self._seen)
         self._seen = self.log.stat().st_size
@@ -111,7 +112,7 @@ class Service:
         ]
 
     async def ask(self, path: str, **options: Any) -> Reply:
-        """Ask it one thing over a connection of its own; see :func:`lab.wire.ask`."""
+        """Ask it one thing over a connection of its own; see :func:`tests.faults.wire.ask`."""
         return await ask(self.port, path, **options)
 
     async def figures(self) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Services that share sessions in the Redis of a family, and questions in sessions."""
+"""Services that share sessions in the Redis of a module, and questions in sessions."""
 
 from tests.faults.service import Service
 from tests.faults.stage import Stage
@@ -11,7 +11,7 @@ ROOMY = {"MEMORY_MAX_MESSAGES": "10000", "MEMORY_MAX_TOKENS": "1000000"}
 
 
 async def sharing(stage: Stage, replica: int = 0) -> Service:
-    """The family's service, or one of several, that keeps its sessions in the family's Redis."""
+    """The service of the module, or one of several, that keeps its sessions in the Redis of the module."""
     redis = await stage.shared_redis()
     return await stage.replica(replica, REDIS_URL=redis.url, **ROOMY)
 

@@ -1,4 +1,4 @@
-"""What the rows of a family have in common, and what one of them has for itself."""
+"""What the tests of a module share, and what one of them has for itself."""
 
 import itertools
 from collections.abc import Mapping
@@ -6,40 +6,27 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from random import Random
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from tests.faults.fault import NotHeld
 from tests.faults.service import CANARY, Service
 from tests.faults.upstream import Upstream
 from tests.players.redis_server import RedisServer
 from tests.ports import reserved
-from tests.programs import REDIS, find
+from tests.programs import REDIS, require
 
-__all__ = ["Stage", "installed"]
+__all__ = ["Stage"]
 
 _QUIET: Mapping[str, str] = {"BREAKER_FAILURES": "0", "OPENAI_API_KEY": CANARY, "EXAMPLES_ENABLED": "true"}
-"""No breaker, since a row must not see what another did to the provider; and a key that must never be seen."""
-
-
-def installed(*names: str) -> str:
-    """Path of the first of these programs that there is.
-
-    Raises:
-        NotHeld: there is none.
-    """
-    found = find(*names)
-    if found is None:
-        raise NotHeld(f"{names[0]} is not installed")
-    return found
+"""No breaker, since a test must not see what another did to the provider; and a key that must never be shown."""
 
 
 class Stage:
-    """One per family; a row that needs a service gets the one that another row with the same settings used.
+    """One for each module; a test that needs a service gets the one that another test with the same settings used.
 
     Args:
-        folder: for whatever is written.
-        seed: what rows draw from.
-        minutes: how long a row may go on that gets better with time (chaos).
+        folder: where services and tests write.
+        seed: of random choices.
+        minutes: how long a random schedule of faults lasts.
         upstream: the provider, which listens.
     """
 
@@ -48,47 +35,42 @@ class Stage:
         self.seed = seed
         self.minutes = minutes
         self.upstream = upstream
-        self.note = ""
-        """What a row wants to say beside its figure."""
-        self.kept: dict[str, Any] = {}
-        """What one row leaves for others of its family, such as a run that they all look at."""
         self._redis: RedisServer | None = None
         self._shared: dict[tuple[object, ...], Service] = {}
         self._used: list[Service] = []
         self._numbers = itertools.count()
         self._whole = AsyncExitStack()
-        self._row = AsyncExitStack()
+        self._cleanup = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        self.folder.mkdir(parents=True)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._row.aclose()
+        await self._cleanup.aclose()
         await self._whole.aclose()
 
     @property
-    def row(self) -> AsyncExitStack:
-        """What is closed after this row; a row enters its own servers here."""
-        return self._row
+    def cleanup(self) -> AsyncExitStack:
+        """What is closed after this test, which enters its own servers here."""
+        return self._cleanup
 
     def random(self) -> Random:
-        """A new source of chance that gives the same in every run with this seed."""
+        """A new generator, which gives the same numbers in every run with this seed."""
         return Random(self.seed)
 
     def name(self) -> str:
-        """A session's id that no other row has."""
-        return f"lab-{next(self._numbers)}-{self.seed}"
+        """An id of a session that no other test has."""
+        return f"session-{next(self._numbers)}-{self.seed}"
 
     def port(self) -> int:
-        """A port reserved for a program of this row.
+        """A port reserved for a program of this test.
 
-        Whoever connects before the program listens is refused; a port that is free would answer by itself at times,
-        since the system may choose it for the connection's own end.
+        A client that connects before the program listens is refused; with a free port the system may connect it to
+        itself.
         """
-        return int(self._row.enter_context(reserved()).getsockname()[1])
+        return int(self._cleanup.enter_context(reserved()).getsockname()[1])
 
     def tool(self, name: str, source: str) -> dict[str, str]:
         """Write a tool folder; returns the setting that adds it to a service."""
@@ -98,14 +80,14 @@ class Stage:
         return {"TOOLS_PATH": str(folder.parent)}
 
     async def service(self, *prefix: str, **variables: str) -> Service:
-        """The service of the family with these settings, which asks :attr:`upstream`; started when it is not there."""
-        return await self._family_service(0, prefix, variables)
+        """The module's service with these settings, which asks :attr:`upstream`; started by the first test."""
+        return await self._module_service(0, prefix, variables)
 
     async def replica(self, number: int, **variables: str) -> Service:
         """Likewise, of several with the same settings."""
-        return await self._family_service(number, (), variables)
+        return await self._module_service(number, (), variables)
 
-    async def _family_service(self, number: int, prefix: tuple[str, ...], variables: Mapping[str, str]) -> Service:
+    async def _module_service(self, number: int, prefix: tuple[str, ...], variables: Mapping[str, str]) -> Service:
         key = (number, prefix, *sorted(variables.items()))
         if key not in self._shared or self._shared[key].popen.poll() is not None:
             self._shared[key] = await self._start(self._whole, prefix, variables)
@@ -113,53 +95,45 @@ class Stage:
         return self._shared[key]
 
     async def own(self, *prefix: str, **variables: str) -> Service:
-        """A service for this row alone, which may be killed."""
-        return await self._start(self._row, prefix, variables)
+        """A service for this test alone, which may be killed."""
+        return await self._start(self._cleanup, prefix, variables)
 
     def unstarted(self, *prefix: str, **variables: str) -> Service:
-        """A service for this row alone that the row starts itself."""
+        """A service for this test alone that the test starts itself."""
         service = Service(self.folder / f"service-{next(self._numbers)}", self._settings(variables), prefix)
-        self._row.push_async_callback(service.stop)
+        self._cleanup.push_async_callback(service.stop)
         self._used.append(service)
         return service
 
     async def redis(self, *options: str) -> RedisServer:
-        """A Redis for this row alone."""
-        installed(*REDIS)
-        return await self._row.enter_async_context(RedisServer(options=list(options)))
+        """A Redis for this test alone."""
+        require(*REDIS)
+        return await self._cleanup.enter_async_context(RedisServer(options=list(options)))
 
     async def shared_redis(self) -> RedisServer:
-        """The Redis of the family; a row that freezes it must thaw it."""
+        """The Redis of the module; a test that freezes it must thaw it."""
         if self._redis is None:
-            installed(*REDIS)
+            require(*REDIS)
             self._redis = await self._whole.enter_async_context(RedisServer())
         return self._redis
 
-    async def aftermath(self, *, loud: bool) -> None:
-        """End a row, and look whether the services that it used are well.
-
-        Raises:
-            NotHeld: one wrote an error into its log or does not answer any more.
-        """
+    async def end_test(self, *, may_report: bool) -> None:
+        """Close what the test has opened, and check that the services it used reported no error and still answer."""
         used, self._used = self._used, []
-        try:
-            for service in used:
-                complaints = service.complaints()
-                if complaints and not loud:
-                    raise NotHeld(f"the log says {complaints[0][:300]}")
-        finally:
-            self.upstream.reset()
-            row, self._row = self._row, AsyncExitStack()
-            await row.aclose()
-        for service in {id(one): one for one in self._shared.values()}.values():
-            if service.popen.poll() is None and (await service.ask("/health/live")).status != 200:
-                raise NotHeld("the service does not answer any more")
+        reported = [line for service in used for line in service.errors()]
+        self.upstream.reset()
+        cleanup, self._cleanup = self._cleanup, AsyncExitStack()
+        await cleanup.aclose()
+        assert may_report or not reported, reported[0]
+        for service in self._shared.values():
+            if service.popen.poll() is None:
+                assert (await service.ask("/health/live")).status == 200
 
     async def _start(self, kept: AsyncExitStack, prefix: tuple[str, ...], variables: Mapping[str, str]) -> Service:
         service = Service(self.folder / f"service-{next(self._numbers)}", self._settings(variables), prefix)
         kept.push_async_callback(service.stop)
         await service.start()
-        if kept is self._row:
+        if kept is self._cleanup:
             self._used.append(service)
         return service
 

@@ -1,8 +1,7 @@
-"""An OpenAI-compatible provider on 127.0.0.1 whose behaviour the running row sets."""
+"""An OpenAI-compatible provider on 127.0.0.1 whose behaviour the running test sets."""
 
 import asyncio
 import json
-import ssl
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -145,20 +144,20 @@ class _Seen:
 
 
 class Upstream(Server):
-    """The provider; an asynchronous context manager. What it does is set by each row, and ``saying()`` between them."""
+    """The provider; an asynchronous context manager. Each test sets what it does."""
 
-    def __init__(self, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None) -> None:
-        super().__init__(host, port, tls)
+    def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
+        super().__init__(host, port)
         self.reset()
 
     def reset(self) -> None:
         """Forget what was asked, and answer in a friendly way."""
         self.behave: Behaviour = saying()
-        self._seen = _Seen()  # a new one: what the row before left running must not be counted for the next
+        self._seen = _Seen()  # a new one: what one test leaves running must not be counted for the next
 
     @property
     def calls(self) -> deque[Any]:
-        """The bodies of the requests that came in this row, parsed; the newest 10,000."""
+        """The bodies of the requests of this test, parsed; the newest 10,000."""
         return self._seen.calls
 
     @property

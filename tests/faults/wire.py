@@ -14,7 +14,7 @@ from urllib.parse import quote
 __all__ = ["Reply", "ask", "exchange", "opened", "percentile", "question", "read_reply", "reset"]
 
 PATIENCE = 30.0
-"""Seconds that a row waits for an answer before it has failed."""
+"""Seconds that a test waits for an answer."""
 
 
 @dataclass(frozen=True)

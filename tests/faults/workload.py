@@ -1,4 +1,4 @@
-"""Clients of a service under chaos: their turns, approvals, idempotency keys and alarms, and what they were told.
+"""Clients of a service under chaos: their turns, approvals and idempotency keys, and what they were answered.
 
 Several clients share each session. A client repeats what failed, as a careful one does: with the same idempotency key.
 """
@@ -11,10 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
-from typing import Any, Literal
+from typing import Any
 
 from tests.faults.history import Session, remembering
 from tests.faults.service import Service
@@ -27,7 +26,6 @@ __all__ = ["Ledger", "Workload", "answer", "write_tool"]
 _SESSIONS, _CLIENTS, _TURNS = 4, 3, 12
 _ATTEMPTS = 25
 _NOT_WAITING = ("not-found", "already-decided")
-_LIVE_ALARMS = 50
 _JSON = {"Accept": "application/json"}
 _STREAM = {"Accept": "text/event-stream"}
 _TOOL = '''
@@ -61,10 +59,9 @@ def write_tool(folder: Path, runs: Path) -> None:
 async def answer(call: Call) -> None:
     """Play the model: it calls a tool if the question says so, and tells what it has read of the session."""
     text = text_of(call.body)
-    if not text.startswith(("fire-", "alarm-")) or call.body["messages"][-1]["role"] == "tool":
+    if not text.startswith("fire-") or call.body["messages"][-1]["role"] == "tool":
         return await speaking(remembering, pieces=3, pause=0.01)(call)
-    name, arguments = ("fire", {"word": text}) if text.startswith("fire-") else ("setAlarm", {"time": text[6:]})
-    function = {"name": name, "arguments": json.dumps(arguments)}
+    function = {"name": "fire", "arguments": json.dumps({"word": text})}
     calls = [{"id": "c0", "type": "function", "function": function}]
     return await playing(whole(message("tool_calls", content=None, tool_calls=calls)))(call)
 
@@ -79,7 +76,6 @@ class Ledger:
     """The calls under a key or after an approval, and whether they were acknowledged."""
     approvals: int = 0
     """Acknowledged pauses."""
-    alarms: dict[datetime, Literal["set", "deleted", "unknown"]] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     """Each begins with what kind it is: lost, doubled, or another."""
 
@@ -93,10 +89,9 @@ class Ledger:
         return sum(each.startswith(kind) for each in self.faults)
 
     def __str__(self) -> str:
-        alarms = sum(state != "unknown" for state in self.alarms.values())
         return (
             f"{self.acknowledged} acknowledged turns in {len(self.sessions)} sessions of {_CLIENTS} clients each, "
-            f"{self.approvals} approvals, {sum(self.fired.values())} runs of a tool, {alarms} alarms"
+            f"{self.approvals} approvals, {sum(self.fired.values())} runs of a tool"
         )
 
 
@@ -115,12 +110,10 @@ class Workload:
         self._name = name
         self._end = end
         self._numbers = itertools.count()
-        # On the minute, since one request sets one alarm per minute, and within a year.
-        self._first_alarm = datetime.now(UTC).replace(second=0, microsecond=0) + timedelta(days=30)
 
     async def run(self, draw: Random) -> None:
         """Let all clients ask until the end."""
-        clients = (*[self._converse] * _SESSIONS, *[self._repeat_keys] * 2, *[self._set_alarms] * 2)
+        clients = (*[self._converse] * _SESSIONS, *[self._repeat_keys] * 2)
         await asyncio.gather(*(client(Random(draw.random())) for client in clients))
 
     async def settle(self, runs: Sequence[str]) -> None:
@@ -132,16 +125,6 @@ class Workload:
         self.ledger.faults += [f"doubled: {word} ran {count} times" for word, count in ran.items() if count > 1]
         done = [word for word, acknowledged in self.ledger.fired.items() if acknowledged]
         self.ledger.faults += [f"lost: {word} never ran" for word in done if word not in ran]
-        self._compare_alarms((await self._final("/tool/alarms")).json())
-
-    def _compare_alarms(self, stored: list[dict[str, Any]]) -> None:
-        times = Counter(datetime.fromisoformat(each["time"]).astimezone(UTC) for each in stored)
-        self.ledger.faults += [f"doubled: the alarm of {at}" for at, count in times.items() if count > 1]
-        states = self.ledger.alarms.items()
-        self.ledger.faults += [f"lost: the alarm of {at}" for at, state in states if state == "set" and at not in times]
-        self.ledger.faults += [
-            f"lost: the deletion of the alarm of {at}" for at, state in states if state == "deleted" and at in times
-        ]
 
     async def _final(self, path: str) -> Reply:
         """Read what is stored; a read that fails is repeated before its data counts as lost.
@@ -236,31 +219,6 @@ class Workload:
             if first and draw.random() < 0.3:
                 await self._insist("/tools/fire", word, json_body={"word": word})
             await asyncio.sleep(draw.random() * 0.2)
-
-    async def _set_alarms(self, draw: Random) -> None:
-        """Set alarms, and delete some, so that there is room for more."""
-        own: list[datetime] = []
-        while self._goes_on:
-            at = self._first_alarm + timedelta(minutes=next(self._numbers))
-            self.ledger.alarms[at] = "unknown"
-            query = f"alarm-{at.isoformat().replace('+00:00', 'Z')}"
-            reply = await self._insist(f"/tool/alarm?query={query}", query, method="POST")
-            if reply and all(each["outcome"] == "ok" for each in reply.json()["tool_calls"]):
-                self.ledger.alarms[at] = "set"
-                own.append(at)
-            if own and (len(own) > _LIVE_ALARMS or draw.random() < 0.3):
-                await self._delete_alarm(own.pop(draw.randrange(len(own))))
-            await asyncio.sleep(draw.random() * 0.3)
-
-    async def _delete_alarm(self, at: datetime) -> None:
-        listed, outcome = await self._request("/tool/alarms")
-        alarms = listed.json() if listed and outcome == "ok" else []
-        stored = [each for each in alarms if datetime.fromisoformat(each["time"]) == at]
-        if stored:
-            self.ledger.alarms[at] = "unknown"
-            path = f"/tool/alarms/{stored[0]['id']}"
-            if (await self._request(path, method="DELETE", expected=("not-found",)))[1] == "ok":
-                self.ledger.alarms[at] = "deleted"
 
     async def _request(self, path: str, *, expected: Sequence[str] = (), **options: Any) -> tuple[Reply | None, str]:
         """The answer of some replica, and its outcome: ``ok``, the code of an error, or how it broke off.

@@ -10,9 +10,13 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from benchmarks.certificates import CERTIFIES
-
 __all__ = ["Authority"]
+
+_CERTIFIES = x509.KeyUsage(
+    key_cert_sign=True, crl_sign=True, digital_signature=False, content_commitment=False, key_encipherment=False,
+    data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
+)  # fmt: skip
+"""What an authority does: Python 3.13 and newer trust none that does not say so (``ssl.VERIFY_X509_STRICT``)."""
 
 
 class Authority:
@@ -30,7 +34,7 @@ class Authority:
             x509.BasicConstraints(True, 0), critical=strict
         )
         if strict:
-            own = _with_identifiers(own.add_extension(CERTIFIES, critical=True), self._key, self._key)
+            own = _with_identifiers(own.add_extension(_CERTIFIES, critical=True), self._key, self._key)
         self.file.write_bytes(own.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
 
     def certificate(self, address: str = "127.0.0.1", days: int = 10, password: bytes = b"") -> Path:

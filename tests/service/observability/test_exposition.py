@@ -21,17 +21,19 @@ def test_the_table_of_the_documentation_names_every_metric_and_its_labels() -> N
             metric.remove(*["documented"] * len(row.labels))
 
 
-async def test_times_and_tokens_have_the_bounds_of_the_conventions_and_the_library_reports_the_process() -> None:
+async def test_a_question_adds_few_series_with_the_bounds_of_the_alerts_and_the_library_reports_the_process() -> None:
     async with service(CHAT_PROVIDER="offline") as client:
-        await client.get("/chat", params={"userInput": "hello"})
+        before = await figures_of(client)
+        await client.post("/chat/stream", json={"userInput": "hello"})
         figures = await figures_of(client)
     bounds: dict[str, set[float]] = {}
     for name, labels in figures:
         if name.endswith("_bucket"):
             bounds.setdefault(name, set()).add(float(dict(labels)["le"]))
     infinity = float("inf")
-    assert bounds["toolchat_model_turn_duration_seconds_bucket"] == {*(0.01 * 2**step for step in range(14)), infinity}
-    assert bounds["toolchat_model_turn_tokens_bucket"] == {*(4**step for step in range(14)), infinity}
+    assert bounds["toolchat_question_duration_seconds_bucket"] == {*(0.02 * 4**step for step in range(7)), infinity}
+    assert 0.2 in bounds["toolchat_event_loop_lag_seconds_bucket"]
+    assert len(figures) - len(before) <= 62  # a report costs some 10 microseconds per series
     assert figures["process_resident_memory_bytes", ()] > 1e6
     assert not any(name.endswith("_created") for name, _ in figures)
 

@@ -101,9 +101,8 @@ async def test_every_question_is_counted_once_under_what_became_of_it(client: ht
         expected[outcome] += times
     told = grown(before, after, "toolchat_questions_total")
     assert {dict(each)["outcome"]: value for each, value in told.items()} == expected
-    for name in ("duration", "first_byte", "overhead"):
-        counted = grown(before, after, f"toolchat_question_{name}_seconds_count")
-        assert counted == {(("form", "text/plain"), ("route", PATH)): len(plan)}
+    for name, labels in ("duration", (("form", "text/plain"), ("route", PATH))), ("overhead", (("route", PATH),)):
+        assert grown(before, after, f"toolchat_question_{name}_seconds_count") == {labels: len(plan)}
     turns = {dict(key)["outcome"]: n for key, n in grown(before, after, "toolchat_model_turns_total").items()}
     twice = PLAYED["works"][0] + PLAYED["unknown tool"][0] + PLAYED["bad argument"][0]
     assert turns == {**expected, "ok": expected["ok"] + twice}
@@ -158,6 +157,8 @@ async def test_questions_are_counted_by_format_variant_and_client(client: httpx.
         ("text/event-stream", "function", "bob"): 1,
         ("text/plain", "function", "anonymous"): 1,
     }
+    first_bytes = grown(before, await figures_of(client), "toolchat_question_first_byte_seconds_count")
+    assert first_bytes == {(("route", PATH),): 1}  # of the stream
 
 
 async def test_what_is_refused_before_it_is_a_question_is_a_request_with_its_code(client: httpx.AsyncClient) -> None:

@@ -1,6 +1,5 @@
 """The trace of the caller, which goes on here and upstream; which traces are recorded; what the log says of them."""
 
-import asyncio
 from collections.abc import AsyncGenerator
 
 import httpx
@@ -9,11 +8,9 @@ import pytest
 from tests.players.dashscope_player import DashScopePlayer, sensible_model
 from tests.players.openai_player import OpenAIPlayer
 from tests.players.otlp_receiver import OtlpReceiver
-from tests.players.redis_server import RedisServer
 from tests.service.observability.reading import figures_of, grown
 from tests.service.observability.tracing import PATH, the
 from tests.serving import service
-from tests.waiting import until
 from toolchat.service.observability.logs import JsonFormatter
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -130,40 +127,3 @@ async def test_dashscope_receives_the_trace_context_and_is_counted_like_every_up
     told = [request.headers["traceparent"] for request in player.requests]
     assert told == [f"00-{TRACE}-{turn.id}-01" for turn in turns]
     assert [(dict(key), count) for key, count in counted.items()] == [({"upstream": "DashScope", "outcome": "200"}, 2)]
-
-
-async def test_waiting_for_a_conversations_lock_is_a_span_of_who_waits(player: OpenAIPlayer) -> None:
-    async with (
-        OtlpReceiver() as receiver,
-        service(OPENAI_BASE_URL=player.base_url, SESSION_WAIT="60", **receiver.variables) as client,
-    ):
-        player.asked.clear()
-        first = asyncio.create_task(client.get("/chat/stream", params={"userInput": "silent", "sessionId": "s"}))
-        await player.asked.wait()
-        second = asyncio.create_task(client.get("/chat", params={"userInput": "x", "sessionId": "s"}))
-        metrics = "toolchat_questions_in_flight 2"
-        await until(lambda: _tells(client, metrics))
-        first.cancel()
-        assert (await second).status_code == 200
-        spans = await receiver.trace("GET /chat", has=lambda each: not each.is_error)
-    agent, waited = the(spans, "invoke_agent"), the(spans, "wait lock:memory")
-    assert waited.parent == agent.id
-    assert waited.ended > waited.began
-
-
-async def _tells(client: httpx.AsyncClient, line: str) -> bool:
-    return line in (await client.get("/metrics")).text
-
-
-@pytest.mark.slow
-async def test_each_operation_of_a_shared_store_is_a_span(player: OpenAIPlayer) -> None:
-    async with OtlpReceiver() as receiver, RedisServer() as redis:
-        variables = receiver.variables | {"REDIS_URL": redis.url}
-        async with service(OPENAI_BASE_URL=player.base_url, **variables) as client:
-            await client.get("/chat", params={"userInput": "x", "sessionId": "s"})
-            spans = await receiver.trace("GET /chat")
-    operations = [each for each in spans if each.name.startswith("redis ")]
-    names = [each.attributes["db.operation.name"] for each in operations]
-    assert (names[0], names[-1]) == ("lock", "save turn")
-    assert {(each.kind, each.attributes["db.system.name"]) for each in operations} == {("client", "redis")}
-    assert [each.name for each in operations] == [f"redis {name}" for name in names]

@@ -128,7 +128,6 @@ async def test_lost_traces_are_logged_with_the_reason_and_counted(
         assert await spans_lost(client) > before
     [line] = [each for each in caplog.records if each.getMessage() == "traces could not be sent"]
     assert "401" in vars(line)["reason"]
-    assert vars(line)["spans_lost"] > 0
 
 
 async def test_a_silent_collector_delays_the_shutdown_no_longer_than_its_timeout(
@@ -154,20 +153,3 @@ async def test_what_has_not_been_sent_is_sent_when_the_service_stops(player: Ope
             await client.get(PATH, params={"query": "x"})
             assert receiver.spans == []
         assert len(await receiver.trace()) == 5
-
-
-async def test_spans_beyond_those_that_may_wait_are_lost_and_counted(
-    player: OpenAIPlayer, caplog: pytest.LogCaptureFixture
-) -> None:
-    with reserved() as silent:
-        silent.listen()
-        variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{silent.getsockname()[1]}"}
-        variables |= {"OTEL_EXPORTER_OTLP_TIMEOUT": "1", "SHUTDOWN_TIMEOUT": "0"}
-        variables |= {"OTEL_BSP_MAX_QUEUE_SIZE": "4", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "4"}
-        async with service(OPENAI_BASE_URL=player.base_url, **variables) as client:
-            before = await spans_lost(client)
-            await client.get(PATH, params={"query": "x"})
-            await until(lambda: "traces could not be sent" in caplog.text)
-            assert await spans_lost(client) - before == 1
-    [line] = [each for each in caplog.records if each.getMessage() == "traces could not be sent"]
-    assert (vars(line)["spans_lost"], vars(line)["reason"]) == (1, "too many spans were waiting")

@@ -15,7 +15,7 @@ from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.request import ChatRequest, Emit
 from toolchat.messages import AssistantMessage, Message, SystemMessage, ToolResponseMessage, turn_start
 from toolchat.models.base import ChatResponse
-from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.callback import ToolCallback, ToolSet
 from toolchat.tool_calling.definition import ToolDefinition, provider_name, written_name
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 from toolchat.tool_calling.text_normalization import fold, normalize_name
@@ -200,14 +200,13 @@ class ToolSearchAdvisor(Advisor):
 class _SearchableTools:
     """A set of tools, and the tool that searches it."""
 
-    by_name: Mapping[str, ToolCallback]
-    search: ToolCallback
+    tools: ToolSet
+    """The tool that searches, then the others."""
     spellings: Mapping[str, str]
     """Names that are not words of ASCII letters, by their normalized form."""
 
     @classmethod
     def index(cls, tools: tuple[ToolCallback, ...], name: str) -> "_SearchableTools":
-        by_name = {tool.definition.name: tool for tool in tools}
         index = ToolIndex([tool.definition for tool in tools])
 
         async def search(query: Query) -> dict[str, Any]:
@@ -215,20 +214,23 @@ class _SearchableTools:
 
         description = _INSTRUCTIONS.format(count=len(tools))
         callback = FunctionToolCallback.from_function(search, name=name, description=description)
-        written = {written_name(tool.definition): name for name, tool in by_name.items()}
-        return cls(by_name, callback, {normalize_name(it): name for it, name in written.items() if not it.isascii()})
+        written = {written_name(tool.definition): tool.definition.name for tool in tools}
+        spellings = {normalize_name(it): name for it, name in written.items() if not it.isascii()}
+        return cls(ToolSet((callback, *tools)), spellings)
 
     def offered(self, request: ChatRequest) -> tuple[ToolCallback, ...]:
         """The search tool, then the others in the order of the conversation: a longer one only adds to their end.
 
         The tools are the beginning of a request, without which a provider's prompt cache does not serve the rest.
         """
-        names = dict.fromkeys((*self._mentioned(request.messages), request.options.tool_choice or ""))
-        return (
-            self.search,
-            *request.tool_set.client_tools,
-            *(self.by_name[name] for name in names if name in self.by_name),
+        search = self.tools[0]
+        names = dict.fromkeys(
+            (search.definition.name, *self._mentioned(request.messages), request.options.tool_choice or "")
         )
+        # The same set for the same names, since a set is examined, and written as JSON, only once.
+        _, *found = offered = self.tools.subset(tuple([name for name in names if name in self.tools.by_name]))
+        client_tools = request.tool_set.client_tools
+        return (search, *client_tools, *found) if client_tools else offered
 
     def _mentioned(self, messages: Sequence[Message]) -> Iterator[str]:
         """Names of tools that were found or called, and words of instructions and question that may be such names."""
@@ -238,7 +240,7 @@ class _SearchableTools:
                 yield from (call.name for call in message.tool_calls)
             elif isinstance(message, ToolResponseMessage):
                 for response in message.responses:
-                    yield from _FOUND.findall(response.text) if response.name == self.search.definition.name else ()
+                    yield from _FOUND.findall(response.text) if response.name == self.tools[0].definition.name else ()
             elif isinstance(message, SystemMessage) or place == start:
                 yield from self._named(message.text)
 

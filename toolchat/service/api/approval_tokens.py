@@ -1,6 +1,7 @@
 """Approval links: their tokens, with which a person without a key decides about one paused answer."""
 
 import hashlib
+import re
 import secrets
 
 from pydantic import TypeAdapter, ValidationError
@@ -8,10 +9,12 @@ from pydantic import TypeAdapter, ValidationError
 from toolchat.errors import NotFound
 from toolchat.service.access.principals import Principal, current_request_caller
 from toolchat.service.api.dependencies import belonging_to
-from toolchat.service.observability.semantic_conventions import LINK_FRAGMENT
 from toolchat.state.base import RECORD_VERSION, RecordVersion, StateStore
 
+LINK_FRAGMENT = "#token="
+"""Begins the fragment of an approval link, which browsers do not send: no server's log has the token."""
 _RECORD = TypeAdapter(tuple[str, Principal, RecordVersion])
+_TOKEN = re.compile(rb"((?:#|%23)token(?:=|%3D))[\w-]+", re.IGNORECASE)
 
 
 class AlreadyDecided(NotFound):
@@ -47,6 +50,11 @@ class ApprovalTokens:
 def link_to(address: str, identifier: str, token: str) -> str:
     """The page of an approval; with a token, whoever has the link can decide. Opening it decides nothing."""
     return f"{address}/playground/?approval={identifier}{token and LINK_FRAGMENT + token}"
+
+
+def without_tokens(content: bytes) -> bytes:
+    """Remove the tokens of approval links: a model could open a link, and decide by itself."""
+    return _TOKEN.sub(rb"\1...", content) if b"#token" in content or b"%23token" in content else content
 
 
 def approval_not_found() -> NotFound:

@@ -79,10 +79,10 @@ def _record(asked: Asked, call: Mapping[str, Any], approval: Approval, by: str, 
 
 
 def log(records: list[dict[str, Any]]) -> None:
-    """Write a line of the log for each decision."""
+    """Write a line of the log for each decision; its ids are those of paths, so they are hashed."""
     for each in records:
-        session = {"session": hashed(each["session"])} if each["session"] else {}
-        _log.info("a call was decided", extra={"decision": each | session})
+        ids = {name: each[name] and hashed(each[name]) for name in ("approval", "session")}
+        _log.info("a call was decided", extra={"decision": each | ids})
 
 
 def _seconds(at: datetime | None) -> float | None:

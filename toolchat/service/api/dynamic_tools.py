@@ -17,6 +17,8 @@ class DynamicTools(Protocol):
     """Changes whenever the tools or the fault change."""
     fault: str | None
     """Why the tools cannot be used now. Those known last stay on offer; a call of one reports the fault."""
+    cause: str
+    """What lies behind the fault, with addresses; only for operators."""
 
     def tool_callbacks(self) -> tuple[ToolCallback, ...]:
         """Return the tools on offer."""

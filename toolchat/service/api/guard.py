@@ -24,6 +24,7 @@ from toolchat.errors import (
 from toolchat.service.access.hosts import header
 from toolchat.service.access.runtime import Access
 from toolchat.service.api import problems
+from toolchat.service.api.approval_tokens import without_tokens
 from toolchat.service.api.body_limits import (
     MAX_BODY_BYTES,
     MAX_IMAGES_BYTES,
@@ -41,7 +42,7 @@ from toolchat.service.api.problems import as_toolchat_error, refusal, without_tr
 from toolchat.service.observability import tracing
 from toolchat.service.observability.logs import request_id as current_request_id
 from toolchat.service.observability.metrics import OTHER
-from toolchat.service.observability.request import MeasuredRequest, current_request
+from toolchat.service.observability.observer import MeasuredRequest, current_request
 from toolchat.service.request_state import RequestState, state_of
 from toolchat.tool_calling.caller import current_caller
 
@@ -273,6 +274,7 @@ def _check_host(scope: Scope) -> None:
 
 def _check_query(scope: Scope) -> None:
     query_string: bytes = scope["query_string"]
+    scope["query_string"] = without_tokens(query_string)
     if len(query_string) > MAX_URL_BYTES:
         raise TooLarge(f"the query string is longer than {MAX_URL_BYTES} bytes")
     if not _SUSPICIOUS.search(query_string):
@@ -338,7 +340,9 @@ class GuardMiddleware:
         longest = state_of(scope).max_body_bytes
         connection = connection_of(scope)
         arrived = connection is not None and not connection.is_receiving
-        return await self._bodies.read(receive, longest, announced=_content_length(scope), arrived=arrived)
+        body = await self._bodies.read(receive, longest, announced=_content_length(scope), arrived=arrived)
+        body.content = without_tokens(body.content)
+        return body
 
     async def _refuse(self, error: ToolchatError, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":  # a close before the handshake becomes a 403

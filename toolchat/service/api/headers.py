@@ -8,7 +8,7 @@ from starlette.middleware.cors import CORSMiddleware
 
 from toolchat.models.base import ChatResponse
 from toolchat.service.api.service import model_label
-from toolchat.service.observability.request import current_request
+from toolchat.service.observability.observer import current_request
 
 if TYPE_CHECKING:
     from toolchat.service.api.responses.active_request import ActiveRequest

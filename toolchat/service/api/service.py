@@ -23,7 +23,7 @@ from toolchat.service.api.idempotency import IdempotencyStore
 from toolchat.service.api.tool_registry import ToolRegistry
 from toolchat.service.observability import metrics
 from toolchat.service.observability.logs import lost_lines
-from toolchat.service.observability.request import current_request
+from toolchat.service.observability.observer import current_request
 from toolchat.service.settings.service_settings import Settings, Tuning
 from toolchat.state.base import StateStore
 from toolchat.tool_calling.threads import thread_use

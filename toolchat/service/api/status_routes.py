@@ -19,6 +19,7 @@ from toolchat.service.api.schemas import Health, Index, ToolModuleDescription
 from toolchat.service.api.service import Service, ServiceState, model_label
 from toolchat.service.api.tool_registry import Entry
 from toolchat.service.api.tool_routes import describe_usable
+from toolchat.service.observability import tracing
 from toolchat.service.observability.multiprocess import registry
 
 router = APIRouter(tags=["Service"], route_class=ReadRoute)
@@ -95,6 +96,11 @@ async def ready(service: Service) -> dict[str, Any]:
 
 async def _failures(service: ServiceState) -> dict[str, str]:
     failures = service.http.breakers.last_failures
+    for name, entry in service.tools.entries.items():
+        if away := next((each for each in entry.sources if each.fault), None):
+            failures[name] = f"{away.fault} ({away.cause})" if away.cause else str(away.fault)
+    if tracing.observer is not None and (failure := tracing.observer.export_failure()):
+        failures["traces"] = failure
     for each in models_of(service.chat.model):
         if isinstance(each, ResilientChatModel) and each.breaker.last_failure:
             failures[model_label(each.provider, each.name)] = each.breaker.last_failure

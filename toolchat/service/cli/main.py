@@ -1,6 +1,5 @@
 """The command line: parses the arguments, runs one command, and returns its exit code."""
 
-import gc
 import io
 import logging
 import os
@@ -13,6 +12,7 @@ import click
 from toolchat.errors import ConfigurationError
 from toolchat.service.cli import Program
 from toolchat.service.cli.commands import commands
+from toolchat.service.process import pause_collections
 
 
 def run(program: Program) -> int:
@@ -24,8 +24,7 @@ def run(program: Program) -> int:
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     sys.path.append(str(Path.cwd()))  # a console script lacks it, and tools import the project's own packages
-    # Imports create no garbage, but collections take a tenth of the start time; each command enables them later.
-    gc.disable()
+    pause_collections()
     code = _run_command(program, sys.argv[1:])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C must not interrupt the exit
     threads = sys.modules.get("toolchat.tool_calling.threads")

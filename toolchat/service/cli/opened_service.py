@@ -1,6 +1,5 @@
 """The service opened inside a command, without an HTTP server."""
 
-import gc
 from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import wait
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from toolchat.service.cli import Program
 from toolchat.service.cli.terminal import show_warnings
 from toolchat.service.composition.configuration import Configuration, read_configuration
 from toolchat.service.composition.lifespan import open_service
+from toolchat.service.process import keep_objects
 from toolchat.tool_calling.caller import current_caller
 
 ANSWERED, FAILED, WAITS = 0, 1, 3
@@ -58,7 +58,5 @@ def opened_service(program: Program, *, tenant: str = "") -> Generator[OpenedSer
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(open_service(configuration)) as (state, _),
     ):
-        # Everything created so far lives until the end: collections need not look at it.
-        gc.freeze()
-        gc.enable()
+        keep_objects()
         yield OpenedService(configuration, state, portal, RequestCaller(tenant=tenant))

@@ -1,7 +1,6 @@
 """The commands ``serve`` and ``mcp``; a SIGTERM is handled while their functions import the server."""
 
 import asyncio
-import gc
 import os
 import shlex
 import signal
@@ -86,9 +85,6 @@ def _serve(program: Program) -> int:
         settings = configuration.settings
         configure_logging(settings.log_level)
         configuration.log_warnings()  # before anything else can fail: a mistyped variable may be the reason
-        # The application is created in the space of what the imports leave, which need not be looked at again.
-        gc.collect()
-        gc.freeze()
         app = create_app(configuration)
         return runner.serve(app, settings, provider=configuration.chat_model.provider, notice=notice)
 
@@ -98,6 +94,7 @@ def serve_mcp(program: Program) -> int:
     from toolchat.service.composition.configuration import read_configuration
     from toolchat.service.composition.lifespan import open_service
     from toolchat.service.observability.logs import configure_logging
+    from toolchat.service.process import keep_objects
     from toolchat.service.protocols.mcp_server.stdio import serve_stdio
 
     configuration = read_configuration(tools=program.tools, serving=False)
@@ -106,8 +103,7 @@ def serve_mcp(program: Program) -> int:
 
     async def serve_opened() -> None:
         async with open_service(configuration) as (state, _):
-            gc.freeze()  # everything created so far lives until the end: collections need not look at it
-            gc.enable()
+            keep_objects()
             await serve_stdio(state)
 
     asyncio.run(serve_opened())

@@ -39,7 +39,6 @@ from toolchat.service.composition.state import state_store
 from toolchat.service.composition.wiring import wired
 from toolchat.service.observability import metrics, tracing
 from toolchat.service.observability.observer import ServiceObserver
-from toolchat.service.observability.runtime import watched
 from toolchat.service.settings.service_settings import Settings
 from toolchat.service.tool_modules.registration import open_registry
 from toolchat.state.base import StateStore
@@ -96,7 +95,7 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
                 wiring.containers,
             )
             metrics.INFO.labels(__version__, state.model_label, platform.python_version()).set(1)
-            async with watched(observed.update):
+            async with metrics.watched(observed.update):
                 yield state, tools
     finally:
         # In reverse: tools use the store and the connections until they are closed.

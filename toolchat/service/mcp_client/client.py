@@ -17,8 +17,6 @@ from toolchat.http.failures import Cause, address_of, describe_failure
 from toolchat.service.mcp_client.file import ServerEntry
 from toolchat.service.mcp_client.foreign_tools import RemoteResult, read_result, sanitize_text
 from toolchat.service.mcp_client.transports import EXCHANGE, TOO_LONG, Diagnostics, Exchange, open_transport
-from toolchat.service.observability import tracing
-from toolchat.service.observability.semantic_conventions import mcp_attributes
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
 
@@ -33,7 +31,6 @@ MAX_TOOLS, MAX_PAGES = 256, 32
 MAX_ERROR_CHARS = 500
 _AWAY = (502, 503, 504)
 """Statuses by which gateways say that the server is away."""
-_CALL = "tools/call"
 _HTTP_ONLY = "streamable HTTP, which often ends in /mcp; SSE is not supported"
 _RESULT = TypeAdapter[types.CallToolResult | types.InputRequiredResult](
     types.CallToolResult | types.InputRequiredResult
@@ -131,13 +128,7 @@ class ServerConnection:
 
     async def call(self, tool: str, arguments: Mapping[str, object], context: ToolContext) -> RemoteResult:
         """Call a tool and return its result; cancelling this coroutine cancels the call at the server."""
-        if tracing.observer is None:
-            return await self._call(tool, arguments, context)
-        attributes = mcp_attributes(_CALL, self.revision, tool) | {"toolchat.upstream": self._server}
-        with tracing.observer.mcp_request(_CALL, tool, attributes):
-            return await self._call(tool, arguments, context)
 
-    async def _call(self, tool: str, arguments: Mapping[str, object], context: ToolContext) -> RemoteResult:
         async def report(progress: float, total: float | None, message: str | None) -> None:
             context.report(progress, of=total, text=message)
 

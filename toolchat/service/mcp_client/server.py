@@ -47,7 +47,7 @@ class RemoteServer:
         self._entry = entry
         self._connect = partial(connect, name, entry, proxies)
         self._route = proxies.route(URL(entry.url)) if entry.url else ""
-        self._cause = ""
+        self.cause = ""
         self._tuning = tuning
         self._tools: tuple[ToolCallback, ...] = ()
         self._listed: list[Tool] = []
@@ -78,7 +78,7 @@ class RemoteServer:
         """Describe in a few words what the server offers."""
         if self.fault is not None:
             unavailable = UpstreamUnavailable(self.fault)
-            unavailable.log_fields["cause"] = self._cause
+            unavailable.log_fields["cause"] = self.cause
             raise unavailable
         return f"offers {len(self._tools)} tools" + (f"; reached {self._route}" if self._route else "")
 
@@ -182,8 +182,8 @@ class RemoteServer:
     def _set_unavailable(self, reason: str, cause: str = "") -> None:
         self._settled.set()
         metrics.labelled(metrics.MCP_SERVER_UP, self._name).set(0)
-        if (self.fault, self._cause) != (reason, cause):
-            self.fault, self._cause = reason, cause
+        if (self.fault, self.cause) != (reason, cause):
+            self.fault, self.cause = reason, cause
             self.version += 1
             fields = {"cause": cause} if cause else {}
             _log.warning("the MCP server %s is unavailable: %s", self._name, reason, extra=fields)

@@ -4,14 +4,13 @@ import hashlib
 import logging
 import os
 import sys
-import threading
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextvars import ContextVar
 from functools import lru_cache
 from logging.handlers import QueueHandler, QueueListener
-from queue import SimpleQueue
+from queue import Queue
 from typing import Any, TextIO
 
 from pydantic_core import to_json
@@ -22,9 +21,6 @@ request_id: ContextVar[str] = ContextVar("request_id", default="")
 """Id of the current request; propagated to tools and their threads."""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
-_TOGETHER = 0.02
-"""Seconds to wait for further lines before a write: waking the thread for every line would cost too much."""
-_BATCH = 500
 
 
 def hashed(identifier: str) -> str:
@@ -51,71 +47,48 @@ class JsonFormatter(logging.Formatter):
         return to_json(line, fallback=str, inf_nan_mode="strings").decode()
 
 
+class _Writer(logging.Handler):
+    """Writes the lines of a queue. No ``StreamHandler``: at exit, ``logging`` would wait for the lock of its writes."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self._descriptor, self.lost = descriptor, 0
+
+    def handle(self, line: Any) -> bool:
+        try:
+            os.write(self._descriptor, f"{line}\n".encode("utf-8", "backslashreplace"))
+        except OSError:
+            self.lost += 1
+        return True
+
+
 class LogHandler(QueueHandler):
     """Formats a line in the context of its request; a thread writes it, for a paused pager or full disk may block."""
 
-    queue: SimpleQueue[Any]
-
     def __init__(self, stream: TextIO, most: int = 5_000) -> None:
-        super().__init__(SimpleQueue())
+        self._lines = Queue[str](most)
+        super().__init__(self._lines)
         self.setFormatter(JsonFormatter())
-        self._most, self.is_terminal = most, stream.isatty()
-        self.writer = _Writer(self.queue, stream.fileno())
-        self.writer.start()
+        self.is_terminal, self.writer, self._reported = stream.isatty(), _Writer(stream.fileno()), 0
+        QueueListener(self._lines, self.writer).start()
 
     def prepare(self, record: logging.LogRecord) -> str:
         return self.format(record)
 
-    def enqueue(self, line: Any) -> None:
-        if self.queue.qsize() < self._most:
-            self.queue.put(line)
-        else:
-            self.writer.lost += 1
+    def emit(self, record: logging.LogRecord) -> None:
+        if (more := self.writer.lost - self._reported) and self._lines.empty():
+            self._reported += more
+            super().emit(_record("WARNING", "log lines were lost", lost=more))
+        super().emit(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002
+        """Count a line for which the queue has no room, where the standard library would write a traceback."""
+        self.writer.lost += 1
 
     def flush(self) -> None:
         """Wait until all queued lines are written, for at most a second."""
-        written = threading.Event()
-        self.queue.put(written)
-        written.wait(1)
-
-
-class _Writer(QueueListener):
-    """Writes the lines of a queue, as many at once as have come."""
-
-    queue: SimpleQueue[Any]
-
-    def __init__(self, queue: SimpleQueue[Any], descriptor: int) -> None:
-        super().__init__(queue)
-        self._descriptor = descriptor
-        self.lost = self._reported = 0
-
-    def dequeue(self, block: bool) -> Any:  # noqa: ARG002 - always true
-        batch = [self.queue.get()]
-        time.sleep(_TOGETHER)
-        while len(batch) < _BATCH and self.queue.qsize():
-            batch.append(self.queue.get())
-        return batch
-
-    def handle(self, batch: Any) -> None:
-        lines = [each for each in batch if isinstance(each, str)]
-        try:
-            self._write(lines)
-            if more := self.lost - self._reported:
-                self._write([JsonFormatter().format(_record("WARNING", "log lines were lost", lost=more))])
-                self._reported += more
-        except OSError:
-            self.lost += len(lines)
-        for each in batch:
-            if isinstance(each, threading.Event):
-                each.set()
-
-    def _write(self, lines: Sequence[str]) -> None:
-        data = "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")
-        while data:
-            try:
-                data = data[os.write(self._descriptor, data) :]
-            except BlockingIOError:  # the pipe may be in non-blocking mode, which its other end shares
-                time.sleep(_TOGETHER)
+        with self._lines.all_tasks_done:
+            self._lines.all_tasks_done.wait_for(lambda: not self._lines.unfinished_tasks, 1)
 
 
 def lost_lines() -> int:
@@ -128,7 +101,7 @@ def write_text(text: str) -> None:
     for each in logging.root.handlers:
         if isinstance(each, LogHandler):
             for line in text.splitlines():
-                each.enqueue(line if each.is_terminal else each.format(_record("INFO", line.strip())))
+                each.queue.put_nowait(line if each.is_terminal else each.format(_record("INFO", line.strip())))
 
 
 def _record(level: str, message: str, **fields: Any) -> logging.LogRecord:

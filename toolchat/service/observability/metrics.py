@@ -1,22 +1,26 @@
 """All metrics: names, descriptions and labels, by ``prometheus_client``."""
 
+import asyncio
 from collections import defaultdict
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
+from os import sysconf
+from pathlib import Path
 from typing import Any, TypeVar
 
-from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client import Counter, Gauge, Histogram, Summary, disable_created_metrics
 from prometheus_client.metrics import MetricWrapperBase
 
 OTHER = "other"
 """Label value for unknown names, and for names beyond a limit."""
 _MAX_LABELLED = 2000
 """Combinations of label values per metric."""
-_SECONDS = tuple(0.01 * 2**step for step in range(14))
-"""0.01 to 81.92: the bucket bounds of OpenTelemetry's GenAI conventions for ``gen_ai.client.operation.duration`` and
-``time_to_first_chunk`` (https://github.com/open-telemetry/semantic-conventions-genai)."""
-_TOKENS = tuple(4**step for step in range(14))
-"""1 to 67,108,864: the bounds of the same conventions for ``gen_ai.client.token.usage``."""
-_OVERHEAD = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
+# Each bound is a series per combination of labels, and a report costs some 10 microseconds per series.
+_SECONDS = tuple(0.02 * 4**step for step in range(7))
+"""0.02 to 81.92: every second bound of OpenTelemetry's GenAI conventions for ``gen_ai.client.operation.duration``
+(https://github.com/open-telemetry/semantic-conventions-genai)."""
+_OVERHEAD = (0.0005, 0.002, 0.01, 0.05, 0.2, 1, 5)
 """Finer bounds, for short durations within the process."""
 _QUESTION = ("route", "form")
 _MODEL = ("provider", "model")
@@ -38,12 +42,12 @@ QUESTION_SECONDS = _durations(
     "toolchat_question_duration_seconds", "Duration of a chat request, to the end of its response", _QUESTION
 )
 FIRST_BYTE_SECONDS = _durations(
-    "toolchat_question_first_byte_seconds", "Duration of a chat request, to the first byte of its response", _QUESTION
+    "toolchat_question_first_byte_seconds", "Duration of a streamed chat request, to its first byte", ("route",)
 )
 OVERHEAD_SECONDS = _overheads(
     "toolchat_question_overhead_seconds",
     "Duration of a chat request, excluding time spent in models and tools",
-    _QUESTION,
+    ("route",),
 )
 IN_FLIGHT = _sum("toolchat_questions_in_flight", "Chat requests in progress")
 REFUSED = Counter("toolchat_questions_refused_total", "Chat requests refused as overloaded")
@@ -62,11 +66,8 @@ MODEL_SECONDS = _durations(
 MODEL_FIRST_SECONDS = _durations(
     "toolchat_model_first_chunk_seconds", "Time to the first chunk of a streamed model call", _MODEL
 )
-MODEL_TOKENS = Histogram(
-    "toolchat_model_turn_tokens",
-    "Tokens of a model call, as counted by the provider",
-    (*_MODEL, "type"),
-    buckets=_TOKENS,
+MODEL_TOKENS = Summary(
+    "toolchat_model_turn_tokens", "Tokens of a model call, as counted by the provider", (*_MODEL, "type")
 )
 MODEL_CACHED = Counter("toolchat_model_cached_tokens_total", "Input tokens read from the provider's cache", _MODEL)
 MODEL_TEXT_CALLS = Counter("toolchat_model_text_calls_total", "Tool calls that the model wrote as text", _MODEL)
@@ -98,7 +99,7 @@ CLIENTS_REFUSED = Counter("toolchat_connections_refused_total", "Connections ref
 READERS_LEFT = Counter("toolchat_slow_readers_left_total", "Unread responses that were cut off to free memory")
 MCP_SERVER_UP = _lowest("toolchat_mcp_server_up", "Whether an MCP server is connected", ("server",))
 MCP_TOOLS_DROPPED = _highest("toolchat_mcp_tools_dropped", "Tools of an MCP server that cannot be used", ("server",))
-SPANS_LOST = Counter("toolchat_spans_lost_total", "Spans that could not be queued or sent")
+SPANS_LOST = Counter("toolchat_spans_lost_total", "Spans that could not be sent")
 LOG_LOST = Counter("toolchat_log_lines_lost_total", "Log lines that could not be written")
 
 SESSIONS = _sum("toolchat_sessions_active", "Sessions with a turn that runs or waits in this process")
@@ -122,7 +123,7 @@ LOOP_LAG = _overheads("toolchat_event_loop_lag_seconds", "Delay of a timer that 
 MEMORY = _sum("toolchat_memory_bytes", "Resident memory, of all workers together")
 WORKER_REPLACEMENTS = Counter("toolchat_worker_replacements_total", "Replacements of worker processes")
 
-_MetricT = TypeVar("_MetricT", Counter, Gauge, Histogram)
+_MetricT = TypeVar("_MetricT", Counter, Gauge, Histogram, Summary)
 _children: defaultdict[MetricWrapperBase, dict[tuple[str, ...], Any]] = defaultdict(dict)
 
 
@@ -163,3 +164,31 @@ class BoundedNames:
                 return OTHER
             self._known.add(name)
         return name
+
+
+@asynccontextmanager
+async def watched(update: Callable[[], None]) -> AsyncGenerator[None, None]:
+    """Within the block, call ``update`` every second and measure by how much that is late, as everything else is."""
+    task = asyncio.create_task(_watch(update))
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+async def _watch(update: Callable[[], None]) -> None:
+    loop = asyncio.get_running_loop()
+    while True:
+        due = loop.time() + 1
+        await asyncio.sleep(1)
+        LOOP_LAG.observe(max(0.0, loop.time() - due))
+        MEMORY.set(_resident_bytes())
+        update()
+
+
+def _resident_bytes() -> int:
+    """Resident memory of this process; 0 if the system has no ``/proc``."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0

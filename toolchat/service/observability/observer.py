@@ -1,10 +1,13 @@
-"""The observer of the service: counts what the engine reports."""
+"""What is measured: each HTTP request, and what the engine reports to the observer while it is answered."""
 
+import os
 from asyncio import CancelledError
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import cache
 from time import perf_counter
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic_core import to_json
 
@@ -22,16 +25,89 @@ from toolchat.messages import estimate_size, estimate_tokens
 from toolchat.models.base import ChatResponse, ModelEvent, Prompt, TextDelta
 from toolchat.service.observability import metrics, tracing
 from toolchat.service.observability.metrics import OTHER, BoundedNames, labelled
-from toolchat.service.observability.request import current_request
+from toolchat.service.request_state import RequestState
 from toolchat.tool_calling.events import ToolCallFinished
 
+if TYPE_CHECKING:
+    from toolchat.service.observability.spans import CurrentSpan
+
 _error_kinds, _upstreams, _tools = BoundedNames(100), BoundedNames(50), BoundedNames(500)
+_principals, _outcomes = BoundedNames(100), BoundedNames(100)  # tool modules may define errors of their own
 _UNAVAILABLE = (UpstreamUnavailable, UpstreamTimeout)
 _PROVIDER_FAILURES = (*_UNAVAILABLE, UpstreamInvalid, ProviderAuth, ProviderQuota, ProviderRateLimited)
 """Errors of a model call that are the provider's fault."""
 _TOKENS_AROUND_A_MESSAGE = 4
 _UPSTREAM_FAILURES = ("429", "500", "502", "503", "504", *[each.code for each in _UNAVAILABLE])
 """Outcomes of a request that are the upstream's fault."""
+
+
+@dataclass(slots=True)
+class MeasuredRequest:
+    """The measurements of one HTTP request, from its construction to :meth:`end`."""
+
+    began: float = field(default_factory=perf_counter)
+    first_byte: float = 0.0
+    """The time of the first byte of the response, set by the sender; 0 until then."""
+    answered_by: tuple[str, str] | None = None
+    """Provider and model of the last model call, if there are fallbacks."""
+    asked: tuple[str, str] | None = None
+    """Provider and model of the last model call."""
+    model_seconds: float = 0.0
+    """Duration of all model calls."""
+    tokens: int = 0
+    """Tokens of all model calls so far, including those that failed or were cancelled."""
+    waited: float = 0.0
+    """Seconds spent waiting for models and tools; concurrent waits count once."""
+    span: "CurrentSpan | None" = None
+    """Its span, if traces are on."""
+    _waiting: int = 0
+    _since: float = 0.0
+
+    def wait(self, now: float) -> None:
+        """Begin to wait for a model or a tool."""
+        if not self._waiting:
+            self._since = now
+        self._waiting += 1
+
+    def go_on(self, now: float) -> None:
+        """End a wait."""
+        self._waiting -= 1
+        if not self._waiting:
+            self.waited += now - self._since
+
+    def overhead(self, now: float) -> float:
+        """Seconds spent in the service itself until now."""
+        waiting = now - self._since if self._waiting else 0.0
+        return max(0.0, now - self.began - self.waited - waiting)
+
+    def summary(self, now: float) -> dict[str, Any]:
+        """The fields of the log line; ``now`` is when the answer ended."""
+        line: dict[str, Any] = {"total_ms": round((now - self.began) * 1000, 1), "worker": os.getpid()}
+        if self.first_byte:
+            line["first_byte_ms"] = round((self.first_byte - self.began) * 1000, 1)
+        if self.asked is not None:
+            line["provider"], line["model"] = self.asked
+            line |= {"tokens": self.tokens, "model_ms": round(self.model_seconds * 1000, 1)}
+        return line
+
+    def end(self, route: str, state: RequestState, now: float) -> None:
+        """Count the request, and its question if it asked one."""
+        outcome = _outcomes.of(state.outcome)
+        labelled(metrics.REQUESTS, route, outcome).inc()
+        form = state.form
+        if not form:
+            return
+        principal = _principal(state.summary.get("principal", ""))
+        seconds = now - self.began
+        labelled(metrics.QUESTIONS, route, state.variant, form, outcome, principal).inc()
+        labelled(metrics.QUESTION_SECONDS, route, form).observe(seconds, tracing.exemplar())
+        if form == "text/event-stream" and self.first_byte:
+            labelled(metrics.FIRST_BYTE_SECONDS, route).observe(self.first_byte - self.began)
+        labelled(metrics.OVERHEAD_SECONDS, route).observe(self.overhead(now))
+
+
+current_request: ContextVar[MeasuredRequest] = ContextVar("observed_request", default=MeasuredRequest())  # noqa: B039
+"""The request that is being answered; outside of one, a default that is never read."""
 
 
 class ServiceObserver(Observer):
@@ -189,3 +265,10 @@ def outcome_of(error: BaseException) -> str:
 def _start_upstream(name: str) -> None:
     for outcome in _UPSTREAM_FAILURES:
         labelled(metrics.UPSTREAM_REQUESTS, name, outcome)
+
+
+def _principal(name: str) -> str:
+    """The label of a principal; all people of an identity provider share one, and those of a page have the page's."""
+    if not name:
+        return "anonymous"
+    return OTHER if name.startswith("jwt:") else _principals.of(name.partition("~")[0])

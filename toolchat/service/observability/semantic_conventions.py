@@ -1,12 +1,10 @@
 """Names of span attributes: OpenTelemetry's semantic conventions, and the only module that knows them.
 
 HTTP: https://opentelemetry.io/docs/specs/semconv/http/http-spans/ (stable).
-MCP: https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/ (not stable yet).
 Generative AI: https://github.com/open-telemetry/semantic-conventions-genai (not stable yet).
 Attributes that the conventions do not name start with ``toolchat.``.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -38,16 +36,12 @@ _PROVIDERS = {"openai_compatible": "openai"}
 
 def request_attributes(scope: Scope, path: str, route: str, status: int, outcome: str) -> Attributes:
     """An HTTP request to the service, and its response; ``path`` contains no ids."""
-    host, port = scope.get("server") or ("", None)
     return {
         "http.request.method": scope["method"],
         "http.route": route,
         STATUS: status,
         "url.path": short(path),
         "url.scheme": scope["scheme"],
-        "network.protocol.version": scope["http_version"],
-        "server.address": host,
-        "server.port": port or 0,
         "toolchat.request_id": state_of(scope).request_id,
         "toolchat.outcome": outcome,
     }
@@ -126,31 +120,13 @@ def upstream_attributes(upstream: str, method: str, url: URL, *, captures: bool)
     return attributes | ({"url.path": short(url.raw_path)} if captures else {})
 
 
-def mcp_attributes(method: str, version: str, target: str) -> Attributes:
-    """A request of MCP, sent or received; ``target`` is the tool of a call, otherwise empty."""
-    attributes: Attributes = {"mcp.method.name": short(method[:64]), "mcp.protocol.version": version}
-    if not target:
-        return attributes
-    return attributes | {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": short(target[:64])}
-
-
-LINK_FRAGMENT = "#token="
-"""Begins the fragment of an approval link, which browsers do not send: no server's log has the token."""
-_TOKEN = re.compile(f"(?<={LINK_FRAGMENT})[A-Za-z0-9_-]+")
 _MAX_MESSAGES, _MAX_CHARS = 40, 8000
 _ROLES = {UserMessage: "user", AssistantMessage: "assistant", ToolResponseMessage: "tool"}
 
 
 def short(text: str) -> str:
-    """A text that can be sent: truncated, valid UTF-8, and without tokens."""
-    text = without_tokens(text)
-    text = text if len(text) <= _MAX_CHARS else f"{text[:_MAX_CHARS]}…"
-    return sendable(text)
-
-
-def without_tokens(text: str) -> str:
-    """A text without the tokens in its approval links, with which any reader could approve the call."""
-    return _TOKEN.sub("...", text) if LINK_FRAGMENT in text else text
+    """A text that can be sent: truncated, and valid UTF-8."""
+    return sendable(text if len(text) <= _MAX_CHARS else f"{text[:_MAX_CHARS]}…")
 
 
 def _parts(message: Message) -> Sequence[Mapping[str, Any]]:

@@ -1,10 +1,8 @@
 """The observer that records spans, each as OpenTelemetry's current one, so that a tool's own become its children."""
 
 from collections import defaultdict
-from collections.abc import Coroutine, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import Context as Variables, ContextVar
-from time import time_ns
 from types import TracebackType
 from typing import Any, Self
 
@@ -30,19 +28,19 @@ from toolchat.messages import Message, ToolCall
 from toolchat.models.base import ChatResponse, Prompt
 from toolchat.service.observability import semantic_conventions as conventions
 from toolchat.service.observability.observer import ServiceModelCall, ServiceObserver, outcome_of
-from toolchat.service.observability.semantic_conventions import AGENT, ERROR_TYPE, STATUS, Attributes, short
+from toolchat.service.observability.semantic_conventions import AGENT, ERROR_TYPE, STATUS, Attributes
 from toolchat.tool_calling.events import ToolCallFinished
 
-_MIN_WAIT = 0.001  # seconds; a shorter wait gets no span
-_UNOBSERVED_TOOL = ToolRun()
 _conversation: ContextVar[str] = ContextVar("traced_conversation", default="")
 
 
 class TracingObserver(ServiceObserver):
     """Counts what the engine reports, and records it as spans."""
 
-    def __init__(self, tracer: Tracer, *, captures: bool) -> None:
+    def __init__(self, tracer: Tracer, export_failure: Callable[[], str], *, captures: bool) -> None:
         self._tracer = tracer
+        self.export_failure = export_failure
+        """Returns why the collector did not accept the last spans, and its address; empty if it did."""
         self.captures = captures
         """Whether spans contain questions, answers, arguments and results as well."""
 
@@ -56,11 +54,6 @@ class TracingObserver(ServiceObserver):
     def is_recorded(self) -> bool:
         """Whether the current trace is recorded."""
         return get_current_span().is_recording()
-
-    def exemplar(self) -> dict[str, str] | None:
-        """The id of the current trace, if it is recorded."""
-        current = get_current_span()
-        return {"trace_id": format_trace_id(current.get_span_context().trace_id)} if current.is_recording() else None
 
     def start(
         self, name: str, kind: SpanKind, attributes: Attributes | None = None, context: Context | None = None
@@ -103,12 +96,7 @@ class TracingObserver(ServiceObserver):
         return _TracedModelCall(self, provider, model, prompt)
 
     def observe_tool_run(self, call: ToolCall) -> ToolRun:
-        return _TracedToolRun(self, call) if self.is_recorded() else _UNOBSERVED_TOOL
-
-    def record_wait(self, resource: str, seconds: float) -> None:
-        super().record_wait(resource, seconds)
-        if seconds >= _MIN_WAIT:
-            self._add_finished(f"wait {resource}", SpanKind.INTERNAL, seconds, {})
+        return _TracedToolRun(self, call) if self.is_recorded() else super().observe_tool_run(call)
 
     def observe_upstream_request(self, upstream: str, method: str, url: URL) -> UpstreamRequest:
         """Propagate the trace to an upstream, in a span unless the request is that of a model call's, which has one."""
@@ -121,34 +109,7 @@ class TracingObserver(ServiceObserver):
         attributes = conventions.upstream_attributes(upstream, method, url, captures=self.captures)
         return _TracedRequest(self._tracer.start_span(method, None, SpanKind.CLIENT, attributes))
 
-    @contextmanager
-    def mcp_request(
-        self, method: str, tool: str, attributes: Attributes, received_meta: Mapping[str, Any] | None = None
-    ) -> Generator["CurrentSpan", None, None]:
-        """Record an MCP request; one that is received has ``_meta``, whose trace is continued."""
-        kind = SpanKind.CLIENT if received_meta is None else SpanKind.SERVER
-        texts = {name: each for name, each in (received_meta or {}).items() if isinstance(each, str)}
-        context = propagate.extract(texts, get_current())
-        current = self.start(short(f"{method[:64]} {tool[:64]}".strip()), kind, attributes, context)
-        try:
-            yield current
-        except BaseException as error:  # by its kind, if a tool's, or the protocol's number; never its text
-            current.failure = str(getattr(error, "kind", None) or getattr(error, "code", None) or outcome_of(error))
-            raise
-        finally:
-            current.end()
-
     inject = staticmethod(propagate.inject)
-
-    def record_store_operation(self, kind: str, operation: str, seconds: float) -> None:
-        super().record_store_operation(kind, operation, seconds)
-        attributes = {"db.system.name": kind, "db.operation.name": operation}
-        self._add_finished(f"{kind} {operation}", SpanKind.CLIENT, seconds, attributes)
-
-    def _add_finished(self, name: str, kind: SpanKind, seconds: float, attributes: Attributes) -> None:
-        if self.is_recorded():
-            start = time_ns() - int(seconds * 1e9)
-            self._tracer.start_span(name, None, kind, attributes, start_time=start).end()
 
     def copy_context(self, target: Variables) -> None:
         """Copy the current span: shared work is part of the first request's trace."""

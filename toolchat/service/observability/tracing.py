@@ -19,12 +19,9 @@ if TYPE_CHECKING:
 
 _FLUSH_SECONDS = 3.0
 _PREFIX = "OTEL_"
-_PACKAGES = {
-    "http/protobuf": ("opentelemetry.exporter.otlp.proto.http.trace_exporter", "the extra otel: pip install '.[otel]'"),
-    "grpc": (
-        "opentelemetry.exporter.otlp.proto.grpc.trace_exporter",
-        "pip install opentelemetry-exporter-otlp-proto-grpc",
-    ),
+_REMEDIES = {
+    "http": "the extra otel: pip install '.[otel]'",
+    "grpc": "pip install opentelemetry-exporter-otlp-proto-grpc",
 }
 
 
@@ -54,7 +51,6 @@ class TracingSettings(EnvironmentSettings):
     traces_sampler: Annotated[str, _Lowercase, Field(pattern=_SAMPLER)] = "parentbased_always_on"
     traces_sampler_arg: float = Field(1, ge=0, le=1)
     propagators: Texts = ("tracecontext",)
-    bsp_max_queue_size: int = Field(2048, ge=1)
     instrumentation_genai_capture_message_content: bool = False
 
     @property
@@ -65,8 +61,13 @@ class TracingSettings(EnvironmentSettings):
 
     @property
     def protocol(self) -> str:
-        """The protocol of traces."""
-        return self.exporter_otlp_traces_protocol or self.exporter_otlp_protocol
+        """``http`` or ``grpc``."""
+        return (self.exporter_otlp_traces_protocol or self.exporter_otlp_protocol).partition("/")[0]
+
+    @property
+    def exporter(self) -> str:
+        """The module of the exporter."""
+        return f"opentelemetry.exporter.otlp.proto.{self.protocol}.trace_exporter"
 
     @property
     def target(self) -> str:
@@ -86,10 +87,10 @@ def read_tracing_settings() -> TracingSettings:
     """Read them; if traces are on, what they need must be installed."""
     settings = read_settings(TracingSettings)
     if settings.is_on:
-        package, remedy = _PACKAGES[settings.protocol]
         try:
-            find_spec(package)
+            find_spec(settings.exporter)
         except ModuleNotFoundError:
+            remedy = _REMEDIES[settings.protocol]
             raise ConfigurationError(f"OTEL_EXPORTER_OTLP_ENDPOINT: traces need {remedy}") from None
         for name in settings.propagators:
             if name != "none" and not entry_points(group="opentelemetry_propagator", name=name):
@@ -119,7 +120,9 @@ def current_ids() -> dict[str, str]:
 
 def exemplar() -> dict[str, str] | None:
     """The current trace as the exemplar of a metric, if it is recorded."""
-    return None if observer is None else observer.exemplar()
+    if observer is None or not observer.is_recorded():
+        return None
+    return {"trace_id": observer.current_ids()["trace_id"]}
 
 
 @asynccontextmanager
@@ -133,8 +136,12 @@ async def traced(settings: TracingSettings, shutdown_timeout: float) -> AsyncGen
     from toolchat.service.observability.spans import TracingObserver
 
     captures = settings.instrumentation_genai_capture_message_content
-    async with exporting(settings, min(_FLUSH_SECONDS, shutdown_timeout)) as tracer:
-        before, observer = observer, TracingObserver(tracer, captures=captures)
+    async with exporting(settings, min(_FLUSH_SECONDS, shutdown_timeout)) as (tracer, exporter):
+
+        def failure() -> str:
+            return exporter.failure and f"{exporter.failure}: {settings.target}"
+
+        before, observer = observer, TracingObserver(tracer, failure, captures=captures)
         try:
             yield
         finally:

@@ -26,7 +26,6 @@ from toolchat.models.base import ChatOptions
 from toolchat.service.api.body_limits import body_of
 from toolchat.service.api.dependencies import reject_prefetch
 from toolchat.service.api.parameters import require_json
-from toolchat.service.observability.semantic_conventions import LINK_FRAGMENT, without_tokens
 from toolchat.service.settings.base import describe_faults
 from toolchat.tool_calling.callback import ClientToolCallback, ToolSet
 from toolchat.tool_calling.definition import ToolDefinition
@@ -40,7 +39,6 @@ MAX_TOOLS_BYTES = 256 * 1024
 _LONGEST_NAME = 64
 _RECORD_LEVELS = 32
 """Levels of a record above a part of a request; most are fewer than ten."""
-_LINK = LINK_FRAGMENT.encode()
 TEXT_TYPES = ("text", "input_text", "output_text")
 IMAGE_TYPES = ("image_url", "input_image", "image")
 
@@ -167,7 +165,7 @@ async def json_body(request: Request) -> bytes:
 def read_request(kind: type[_T], body: bytes) -> _T:
     """Parse the body of a request."""
     try:
-        return kind.model_validate_json(without_link_tokens(body))
+        return kind.model_validate_json(body)
     except ValidationError as error:
         param, message, fault = describe_faults(error)[0]
     if fault == "json_invalid":
@@ -175,13 +173,6 @@ def read_request(kind: type[_T], body: bytes) -> _T:
             raise InvalidRequest("the body has an incomplete \\u escape, such as a lone surrogate (half a character)")
         raise InvalidRequest("the body is not valid JSON")
     raise BadRequest(f"{param}: {message}" if param else message, param or None)
-
-
-def without_link_tokens(body: bytes) -> bytes:
-    """Remove the tokens of approval links from a history: the model could open the link, and decide by itself."""
-    if _LINK not in body:
-        return body
-    return without_tokens(body.decode("latin-1")).encode("latin-1")
 
 
 def model_name(name: str, namespace: str | None) -> str:

@@ -27,20 +27,17 @@ _ASCII = bytes(range(0x80))
 _UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
 
 
-def _encode_url(data: bytes) -> bytes:
-    """Percent-encode the first bytes of a request, whose URL may be Chinese typed into curl."""
-    line, separator, rest = data.partition(b"\r\n")
-    return data if line.isascii() else quote_from_bytes(line, safe=_ASCII).encode() + separator + rest
-
-
-def _hide_upgrade(data: bytes) -> bytes:
-    """Rename the header ``Upgrade``.
+def _readable(data: bytes, *, is_start: bool) -> bytes:
+    """Percent-encode the URL, which may be Chinese typed into curl, and rename the header ``Upgrade``.
 
     Java's HTTP client offers HTTP/2 with it in every request. A server may ignore the offer (RFC 9110, section 7.8),
     but httptools would leave the body unread.
     """
     head, end, body = data.partition(b"\r\n\r\n")
-    return _UPGRADE.sub(b"\r\nx-upgrade:", head) + end + body
+    line, separator, headers = head.partition(b"\r\n")
+    if is_start and not line.isascii():
+        line = quote_from_bytes(line, safe=_ASCII).encode()
+    return line + _UPGRADE.sub(b"\r\nx-upgrade:", separator + headers) + end + body
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -70,9 +67,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Cancel the request that is being answered."""
-        self._stop_timer()  # or it would keep the connection in memory, as uvicorn's does
-        if self.timeout_keep_alive_task is not None:
-            self.timeout_keep_alive_task.cancel()
+        self._stop_timer()
         super().connection_lost(exc)
         if self._disconnect_callback is not None:
             self._disconnect_callback()
@@ -113,7 +108,7 @@ class LimitedProtocol(HttpToolsProtocol):
                 self.transport.close()
             return
         if not self.is_receiving:
-            data = _hide_upgrade(data if self._head_bytes else _encode_url(data))
+            data = _readable(data, is_start=not self._head_bytes)
             self._head_bytes += len(data)
         super().data_received(data)
         if self._head_bytes > MAX_URL_BYTES + MAX_HEADER_BYTES:

@@ -1,7 +1,6 @@
 """Serving over HTTP: the listening socket, signals, draining, and uvicorn's settings."""
 
 import errno
-import gc
 import logging
 import os
 import signal
@@ -17,6 +16,7 @@ from toolchat.errors import ConfigurationError
 from toolchat.service.access.runtime import generated_key_notice
 from toolchat.service.api.service import Admission, ServiceState
 from toolchat.service.observability.logs import write_text
+from toolchat.service.process import keep_objects
 from toolchat.service.server.client_limits import ClientLimits
 from toolchat.service.server.http_protocol import LimitedProtocol
 from toolchat.service.settings.service_settings import Settings
@@ -83,8 +83,7 @@ class Server(uvicorn.Server):
             signal.signal(signal.SIGQUIT, self.handle_exit)
             signal.signal(signal.SIGHUP, lambda *_: self._app.state.access.reload())
         await super().startup(sockets)
-        gc.freeze()  # what was created at start lives as long as the process, so no collection need look at it
-        gc.enable()
+        keep_objects()
         self._on_start()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002

@@ -155,28 +155,6 @@ async def test_workers_whose_parent_is_killed_finish_what_they_answer_and_end(
         await until(lambda: all(map(has_ended, left)))
 
 
-async def test_the_next_start_removes_the_metrics_of_processes_that_were_killed(
-    service: Service, redis: RedisServer, model: PacedModel, tmp_path: Path
-) -> None:
-    async with workers(2, tmp_path, **set_up(redis, model)) as killed:
-        left, abandoned = killed.workers, metrics_of(killed)
-        for each in (killed.process, *left):
-            each.kill()
-        await until(lambda: all(map(has_ended, left)))
-        killed.process.wait(PATIENCE)
-    assert abandoned.exists()
-    async with workers(2, tmp_path, **set_up(redis, model)) as started:
-        assert not abandoned.exists()
-        assert metrics_of(started).exists()
-        assert metrics_of(service).exists()
-
-
-def metrics_of(service: Service) -> Path:
-    """The directory of the metrics of several workers."""
-    files = psutil.Process(service.process.pid).open_files()
-    return next(Path(each.path).parent for each in files if "/toolchat-metrics-" in each.path)
-
-
 async def test_an_interrupt_while_the_service_stops_cuts_the_streams_of_all_workers(
     redis: RedisServer, model: PacedModel, tmp_path: Path
 ) -> None:

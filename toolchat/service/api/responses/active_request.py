@@ -82,18 +82,27 @@ class ActiveRequest:
 
     def complete(self) -> Coroutine[Any, Any, ChatResponse]:
         """The complete answer."""
-        return self._traced(self.prompt.call().response())
+        return self._answer(self.prompt.call().response())
 
     def stream(self, emit: Emit) -> Coroutine[Any, Any, ChatResponse]:
         """The complete answer; its events go to ``emit``. Raises as :meth:`complete`."""
-        return self._traced(self.prompt.stream().response(emit))
+        return self._answer(self.prompt.stream().response(emit))
 
-    def _traced(self, answering: Coroutine[Any, Any, ChatResponse]) -> Coroutine[Any, Any, ChatResponse]:
-        if tracing.observer is None or not tracing.observer.is_recorded() or not self.has_model:
-            return self._run(answering)
-        model, session = self.prompt.client.model, self._summary.get("session", "")
-        messages = self.prompt.request.messages
-        return tracing.observer.run_agent(model.provider, model.name, messages, session, self._run(answering))
+    async def _answer(self, answering: Coroutine[Any, Any, ChatResponse]) -> ChatResponse:
+        running = self._run(answering)
+        if tracing.observer is not None and tracing.observer.is_recorded() and self.has_model:
+            # Without the notice below: no trace has the token of an approval link.
+            model, asked, session = (
+                self.prompt.client.model,
+                self.prompt.request.messages,
+                self._summary.get("session", ""),
+            )
+            running = tracing.observer.run_agent(model.provider, model.name, asked, session, running)
+        response = await running
+        if self._consent.pending is None:
+            return response
+        self.notice = await self._ask_for_approval(self._consent.pending)
+        return response.with_text("\n\n".join(filter(None, (response.message.text, self.notice))))
 
     async def _run(self, answering: Coroutine[Any, Any, ChatResponse]) -> ChatResponse:
         limit = self.service.settings.request_timeout
@@ -104,10 +113,7 @@ class ActiveRequest:
         with ModelTimeouts(deadline=inf, idle=limit, error=lambda: _too_late(limit)):
             response = await self._outcome_of(answering)
         self._record(response)
-        if self._consent.pending is None:
-            return response
-        self.notice = await self._ask_for_approval(self._consent.pending)
-        return response.with_text("\n\n".join(filter(None, (response.message.text, self.notice))))
+        return response
 
     async def _outcome_of(self, answering: Coroutine[Any, Any, ChatResponse]) -> ChatResponse:
         """The answer; what comes of a decision is noted for those who are not its client."""

@@ -2,8 +2,8 @@
 
 import { text } from "./texts.js";
 
-/** What nobody sees, or what turns the direction of a text, and so would let it show another one than it is. */
-const HIDDEN = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]|\udb40[\udc00-\udfff]/g;
+/** The set of `hidden_characters.py`: what nobody sees, or what turns the direction of a text, and so would let it show another one. */
+const HIDDEN = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e0fff}]/gu;
 
 /** A text with every character that would be hidden written out, as JSON writes it. */
 export const visible = (given) => String(given).replace(HIDDEN, (found) =>

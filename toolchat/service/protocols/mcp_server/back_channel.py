@@ -11,7 +11,7 @@ from mcp_types import INVALID_REQUEST, JSONRPCError, JSONRPCResponse
 from pydantic_core import from_json, to_json
 
 from toolchat.service.api.dependencies import belonging_to, scoped_key
-from toolchat.service.observability.request import current_request
+from toolchat.service.observability.observer import current_request
 from toolchat.state.base import StateStore
 
 REQUEST_TTL = 600

@@ -23,8 +23,6 @@ from toolchat.service.api.idempotency import IdempotencyAdvisor, IdempotentReque
 from toolchat.service.api.responses.active_request import ActiveRequest
 from toolchat.service.api.service import ServiceState
 from toolchat.service.mcp_client.foreign_tools import MCP_RESULT, RemoteToolCallback
-from toolchat.service.observability import tracing
-from toolchat.service.observability.semantic_conventions import mcp_attributes
 from toolchat.service.protocols.mcp_server.ask_tool import ASK, ask_tool, prepare_question
 from toolchat.service.protocols.mcp_server.calls import (
     Call,
@@ -227,7 +225,7 @@ async def call_tool(ctx: Context, given: Mapping[str, Any]) -> HandlerResult:
             return result | {"_meta": {**result.get("_meta", {}), **_STAMP}}
         return {name: value for name, value in result.items() if name != "resultType"}
 
-    return await _traced(ctx, run)
+    return await _validated(ctx, run)
 
 
 async def _call_or_ask(ctx: Context, params: CallToolRequestParams) -> Result:
@@ -256,19 +254,6 @@ async def _prepare(ctx: Context, origin: Origin, params: CallToolRequestParams) 
     return await prepare_tool_call(ctx, tool, params, origin.context)
 
 
-async def _traced(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Record the span of a request, while traces are on."""
-    if tracing.observer is None:
-        return await _validated(ctx, call_next)
-    target = str((ctx.params or {}).get("name", ""))[:64] if ctx.method == "tools/call" else ""
-    attributes = mcp_attributes(ctx.method, ctx.protocol_version, target)
-    with tracing.observer.mcp_request(ctx.method, target, attributes, ctx.meta or {}) as request:
-        result = await _validated(ctx, call_next)
-        if isinstance(result, dict) and result.get("isError"):
-            request.failure = "tool_error"
-        return result
-
-
 async def _validated(ctx: Context, call_next: CallNext) -> HandlerResult:
     try:
         return await call_next(ctx)
@@ -288,4 +273,4 @@ SERVER = Server[ServiceState](
 SERVER.add_request_handler("tools/list", PaginatedRequestParams, _list_tools)
 SERVER.add_request_handler("tools/call", CallToolRequestParams, _call_tool)
 _STAMP = {SERVER_INFO_META_KEY: SERVER.server_info_stamp}
-SERVER.middleware[:] = [_traced]  # instead of the SDK's, whose spans contain the messages of errors
+SERVER.middleware[:] = [_validated]  # instead of the SDK's, whose spans contain the messages of errors

@@ -9,10 +9,11 @@ from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
 
 from toolchat.errors import NotFound, StoreUnavailable
+from toolchat.service.api.approval_tokens import without_tokens
 from toolchat.service.api.dependencies import belonging_to, scoped_key
 from toolchat.service.protocols.openai.responses.requests import CALLS, OUTPUTS, Item, ResponsesRequest
 from toolchat.service.protocols.partial_turns import saved_turn_id
-from toolchat.service.protocols.wire import BadRequest, without_link_tokens
+from toolchat.service.protocols.wire import BadRequest
 from toolchat.state.base import StateStore, Write, decoding
 
 _MAX_RESPONSES = 64
@@ -42,7 +43,7 @@ class ResponseStore:
         """Store a response as JSON with its input; without the store the answer is sent all the same."""
         sent = _ITEMS.dump_json([*items], exclude_none=True)
         record = b'{"response":%b,"input":%b,"previous":%b}' % (document, sent, to_json(previous))
-        value = without_link_tokens(record)
+        value = without_tokens(record)
         with suppress(StoreUnavailable):
             await self._store.commit([Write(_key(identifier), value, self._ttl, lists=belonging_to(conversation))])
 

@@ -4,6 +4,9 @@ import java.time.ZoneId;
 import java.time.ZonedDateTime;
 import java.time.format.DateTimeFormatter;
 import org.springframework.ai.chat.client.ChatClient;
+import org.springframework.ai.chat.client.advisor.MessageChatMemoryAdvisor;
+import org.springframework.ai.chat.memory.ChatMemory;
+import org.springframework.ai.chat.memory.MessageWindowChatMemory;
 import org.springframework.ai.tool.annotation.Tool;
 import org.springframework.ai.tool.annotation.ToolParam;
 import org.springframework.boot.SpringApplication;
@@ -19,10 +22,14 @@ import reactor.core.publisher.Flux;
 @RestController
 public class Peer {
     private static final String PATH = "/time/chat-tool-function";
+    private static final int WINDOW = 40;
     private final ChatClient client;
+    private final ChatClient remembering;
 
     Peer(ChatClient.Builder builder) {
         client = builder.defaultSystem("Answer in the language of the question.").defaultTools(new TimeTools()).build();
+        ChatMemory window = MessageWindowChatMemory.builder().maxMessages(WINDOW).build();
+        remembering = client.mutate().defaultAdvisors(MessageChatMemoryAdvisor.builder(window).build()).build();
     }
 
     public static void main(String[] arguments) {
@@ -37,6 +44,11 @@ public class Peer {
     @GetMapping(path = PATH, produces = MediaType.TEXT_EVENT_STREAM_VALUE)
     Flux<String> stream(@RequestParam String query) {
         return client.prompt().user(query).stream().content();
+    }
+
+    @GetMapping(path = "/session/chat-tool-function", produces = MediaType.TEXT_PLAIN_VALUE)
+    String remembered(@RequestParam String query) {
+        return remembering.prompt().user(query).advisors(it -> it.param(ChatMemory.CONVERSATION_ID, "one")).call().content();
     }
 
     /** The tool that every peer has. */

@@ -8,18 +8,17 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
-from tests.faults.fault import fault, held
 from tests.faults.service import Service
 from tests.faults.stage import Stage
 from tests.faults.upstream import Call, playing, speaking, text_of
-from tests.faults.waiting import until
 from tests.players.openai_player import delta, finish, sse
+from tests.waiting import until
 
 _CLIENTS = 8
 _TOOLS = '''
@@ -111,7 +110,7 @@ class _Chaos:
             document = json.loads(reply.body) if reply.status == 200 else {"status": f"{reply.status}"}
             return document["status"] not in ("queued", "running", "503", "0")
 
-        await until(is_finished, 90)
+        await until(is_finished)
         return document
 
     async def _ask(self) -> None:
@@ -143,50 +142,40 @@ class _Chaos:
             self._up = list(self._services)
 
 
-async def _lost_or_doubled(stage: Stage, services: int, **variables: str) -> float:
+async def _lost_or_doubled(stage: Stage, services: int, **variables: str) -> list[str]:
     folder, runs = stage.folder / "tools-background", stage.folder / f"runs-{stage.name()}"
     (folder / "once").mkdir(parents=True, exist_ok=True)
-    (folder / "once" / "__init__.py").write_text(_TOOLS.format(runs=str(runs.resolve())))
+    (folder / "once" / "__init__.py").write_text(_TOOLS.format(runs=str(runs)))
     runs.write_text("")
-    settings = {"TOOLS_PATH": str(folder.resolve()), "SESSION_WAIT": "2", **variables}
+    settings = {"TOOLS_PATH": str(folder), "SESSION_WAIT": "2", **variables}
     stage.upstream.behave = _answer
     chaos = _Chaos(stage, [await stage.own(**settings) for _ in range(services)], runs)
     faults = await chaos.whole()
-    held(len(chaos.accepted) > 10, f"only {len(chaos.accepted)} questions were accepted")
-    held(chaos.given_up * 100 < len(chaos.accepted), f"{chaos.given_up} were given up after three crashes")
+    assert len(chaos.accepted) > 10, f"only {len(chaos.accepted)} questions were accepted"
+    assert chaos.given_up * 100 < len(chaos.accepted), f"{chaos.given_up} were given up after three crashes"
     told = f"{len(chaos.accepted)} accepted, {chaos.kills} kills, {chaos.given_up} given up after three crashes"
-    stage.note = "; ".join([told, *faults[:3]])
-    return len(faults)
+    print("; ".join([told, *faults[:3]]))
+    return faults
 
 
-_row = partial(
-    fault,
-    users="the answer comes later",
-    figure="accepted questions lost, and guarded calls that ran twice",
-    at_most=0,
-    loud=True,
-    limit=300,
-    lasts=True,
-)
-
-
-@_row(fast=True)
-async def background_questions_of_one_process_in_a_file(stage: Stage) -> float:
+@pytest.mark.loud
+async def test_questions_of_one_process_with_a_file(stage: Stage) -> None:
     """One process with a file is killed and started again while clients have questions accepted."""
-    return await _lost_or_doubled(stage, 1, STATE_URL=f"sqlite:///{stage.folder.resolve()}/one.db")
+    assert await _lost_or_doubled(stage, 1, STATE_URL=f"sqlite:///{stage.folder}/one.db") == []
 
 
-@_row()
-async def background_questions_of_two_workers_with_a_file(stage: Stage) -> float:
+@pytest.mark.nightly
+@pytest.mark.loud
+async def test_questions_of_two_workers_with_a_file(stage: Stage) -> None:
     """Two workers with a file are killed in turn."""
-    url = f"sqlite:///{stage.folder.resolve()}/two.db"
-    return await _lost_or_doubled(stage, 1, SERVER_WORKERS="2", STATE_URL=url)
+    assert await _lost_or_doubled(stage, 1, SERVER_WORKERS="2", STATE_URL=f"sqlite:///{stage.folder}/two.db") == []
 
 
-@_row()
-async def background_questions_of_three_replicas_with_redis(stage: Stage) -> float:
+@pytest.mark.nightly
+@pytest.mark.loud
+async def test_questions_of_three_replicas_with_redis(stage: Stage) -> None:
     """Three replicas that share Redis are killed in turn."""
     folder = stage.folder / "redis-background"
     folder.mkdir()
     redis = await stage.redis("--appendonly", "yes", "--appendfsync", "always", "--dir", str(folder))
-    return await _lost_or_doubled(stage, 3, STATE_URL=f"redis://127.0.0.1:{redis.port}/0")
+    assert await _lost_or_doubled(stage, 3, STATE_URL=f"redis://127.0.0.1:{redis.port}/0") == []

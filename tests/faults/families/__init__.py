@@ -1,1 +1,0 @@
-"""The faults, one file per family; adding a file adds a family."""

@@ -8,9 +8,7 @@ import time
 from toolchat.service.observability import metrics
 from toolchat.service.process import raise_file_limit
 
-_LEAST_RESERVE = 96
 _LOGGED_EVERY = 60.0
-_UNSENT_BYTES = 16 * 1024
 
 _log = logging.getLogger(__name__)
 
@@ -29,7 +27,7 @@ class ClientLimits:
         """``timeout``: seconds to receive the headers, and that a client may read nothing of its response."""
         self.timeout = timeout
         files = raise_file_limit()
-        reserve = max(_LEAST_RESERVE, files // 8)  # for the log, the store and connections being refused
+        reserve = max(96, files // 8)  # for the log, the store and connections being refused
         self.max_connections = max(1, (files - reserve) // 2)
         self.max_lingering = self.max_connections + reserve // 6
         """Above this number, a refused connection is closed at once instead of after the client has read why."""
@@ -53,6 +51,6 @@ class ClientLimits:
         A full buffer pauses the response, and so the model that generates it; the kernel's default is megabytes.
         """
         connection = transport.get_extra_info("socket")
-        for name, value in ("TCP_USER_TIMEOUT", round(self.timeout * 1000)), ("TCP_NOTSENT_LOWAT", _UNSENT_BYTES):
+        for name, value in ("TCP_USER_TIMEOUT", round(self.timeout * 1000)), ("TCP_NOTSENT_LOWAT", 16 * 1024):
             if hasattr(socket, name):
                 connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

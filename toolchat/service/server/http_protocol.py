@@ -67,7 +67,9 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Cancel the request that is being answered."""
-        self._stop_timer()
+        self._stop_timer()  # or it would keep the connection in memory, as uvicorn's does
+        if self.timeout_keep_alive_task is not None:
+            self.timeout_keep_alive_task.cancel()
         super().connection_lost(exc)
         if self._disconnect_callback is not None:
             self._disconnect_callback()

@@ -91,15 +91,15 @@ lock: $(UV) ## Update the lock files (LOCK=--upgrade: newest versions)
 	npm install --prefix tests/clients/npm --package-lock-only --omit-lockfile-registry-resolved $(NPM_QUIET)
 
 docs: $(VENV)/.dev ## Regenerate .env.example and generated pages
-	$(PY) -m tools.env_example
-	$(PY) -m tools.configuration_page
-	$(PY) -m tools.prometheus_rule
-	$(PY) -m tools.reference
-	$(PY) -m tools.readme
+	$(PY) -m scripts.env_example
+	$(PY) -m scripts.configuration_page
+	$(PY) -m scripts.prometheus_rule
+	$(PY) -m scripts.reference
+	$(PY) -m scripts.readme
 
 clean: ## Remove .venv and everything generated
 	rm -rf $(VENV) $(PEERS) $(SPRING) $(CLIENTS) $(PACKAGES) $(AUDIT) $(SITE) .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist *.egg-info
-	find app toolchat benchmarks examples tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+	find app toolchat benchmarks examples tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Environments of their own, made by their stamp: `make benchmarks/.venv/.peers`.
 # The stamps hold what was installed: pip runs again only when a lock file is newer.

@@ -29,7 +29,7 @@ async def translate(request: Request) -> JSONResponse:
     return JSONResponse({"from": source, "to": form["to"], "trans_result": lines})
 
 
-_ROUTES = [
+ROUTES = [
     Route("/weatherapi/v1/forecast.json", forecast),
     Route("/baidu/api/trans/vip/translate", translate, methods=["POST"]),
 ]
@@ -38,7 +38,7 @@ _ROUTES = [
 @contextmanager
 def running_sandbox() -> Generator[str, None, None]:
     """Serve the sandbox in its own thread, on a free port of 127.0.0.1; yields its base URL."""
-    app = Starlette(routes=_ROUTES)
+    app = Starlette(routes=ROUTES)
     config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     # Bound here, not by uvicorn: the port is known, and accepts connections, before the thread runs.

@@ -1,8 +1,7 @@
 """What a question sends to the model: tokens of o200k, and how much of a long conversation's requests stays unchanged.
 
 ``python -m benchmarks.tokens`` asks toolchat and its peers the same questions, with a model that keeps what it was
-sent, and prints both tables in a minute or two. Counted are the definitions of the tools as JSON,
-the texts, and the calls.
+sent, and prints a table in a minute or two. Counted are the definitions of the tools as JSON, the texts, and the calls.
 """
 
 import asyncio

@@ -4,8 +4,6 @@ import ast
 from functools import cache
 from pathlib import Path
 
-__all__ = ["FILES", "ROOT", "imported", "imports", "layer_of", "name_of", "tree_of"]
-
 ROOT = Path(__file__).parent.parent
 FILES = sorted(file for package in ("app", "toolchat") for file in (ROOT / package).rglob("*.py"))
 

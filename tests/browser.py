@@ -15,7 +15,6 @@ from tests.waiting import PATIENCE
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
 
-__all__ = ["FLAGS", "OpenPage", "launched", "pictured"]
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync", "--no-proxy-server",

@@ -6,8 +6,6 @@ from contextlib import contextmanager
 from toolchat.service.access.principals import Principal, RequestCaller
 from toolchat.tool_calling.caller import current_caller
 
-__all__ = ["calling_as"]
-
 
 @contextmanager
 def calling_as(name: str = "", *, address: str = "", tools: tuple[str, ...] = ("*",)) -> Iterator[None]:

@@ -13,10 +13,10 @@ import httpx
 import pytest
 from hypothesis import settings
 
+from scripts.env_example import variables
 from tests.command_line import LOG
 from tests.serving import service
 from toolchat.service.observability.logs import JsonFormatter
-from tools.env_example import variables
 
 # HYPOTHESIS_PROFILE selects one; `.ci/nightly hostile` sets it.
 settings.register_profile("default", max_examples=50, deadline=None)

@@ -3,8 +3,6 @@
 import re
 from typing import Any
 
-__all__ = ["problems_of"]
-
 
 def problems_of(operation: dict[str, Any]) -> dict[int, list[str]]:
     """The codes that the one block of errors of an operation lists, by status."""

@@ -8,8 +8,6 @@ from prometheus_client import Counter, Gauge, Histogram, Summary
 from tests.command_line import ROOT
 from toolchat.service.observability import metrics
 
-__all__ = ["METRICS", "ROWS", "Row"]
-
 METRICS = [each for each in vars(metrics).values() if isinstance(each, Counter | Gauge | Histogram | Summary)]
 
 

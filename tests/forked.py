@@ -28,8 +28,6 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-__all__ = ["ROOT", "WITHOUT_EXAMPLE", "Forked", "Streams", "application", "import_the_application"]
-
 ROOT = Path(__file__).parent.parent
 Streams = tuple[int, int, int]
 """The descriptors that become standard input, output and errors."""

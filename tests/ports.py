@@ -4,8 +4,6 @@ import socket
 from collections.abc import Generator
 from contextlib import contextmanager
 
-__all__ = ["reserved", "silent_port"]
-
 
 def reserved() -> socket.socket:
     """Bind a socket that never listens.

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["CHROMIUM", "INITDB", "POSTGRES", "REDIS", "find", "require", "require_linux"]
-
 REDIS = ("redis-server", "valkey-server")
 INITDB, POSTGRES = "initdb", "postgres"
 CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")

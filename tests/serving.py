@@ -13,13 +13,11 @@ import uvicorn
 from pydantic_core import from_json
 
 from tests.application import create_app, read_configuration
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, until
 from toolchat.service.composition.configuration import Configuration
 from toolchat.service.server.runner import server_config
 from toolchat.service.settings.service_settings import Settings, Tuning
 from toolchat.service.tool_modules.discovery import ConfiguredModule, discover
-
-__all__ = ["Event", "client_of", "configured", "events_of", "running", "service", "serving"]
 
 _GRACE = 1.0
 """Seconds that requests still running at the end of a test have before they are cancelled."""
@@ -109,6 +107,7 @@ async def service(*parts: str | Tuning, **environment: str) -> AsyncGenerator[ht
             configuration = _configured(*parts)
             app = create_app(configuration)
             url = await stack.enter_async_context(serving(app, configuration.settings))
+            await until(lambda: not app.state.service.tools.starting)
         yield await stack.enter_async_context(client_of(url))
 
 

@@ -27,8 +27,7 @@ def is_below(name: str, packages: set[str]) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("layer", "refused"),
-    [("toolchat", FRAMEWORKS | {"toolchat.service", "app"}), ("toolchat.service", {"app"})],
+    ("layer", "refused"), [("toolchat", FRAMEWORKS | {"toolchat.service", "app"}), ("toolchat.service", {"app"})]
 )
 def test_a_layer_imports_nothing_of_the_layers_above_it(layer: str, refused: set[str]) -> None:
     files = [file for file in FILES if layer_of(name_of(file)) == layer]

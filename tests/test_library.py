@@ -36,10 +36,6 @@ def test_every_exported_name_is_the_one_that_type_checkers_see() -> None:
         assert getattr(toolchat, alias.name) is getattr(importlib.import_module(str(module)), alias.name)
 
 
-def test_a_name_that_needs_an_optional_dependency_is_exported_too() -> None:
-    assert toolchat.RedisStateStore.__module__ == "toolchat.state.redis"
-
-
 def test_a_name_that_is_not_exported_is_no_attribute() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         toolchat.nothing  # type: ignore[attr-defined]  # noqa: B018
@@ -103,12 +99,6 @@ def test_an_invalid_tool_is_rejected_with_a_reason(offered: object) -> None:
         ToolDefinitionError, match=r"(is a class: offer an object of it|has no method that @tool marks)"
     ):
         ChatClient(WatchedModel([says("ok")])).prompt("?").tools(offered)
-
-
-async def test_a_client_of_a_model_alone_runs_tools() -> None:
-    client = ChatClient(WatchedModel([calls(ADD), says("3")]))
-    response = await client.prompt("1+2?").tools(add).call().response()
-    assert (response.message.text, [each.result for each in response.executions]) == ("3", ["3"])
 
 
 async def test_the_defaults_of_a_client_apply_to_every_request() -> None:

@@ -4,8 +4,6 @@ import asyncio
 import inspect
 from collections.abc import Callable
 
-__all__ = ["PATIENCE", "until"]
-
 PATIENCE = 60.0
 """Seconds that a test waits for anything before it fails."""
 

@@ -278,6 +278,12 @@ class Overloaded(ToolchatError):
     status, code, title, retryable = 503, "overloaded", "Overloaded", True
 
 
+class Starting(ToolchatError):
+    """Some tools are not there yet; questions are answered with the others."""
+
+    status, code, title, retryable = 503, "starting", "Service is starting", True
+
+
 class Draining(ToolchatError):
     """The service is shutting down and accepts no further chat requests."""
 

@@ -149,7 +149,7 @@ def _end_of_name(text: str, original: str, start: int) -> int:
     for length in _lengths().get(text[start], ()):
         end = start + length
         name = text[start:end]
-        known = name in tables()["not_places"] or (name in _by_name() and _stands_alone(text, original, start, end))
+        known = name in _not_places() or (name in _by_name() and _stands_alone(text, original, start, end))
         if known and len(name) == length:
             return end
     return start
@@ -172,9 +172,14 @@ def _is_latin(character: str) -> bool:
 def _lengths() -> dict[str, tuple[int, ...]]:
     """The lengths of the names that begin with a character, longest first."""
     found: dict[str, set[int]] = {}
-    for name in (*_by_name(), *tables()["not_places"]):
+    for name in (*_by_name(), *_not_places()):
         found.setdefault(name[0], set()).add(len(name))
     return {first: tuple(sorted(lengths, reverse=True)) for first, lengths in found.items()}
+
+
+@cache
+def _not_places() -> frozenset[str]:
+    return frozenset(tables()["not_places"])
 
 
 @cache

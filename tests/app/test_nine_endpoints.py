@@ -10,7 +10,7 @@ import httpx
 import pytest
 import uvicorn
 
-from tests.app.upstreams import create_sandbox
+from tests.application import create_sandbox
 from tests.players.dashscope_player import DashScopePlayer, sensible_model as sensible_dashscope
 from tests.players.openai_player import OpenAIPlayer, sensible_model as sensible_openai
 from tests.serving import events_of, running, service

@@ -11,10 +11,10 @@ from tests.serving import service
 @pytest.mark.parametrize(
     ("agent", "path", "requests", "characters"),
     [
-        ("time", "/time/chat-tool-function?query=", 2, 1_000),
-        ("weather", "/weather/chat-tool-function?query=", 2, 1_950),
-        ("chat", "/chat?userInput=", 2, 1_950),
-        ("many", "/many/chat-tool-function?query=", 3, 3_650),
+        ("time", "/time/chat-tool-function?query=", 2, 1_130),
+        ("weather", "/weather/chat-tool-function?query=", 2, 1_900),
+        ("chat", "/chat?userInput=", 2, 1_960),
+        ("many", "/many/chat-tool-function?query=", 3, 3_880),
     ],
 )
 async def test_a_question_sends_no_more_than_this(
@@ -38,7 +38,7 @@ async def test_a_full_window_moves_in_large_steps_so_that_requests_go_on_to_begi
                 firsts.append(len(model.requests))
                 await client.get(f"/chat?tools=getCityTimeFunction&sessionId=one&userInput=What+time+is+it,+{turn}?")
     assert len(model.requests[firsts[-1]]["messages"]) > 10
-    assert unchanged(model.requests, firsts[10:]) > 0.8
+    assert unchanged(model.requests, firsts[10:]) > 0.75
 
 
 def test_a_window_that_slides_with_every_turn_shares_only_its_system_prompt() -> None:

@@ -8,8 +8,6 @@ from pydantic_core import to_json
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, chunk, delta, finish, message, sse, whole
 from tests.serving import service
 
-__all__ = ["EVENTS", "JSON", "USAGE", "Turn", "asked", "asks", "clock", "results", "says", "turns", "update"]
-
 JSON = {"Accept": "application/json"}
 EVENTS = {"Accept": "text/event-stream"}
 

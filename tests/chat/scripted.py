@@ -12,30 +12,13 @@ from toolchat.chat.client import ChatClient
 from toolchat.chat.request import ChatRequest, Emit
 from toolchat.messages import AssistantMessage, ToolCall, ToolResponseMessage, Usage, UserMessage, immutable
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Prompt, TextDelta
-from toolchat.testing import ScriptedModel, Turn
+from toolchat.testing import ScriptedModel, Turn as Turn
 from toolchat.tool_calling.callback import StaticToolCallbackResolver
 from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.events import discard_event
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 from toolchat.tool_calling.limits import ToolCallLimits
 from toolchat.tool_calling.manager import ToolCallingManager
-
-__all__ = [
-    "ADD",
-    "MarkingAdvisor",
-    "Turn",
-    "WatchedModel",
-    "add",
-    "answer_of",
-    "calls",
-    "client_of",
-    "offered",
-    "receipt",
-    "says",
-    "told",
-    "turn_of",
-    "unfinished",
-]
 
 
 @immutable

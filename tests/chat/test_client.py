@@ -174,8 +174,3 @@ async def test_two_answers_that_do_not_fit_are_an_error_without_their_text() -> 
         await client.prompt("?").call().entity(City)
     assert "secret" not in caught.value.detail
     assert len(model.prompts) == 2
-
-
-async def test_an_object_can_rest_on_tool_results() -> None:
-    client, _ = client_of(calls(ADD), says("3"))
-    assert await client.prompt("1+2?").tools("add").call().entity(int) == 3

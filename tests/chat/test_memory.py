@@ -110,22 +110,6 @@ def test_a_turn_is_stored_whole_or_as_question_and_answer(window: MemoryWindow, 
         assert [type(message) for message in kept] == [UserMessage, AssistantMessage]
 
 
-@given(TEXTS, TEXTS)
-def test_the_estimate_of_tokens_grows_with_the_text(one: str, other: str) -> None:
-    # It is none only for no text, and two texts together count about as much as each alone.
-    assert (estimate_tokens(one) == 0) == (one == "")
-    assert estimate_tokens(one) >= 0
-    assert abs(estimate_tokens(one + other) - estimate_tokens(one) - estimate_tokens(other)) <= 1
-
-
-@pytest.mark.parametrize(
-    ("text", "tokens"), [("现在几点？", 5), ("what time is it?", 4), ("a", 1), ("GPT 是什么", 4), ("привет", 5)]
-)
-def test_the_token_estimate_is_close_to_real_tokenizers(text: str, tokens: int) -> None:
-    # A Chinese character counts as one token, four Latin letters count as one together.
-    assert abs(estimate_tokens(text) - tokens) <= 1
-
-
 def memory_in(store: SqliteStateStore, window: MemoryWindow | None = None) -> ChatMemory:
     return ChatMemory(store, Locks(store, ttl=60, wait=60), window)
 
@@ -175,9 +159,7 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize("value", UNREADABLE, ids=lambda value: value[:40].decode("latin-1"))
-async def test_an_unreadable_conversation_is_unavailable_until_it_is_deleted(
-    value: bytes,
-) -> None:
+async def test_an_unreadable_conversation_is_unavailable_until_it_is_deleted(value: bytes) -> None:
     # Foreign bytes under the key are neither taken for a conversation nor silently replaced.
     store = SqliteStateStore()
     memory = memory_in(store)

@@ -1,6 +1,6 @@
 """Licences of what is shipped."""
 
-from tools.audit import ALLOWED, licences
+from scripts.audit import ALLOWED, licences
 
 
 def test_every_package_that_is_shipped_has_a_licence_that_allows_it() -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from scripts import configuration_page
+from scripts.env_example import FILE, documented, render, settings_classes, variables
+from scripts.setting_groups import GROUPS
 from toolchat.service.observability.tracing import TracingSettings
 from toolchat.service.settings.base import EnvironmentSettings
-from tools import configuration_page
-from tools.env_example import FILE, documented, render, settings_classes, variables
-from tools.setting_groups import GROUPS
 
 
 def test_the_file_and_the_page_match_the_settings_classes() -> None:

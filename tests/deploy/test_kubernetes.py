@@ -6,12 +6,12 @@ from typing import Any
 import kubernetes_validate
 import pytest
 
+from scripts.env_example import variables
+from scripts.prometheus_rule import RULE, rendered
 from tests.application import create_app
 from tests.deploy.manifests import DEPLOY, KUBERNETES, OF_OTHERS, OLDEST, ROOT, documents, named, read, the
 from tests.documented_metrics import ROWS
 from toolchat.service.settings.service_settings import Settings
-from tools.env_example import variables
-from tools.prometheus_rule import RULE, rendered
 
 ALL = list(documents(KUBERNETES))
 OBJECTS = [each for each in ALL if each["kind"] not in OF_OTHERS]

@@ -10,11 +10,11 @@ import httpx
 import pytest
 import yaml
 
+from scripts.env_example import variables
 from tests.command_line import ROOT, WITHOUT_EXAMPLE, environment, installed, started
 from tests.service.cli.parsing import is_understood
 from tests.waiting import PATIENCE
 from toolchat.service.cli import Program
-from tools.env_example import variables
 
 PAGE = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
 
@@ -53,7 +53,8 @@ def test_the_commands_do_what_the_page_says(shop: Path) -> None:
     assert typed(again, shop).stdout == "Order A-1042: shipped on 20 November\n"
     secrets = [typed(command, shop).stderr.split()[-1] for command in keys.splitlines()]
     entries = (shop / "keys.toml").read_text(encoding="utf-8")
-    limited = entries.replace("[[keys]]\n", f"[[keys]]\n{blocks('toml')[0]}")
+    limits, people = blocks("toml")
+    limited = entries.replace("[[keys]]\n", f"[[keys]]\n{limits}") + people  # the last entry is that of the chat page
     (shop / "keys.toml").write_text(limited, encoding="utf-8")
 
     with (
@@ -61,9 +62,13 @@ def test_the_commands_do_what_the_page_says(shop: Path) -> None:
         httpx.Client(base_url=url, timeout=PATIENCE, trust_env=False) as client,
     ):
         question = {"query": "What is the status of order A-1042?"}
-        answers = [client.get("/chat", params=question, headers={"X-API-Key": each}) for each in (*secrets, "wrong")]
+        person = {"X-OpenWebUI-User-Id": "u-1"}
+        answers = [
+            client.get("/chat", params=question, headers={"X-API-Key": each} | named)
+            for each, named in zip((*secrets, secrets[1], "wrong"), ({}, person, {}, {}), strict=True)
+        ]
         metrics = client.get("/metrics", headers={"X-API-Key": secrets[0]})
-    assert [each.status_code for each in (*answers, metrics)] == [200, 200, 401, 403]
+    assert [each.status_code for each in (*answers, metrics)] == [200, 200, 403, 401, 403]
     assert "shipped on 20 November" in answers[0].text
 
 

@@ -19,6 +19,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from scripts import reference
+from scripts.env_example import settings_classes
+from scripts.readme import tool_folders, written_tools
 from tests.application import read_configuration
 from tests.command_line import ROOT, started
 from tests.players.openai_player import OpenAIPlayer, sensible_model
@@ -29,9 +32,6 @@ from toolchat.chat.client import ChatClient
 from toolchat.errors import ToolchatError, UpstreamError
 from toolchat.http.client import OutboundHttp
 from toolchat.service.composition.lifespan import open_service
-from tools import reference
-from tools.env_example import settings_classes
-from tools.readme import tool_folders, written_tools
 
 JSON = {"Accept": "application/json"}
 PAGES = [
@@ -41,6 +41,7 @@ PAGES = [
         "docs/approvals.md",
         "docs/advisors.md",
         "docs/offline-model.md",
+        "docs/command-line.md",
         "docs/from-spring-ai.md",
         "CONTRIBUTING.md",
     )
@@ -67,7 +68,7 @@ def compiled(page: Path, block: str) -> CodeType:
 
 @pytest.fixture(scope="module")
 async def chat() -> AsyncGenerator[ChatClient, None]:
-    async with open_service(read_configuration()) as (state, _):
+    async with open_service(read_configuration()) as state:
         yield state.chat
 
 

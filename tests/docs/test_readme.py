@@ -8,11 +8,21 @@ from pathlib import Path
 import httpx
 import pytest
 
+from scripts.readme import (
+    PAGES,
+    READMES,
+    TOGETHER,
+    TRANSLATIONS,
+    Shown,
+    commands,
+    reader_of,
+    steady,
+    tool_folders,
+)
 from tests.application import create_app
 from tests.command_line import ROOT, WITHOUT_EXAMPLE, environment, installed, started
 from tests.programs import require
 from tests.waiting import PATIENCE
-from tools.readme import PAGES, READMES, TRANSLATIONS, Reader, commands, steady, tool_folders, written_tools
 
 ENGLISH, CHINESE = (readme.read_text(encoding="utf-8") for readme in READMES)
 ENDPOINTS = (ROOT / "docs" / "endpoints.md").read_text(encoding="utf-8")
@@ -24,14 +34,15 @@ IDS = [f"{page.stem}-{shown.command[:60]}" for page, shown in ANSWERED]
 
 
 @pytest.fixture(scope="module")
-def printed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def printed() -> list[str]:
     """What the commands print for a reader who types one after the other, with the pages' own tools added."""
     require("curl")
-    clone = tmp_path_factory.mktemp("toolchat")
-    written_tools(clone, *PAGES)
-    with started(cwd=clone) as (_, base_url):
-        reader = Reader(base_url, tmp_path_factory.mktemp("project"))
-        return [reader.run(shown.command) for _, shown in ANSWERED]
+    told: dict[tuple[Path, Shown], str] = {}
+    for pages in TOGETHER:
+        if any(page in pages for page, _ in ANSWERED):
+            with reader_of(*pages) as reader:
+                told |= {(page, shown): reader.run(shown.command) for page, shown in ANSWERED if page in pages}
+    return [told[each] for each in ANSWERED]
 
 
 @pytest.mark.parametrize("number", range(len(ANSWERED)), ids=IDS)
@@ -59,8 +70,11 @@ def test_the_readme_shows_the_first_answer_on_the_first_screen() -> None:
 
 
 def test_both_languages_show_the_same_commands_code_and_chapters() -> None:
-    assert [shown.command for shown in commands(ENGLISH)] == [shown.command for shown in commands(CHINESE)]
-    assert tool_folders(ENGLISH) == tool_folders(CHINESE)
+    english, chinese = (
+        [*(shown.command for shown in commands(text)), *tool_folders(text), *tool_folders(text).values()]
+        for text in (ENGLISH, CHINESE)
+    )
+    assert [without_texts(each) for each in english] == [without_texts(each) for each in chinese]
     assert scripts(ENGLISH) == scripts(CHINESE)
     for pattern in (r"^#+ ", r"^\| ", r"^!\[", r"^- "):
         assert len(re.findall(pattern, ENGLISH, re.MULTILINE)) == len(re.findall(pattern, CHINESE, re.MULTILINE)), (
@@ -77,6 +91,15 @@ def test_a_chinese_page_has_the_code_and_the_chapters_of_the_english_one(transla
         assert blocks.findall(chinese) == blocks.findall(english)
     assert f"](../{original.name})" in chinese
     assert f"](zh/{original.name})" in english
+
+
+def test_the_clone_leaves_the_folder_of_tools_to_its_reader() -> None:
+    assert not (ROOT / "tools").exists()
+
+
+def without_texts(code: str) -> str:
+    """Code without what a translation changes: texts in double quotes, and comments."""
+    return re.sub(r'"[^"]*"|#.*', '""', code)
 
 
 def scripts(text: str) -> list[str]:
@@ -131,8 +154,9 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-OTHERS = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "benchmarks/README.md")
-LINKING = [*PAGES, *TRANSLATIONS, *(ROOT / name for name in OTHERS)]
+OTHERS = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "benchmarks/README.md", "tests/faults/README.md")
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+LINKING = [*PAGES, *TRANSLATIONS, *DECISIONS, *(ROOT / name for name in OTHERS)]
 
 
 @pytest.mark.parametrize("page", LINKING, ids=lambda page: str(page.relative_to(ROOT)))
@@ -161,4 +185,39 @@ def test_the_site_has_every_page_in_its_navigation() -> None:
 @pytest.mark.parametrize("page", LINKING, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_test_that_a_page_names_is_there(page: Path) -> None:
     named = re.findall(r"`(tests/[\w/]+\.py)`", page.read_text(encoding="utf-8"))
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def words_of(*names: str) -> int:
+    """Words outside of blocks of code, in pages of the documentation."""
+    texts = [(ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in names]
+    return sum(len(re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL).split()) for text in texts)
+
+
+LONGEST = {
+    "../README": 900,
+    "start": 700,
+    "tools": 1_800,
+    "approvals": 1_500,
+    "sessions": 900,
+    "clients mcp": 1_900,
+    "security": 900,
+    "deploy": 1_500,
+    "state scaling monitoring runbook running": 6_000,
+    "library advisors evaluation comparison architecture": 3_500,
+    "questions": 700,
+}
+
+
+@pytest.mark.parametrize("pages", LONGEST)
+def test_pages_are_short_enough_to_be_read(pages: str) -> None:
+    assert words_of(*pages.split()) <= LONGEST[pages]
+
+
+@pytest.mark.parametrize("decision", DECISIONS, ids=lambda page: page.stem)
+def test_a_decision_is_dated_has_a_status_and_fits_one_page(decision: Path) -> None:
+    text = decision.read_text(encoding="utf-8")
+    assert re.match(r"# .+\n\n\d{4}-\d\d-\d\d, (in force|rejected)", text)
+    assert len(text.split()) <= 400
+    named = re.findall(r"`((?:toolchat|app|tests|deploy)/[\w/.]+)`", text)
     assert [name for name in named if not (ROOT / name).exists()] == []

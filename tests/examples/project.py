@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from scripts.readme import BASE_URL, Shown
 from tests.command_line import ROOT, WITHOUT_EXAMPLE, Process, environment, installed, started
 from tests.waiting import PATIENCE
-from tools.readme import BASE_URL, Shown
 
 FOLDER = ROOT / "examples"
 INSTALL = ["python3 -m venv .venv && . .venv/bin/activate", "pip install '../..[service]'"]

@@ -10,8 +10,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-__all__ = ["Authority"]
-
 _CERTIFIES = x509.KeyUsage(
     key_cert_sign=True, crl_sign=True, digital_signature=False, content_commitment=False, key_encipherment=False,
     data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,

@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from tests.http.upstream import CLIENTS, OK, Ask, Peer, asked, clients, forever, outbound, playing
+from tests.http.upstream import CLIENTS, OK, Ask, Peer, asked, clients, forever, holding, outbound, playing
 from tests.waiting import PATIENCE
 from toolchat.errors import UpstreamInvalid, UpstreamTimeout
 
@@ -128,11 +128,6 @@ async def test_all_clients_share_the_pool() -> None:
 
 @pytest.mark.parametrize("begun", [b"", OK[:-1]], ids=["silent", "begun"])
 async def test_httpx_has_a_time_limit_for_each_read(begun: bytes) -> None:
-    async def play(peer: Peer) -> None:
-        await peer.asked()
-        await peer.send(begun)
-        await peer.left()
-
-    async with playing(play) as upstream, outbound() as http:
+    async with playing(holding(begun)) as upstream, outbound() as http:
         with pytest.raises(UpstreamTimeout, match=r"127\.0\.0\.1 could not be reached in time"):
             await http.httpx.get(upstream.url, timeout=0.1)

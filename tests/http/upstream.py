@@ -21,20 +21,6 @@ import pytest
 from tests.waiting import PATIENCE
 from toolchat.http.client import OutboundHttp, Reply
 
-__all__ = [
-    "CLIENTS",
-    "OK",
-    "Ask",
-    "Peer",
-    "Upstream",
-    "answering",
-    "asked",
-    "clients",
-    "forever",
-    "outbound",
-    "playing",
-]
-
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
@@ -101,6 +87,17 @@ def answering(*answers: bytes) -> Play:
         for answer in answers:
             await peer.asked()
             await peer.send(answer)
+
+    return play
+
+
+def holding(*pieces: bytes) -> Play:
+    """Send the pieces to the first request, and then nothing until the client leaves."""
+
+    async def play(peer: Peer) -> None:
+        await peer.asked()
+        await peer.send(*pieces)
+        await peer.left()
 
     return play
 

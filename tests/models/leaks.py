@@ -2,8 +2,6 @@
 
 from typing import Any, NamedTuple
 
-__all__ = ["LEAKS", "Leak"]
-
 _GITHUB = "https://github.com/"
 _VLLM = "vllm-project/vllm/blob/main/tests/tool_parsers/test_"
 _LM_STUDIO = "lmstudio-ai/lmstudio-bug-tracker/issues/"
@@ -59,10 +57,7 @@ _FORMS = [
         "NousResearch/hermes-agent/pull/7628",
         "<tool_call>\n<function=get_weather>\n<parameter=city>Tokyo</parameter>\n</function>\n</tool_call>",
     ),
-    (
-        f"{_LM_STUDIO}829",
-        "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Tokyo</arg_value>\n</tool_call>",
-    ),
+    (f"{_LM_STUDIO}829", "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Tokyo</arg_value>\n</tool_call>"),
     # Mistral
     ("ml-explore/mlx-lm/issues/1374", f"[TOOL_CALLS] [{_JSON}]"),
     ("ml-explore/mlx-lm/pull/1643", f'[TOOL_CALLS][{_JSON[:-1]}, "id": "abcdefghi"}}]'),

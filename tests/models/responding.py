@@ -6,8 +6,6 @@ from contextlib import asynccontextmanager
 
 from toolchat.models.base import ChatModel, ChatResponse, ModelEvent, Prompt, TextDelta
 
-__all__ = ["begun", "events_of", "response_of", "streamed_text"]
-
 Told = ModelEvent | ChatResponse
 
 

@@ -334,12 +334,6 @@ async def test_a_certain_call_is_held_back_to_its_end_and_rarely_looked_at(monke
     assert looks.call_count < 100
 
 
-async def test_a_whole_answer_is_read_as_well() -> None:
-    *_, response = await events_of(Writing([CALL]), Prompt((), tuple(TOOLS)))
-    assert isinstance(response, ChatResponse)
-    assert (response.message.text, response.finish_reason) == ("", "tool_calls")
-
-
 @pytest.mark.parametrize(
     ("reason", "calls"),
     [

@@ -119,7 +119,3 @@ CACHED, THOUGHT = {"prompt_tokens_details": {"cached_tokens": 12}}, {"reasoning_
 )
 def test_usage_is_read_in_both_spellings_and_never_guessed(value: object, usage: Usage | None) -> None:
     assert usage_from(value) == usage
-
-
-def test_the_tokens_of_several_turns_are_summed() -> None:
-    assert Usage(20, 5, 12, 3) + Usage(30, 6, 0, 1) == Usage(50, 11, 12, 4)

@@ -199,3 +199,19 @@ def test_an_override_changes_single_entries_of_a_profile() -> None:
 def test_a_host_decides_before_a_model() -> None:
     names = [find_profile(url, "anthropic/claude-opus-4.6").name for url in (OPENROUTER, LOCAL)]
     assert [*names, find_profile(LOCAL, "qwen3").name] == ["openrouter", "anthropic", ""]
+
+
+@pytest.mark.parametrize(
+    ("host", "model", "images"),
+    [
+        ("api.openai.com", "gpt-5", True),
+        ("gateway.example", "anthropic/claude-sonnet-4", True),
+        ("dashscope.aliyuncs.com/compatible-mode", "qwen3-vl-plus", True),
+        ("dashscope.aliyuncs.com/compatible-mode", "qwen-plus", False),
+        ("localhost:11434", "qwen2.5-vl:7b", True),
+        ("localhost:11434", "qwen3", False),
+        ("api.deepseek.com", "deepseek-chat", False),
+    ],
+)
+def test_which_models_take_images_is_known(host: str, model: str, images: bool) -> None:
+    assert find_profile(f"https://{host}/v1", model).images is images

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from tests.chat.scripted import Turn, WatchedModel, says, turn_of, unfinished
 from tests.models.responding import events_of
-from toolchat.errors import UpstreamTimeout, UpstreamUnavailable
+from toolchat.errors import ProviderRateLimited, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
 from toolchat.messages import AssistantMessage, Usage, UserMessage
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Progress, Prompt, TextDelta
-from toolchat.models.resilience import KEEPALIVE, ModelTimeouts, ResilientChatModel
+from toolchat.models.resilience import KEEPALIVE, ModelTimeouts, ResilientChatModel, RetryPolicy
 
 ASKED = Prompt((UserMessage("?"),), stream=True)
 
@@ -56,11 +57,7 @@ async def waited(*pauses: float, total: float = 30, idle: float = 30, reading: f
 
 @pytest.mark.parametrize(
     ("pauses", "limits"),
-    [
-        ([0, 1], {"idle": 0.05}),
-        ([0.03] * 100, {"total": 0.2}),
-        ([0, 1], {"total": 0.05, "reading": 0.1}),
-    ],
+    [([0, 1], {"idle": 0.05}), ([0.03] * 100, {"total": 0.2}), ([0, 1], {"total": 0.05, "reading": 0.1})],
     ids=["silence", "a lively model at the deadline", "a deadline that passed while the reader was busy"],
 )
 async def test_a_limit_ends_the_wait(pauses: list[float], limits: dict[str, float]) -> None:
@@ -138,3 +135,83 @@ async def test_a_model_that_has_only_thought_is_asked_again() -> None:
     thinks = Telling([KEEPALIVE, Progress("Hm.")], faults=2)
     *events, _ = await events_of(ResilientChatModel(thinks, total_timeout=600, idle_timeout=30), ASKED)
     assert (thinks.asked, events) == (3, [*[Progress("Hm.")] * 3, TextDelta("ok")])
+
+
+def resilient(*turns: Turn, total: float = 600) -> tuple[ChatModel, WatchedModel]:
+    model = WatchedModel(turns)
+    return ResilientChatModel(model, total_timeout=total, idle_timeout=60, retry=RetryPolicy(3)), model
+
+
+@pytest.mark.parametrize(
+    ("fault", "tries"),
+    [(ProviderRateLimited("busy"), 3), (UpstreamInvalid("nonsense"), 1)],
+    ids=["stays", "cannot pass"],
+)
+async def test_a_fault_that_stays_is_tried_three_times_and_one_that_cannot_pass_once(
+    fault: Exception, tries: int
+) -> None:
+    model, script = resilient(fault)
+    with pytest.raises(type(fault)):
+        await turn_of(model)
+    assert len(script.prompts) == tries
+
+
+@pytest.mark.parametrize(("wait", "total"), [(30, 5), (60, 600)], ids=["beyond the deadline", "a limit of the day"])
+async def test_a_long_wait_is_not_begun(wait: float, total: float) -> None:
+    model, script = resilient(ProviderRateLimited("busy", retry_after=wait), says("ok"), total=total)
+    with pytest.raises(ProviderRateLimited):
+        await turn_of(model)
+    assert len(script.prompts) == 1
+
+
+async def test_retry_after_is_a_lower_bound_of_the_wait() -> None:
+    # A timer of as many seconds that was started before has rung when the model is asked again.
+    rung = asyncio.Event()
+    asyncio.get_running_loop().call_later(0.1, rung.set)
+    model, script = resilient(ProviderRateLimited("busy", retry_after=0.1), lambda _: says(f"rung: {rung.is_set()}"))
+    *_, last = await turn_of(model)
+    assert isinstance(last, ChatResponse)
+    assert (last.message.text, len(script.prompts)) == ("rung: True", 2)
+
+
+async def test_nothing_is_tried_again_once_text_has_gone_out() -> None:
+    model, script = resilient(unfinished("half", ProviderRateLimited("busy")))
+    with pytest.raises(ProviderRateLimited):
+        await turn_of(model, stream=True)
+    assert len(script.prompts) == 1
+
+
+class Distrustful(ChatModel):
+    """Takes whatever happens while it reads for its upstream's fault, as providers do."""
+
+    provider = name = "distrustful"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
+        self.asked += 1
+        try:
+            await emit(TextDelta("word"))
+        except Exception as error:
+            raise UpstreamUnavailable("the connection was lost") from error
+        return ChatResponse(AssistantMessage("word"), "stop", Usage(), self.name)
+
+
+async def test_an_exception_of_the_listener_is_not_retried() -> None:
+    async def breaks(event: ModelEvent) -> None:
+        raise BrokenPipeError("nobody reads")
+
+    script = Distrustful()
+    model = ResilientChatModel(script, total_timeout=60, idle_timeout=60)
+    with pytest.raises(BrokenPipeError, match="nobody reads"):
+        await model.respond(Prompt((UserMessage("?"),), stream=True), breaks)
+    assert script.asked == 1
+
+
+async def test_a_listener_that_takes_longer_than_the_idle_limit_is_waited_for() -> None:
+    async def slowly(event: ModelEvent) -> None:
+        await asyncio.sleep(100)
+
+    model, _ = resilient(says("ab"))
+    assert (await model.respond(ASKED, slowly)).message.text == "ab"

@@ -101,10 +101,7 @@ CASES: dict[str, tuple[list[Any], list[tuple[str, str, str]]]] = {
         [[(0, "a", "w", "city"), (1, "a", "w", TOKYO)]],
         [("a", "w", "city"), OTHER],
     ),
-    "the indexes of two calls come late": (
-        [[UNNUMBERED, UNNUMBERED_B], END, END_B],
-        TWO,
-    ),
+    "the indexes of two calls come late": ([[UNNUMBERED, UNNUMBERED_B], END, END_B], TWO),
     "the index comes late, with the id or the name again": (
         [UNNUMBERED, (0, "a", None, "1"), (0, None, "w", "}")],
         [ONE],

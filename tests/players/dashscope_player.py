@@ -15,21 +15,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tests.players.player import Answer, Ending, PlayedRequest, Player
-
-__all__ = [
-    "Answer",
-    "DashScopePlayer",
-    "Request",
-    "calling",
-    "event",
-    "json_answer",
-    "saying",
-    "sensible_model",
-    "sse_answer",
-    "stream_of",
-    "whole",
-]
+from tests.players.player import Answer as Answer, Ending, PlayedRequest, Player
 
 
 class Request(PlayedRequest):

@@ -12,25 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tests.players.player import Answer, Ending, PlayedRequest, Player
-
-__all__ = [
-    "Answer",
-    "OpenAIPlayer",
-    "PlayedRequest",
-    "Script",
-    "body",
-    "bytewise",
-    "chunk",
-    "delta",
-    "event",
-    "finish",
-    "message",
-    "sensible_model",
-    "sse",
-    "whole",
-]
-
+from tests.players.player import Answer as Answer, Ending, PlayedRequest as PlayedRequest, Player
 
 Script = Iterable[Answer] | Callable[[PlayedRequest], Answer]
 

@@ -13,8 +13,6 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span as WireSpan
 
 from tests.waiting import until
 
-__all__ = ["OtlpReceiver", "Received"]
-
 _KINDS = {1: "internal", 2: "server", 3: "client"}
 
 

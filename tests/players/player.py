@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
-__all__ = ["Answer", "Ending", "PlayedRequest", "Player"]
-
 Ending = Literal["whole", "close", "cut", "reset", "hang"]
 
 

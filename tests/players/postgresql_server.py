@@ -24,8 +24,6 @@ from tests.ports import reserved
 from tests.programs import INITDB, POSTGRES, require
 from tests.waiting import PATIENCE
 
-__all__ = ["PostgresqlServer"]
-
 
 class PostgresqlServer:
     """Has the same port and the same data every time it is started; its user ``admin`` may do everything.

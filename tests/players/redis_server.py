@@ -16,8 +16,6 @@ from tests.ports import reserved
 from tests.programs import REDIS, require
 from tests.waiting import until
 
-__all__ = ["RedisServer"]
-
 
 class RedisServer:
     """Keeps nothing on disk, and has the same port every time it is started.

@@ -9,8 +9,6 @@ import pytest
 from tests.waiting import until
 from toolchat.state.base import Lock, StateStore
 
-__all__ = ["AWAY", "BACK", "answering", "every_operation", "reasons", "recovered", "refused"]
-
 AWAY = "the state store cannot be used"
 BACK = "the state store can be used again"
 

@@ -11,7 +11,7 @@ import pytest
 from tests.calling_as import calling_as
 from tests.waiting import PATIENCE, until
 from toolchat.errors import SessionBusy
-from toolchat.state.base import Lock, StateStore, Write
+from toolchat.state.base import Lock, StateStore
 from toolchat.state.locks import Locks
 from toolchat.state.sqlite import SqliteStateStore
 from toolchat.tool_calling.caller import current_client_key
@@ -99,15 +99,6 @@ async def test_different_keys_do_not_wait_for_each_other(store: StateStore) -> N
     async with locks.hold("memory:a") as first, locks.hold("memory:b") as second:
         assert (first.key, second.key, len(locks)) == ("memory:a", "memory:b", 2)
     assert len(locks) == 0
-
-
-async def test_a_lock_and_what_is_stored_with_it_come_together_or_not_at_all(store: StateStore) -> None:
-    one, other = Locks(store), Locks(store, wait=0)
-    async with one.hold("memory:a", Write("memory:a", b"first", 60)):
-        with pytest.raises(SessionBusy):
-            async with other.hold("memory:a", Write("memory:a", b"second", 60)):
-                pass
-        assert await store.get("memory:a") == b"first"
 
 
 async def test_requests_of_the_same_process_wait_without_polling_the_store() -> None:

@@ -193,7 +193,10 @@ async def test_a_value_that_the_server_refuses_affects_its_own_key_only(open_sto
     assert store.available
 
 
-async def test_the_cause_tells_apart_what_is_wrong_and_shows_no_password(postgresql: PostgresqlServer) -> None:
+async def test_the_cause_tells_apart_what_is_wrong_and_shows_no_password(
+    postgresql: PostgresqlServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
     postgresql.run("CREATE ROLE nobody LOGIN PASSWORD 'canary'")
     with silent_port() as port:
         url = f"127.0.0.1:{postgresql.port}"
@@ -209,6 +212,7 @@ async def test_the_cause_tells_apart_what_is_wrong_and_shows_no_password(postgre
             "postgresql://admin:canary@/x?host=/nowhere": "connection refused: /nowhere:5432, database x",
         }
         assert {url: await cause_of(url) for url in causes} == causes
+    assert "canary" not in caplog.text
     postgresql.run("DROP ROLE nobody")
 
 

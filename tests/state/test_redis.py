@@ -4,6 +4,7 @@ import asyncio
 import re
 import shlex
 import time
+import traceback
 from functools import partial
 from pathlib import Path
 
@@ -278,7 +279,8 @@ async def test_a_release_is_retried_after_the_server_stalled(server: RedisServer
     await until(lambda: other.try_lock("memory:a", ttl=50))
 
 
-async def test_the_cause_tells_apart_what_is_wrong_and_shows_no_password() -> None:
+async def test_the_cause_tells_apart_what_is_wrong_and_shows_no_password(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
     with silent_port() as port:
         async with RedisServer("canary") as server:
             await server.run("ACL", "SETUSER", "reader", "on", ">canary", "~*", "+get")
@@ -294,6 +296,7 @@ async def test_the_cause_tells_apart_what_is_wrong_and_shows_no_password() -> No
             }
             told = {address: await cause_of(address) for address in causes}
     assert told == causes
+    assert "canary" not in caplog.text
 
 
 async def cause_of(url: str) -> str:
@@ -301,6 +304,7 @@ async def cause_of(url: str) -> str:
     with pytest.raises(StoreUnavailable) as raised:
         await store.put("memory:a", b"x", ttl=30)
     await store.aclose()
+    assert "canary" not in "".join(traceback.format_exception(raised.value)) + repr(store)
     return re.sub(r"\(.*\)", "(…)", str(raised.value.log_fields["cause"]))
 
 

@@ -13,7 +13,7 @@ import toolchat.state.sqlite as sqlite_store
 from tests.calling_as import calling_as
 from toolchat.service.access.principals import Principal
 from toolchat.service.access.quotas import Quotas
-from toolchat.service.access.usage import DAY, NameUsage, QuotaLimits, reserve
+from toolchat.service.access.usage import DAY, NameUsage, QuotaLimits
 from toolchat.service.api.idempotency import IdempotencyStore, IdempotentRequest
 from toolchat.state.base import LockLost, StateStore, Write
 from toolchat.state.locks import Locks
@@ -260,12 +260,3 @@ async def test_a_lock_holds_for_as_long_as_a_lease_can_last(store: StateStore) -
     assert await store.try_lock("memory:a", ttl=60) is None
     await store.commit([Write("lock:memory:b", bytes(16), 61)])
     assert await store.try_lock("memory:b", ttl=60)
-
-
-def test_a_running_question_ends_by_itself_when_its_process_died() -> None:
-    used, limits = NameUsage(), QuotaLimits("alice", concurrent=1)
-    found = []
-    for now in (0.0, 59.0, 60.0):
-        used.refresh(now, 60)
-        found.append(reserve([used], [limits], f"{now}", now=now, longest=60)[2])
-    assert found == [None, "concurrent", None]

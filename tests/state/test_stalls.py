@@ -19,8 +19,8 @@ from toolchat.chat.client import ChatClient
 from toolchat.chat.memory import ChatMemory
 from toolchat.errors import IdempotencyConflict, NotFound, Overloaded, SessionBusy
 from toolchat.messages import AssistantMessage, UserMessage
+from toolchat.service.api.advisors import ConversationCallLimit
 from toolchat.service.api.approvals import ApprovalStore, ConsentAdvisor
-from toolchat.service.api.call_limit import ConversationCallLimit
 from toolchat.service.api.idempotency import IdempotencyAdvisor, IdempotencyStore, IdempotentRequest
 from toolchat.service.api.paused_turns import PausedTurnCodec
 from toolchat.service.settings.service_settings import Settings

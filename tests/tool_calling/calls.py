@@ -18,23 +18,6 @@ from toolchat.tool_calling.function_callback import FunctionToolCallback
 from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
 from toolchat.tool_calling.manager import ToolCallingManager, ToolExecutionResult
 
-__all__ = [
-    "EMPTY",
-    "PARIS",
-    "ROME",
-    "Atlas",
-    "Place",
-    "asking",
-    "call",
-    "callback_of",
-    "called",
-    "executing",
-    "flights",
-    "only",
-    "run",
-    "schema_of",
-]
-
 EMPTY = ToolContext()
 PARIS, ROME = '{"city": "Paris"}', '{"city": "Rome"}'
 

@@ -126,12 +126,6 @@ async def test_a_default_is_filled_in_before_calls_are_compared() -> None:
     assert len(atlas.runs) == 3
 
 
-async def test_invalid_arguments_run_nothing_and_are_not_cached() -> None:
-    atlas = Atlas().open()
-    last = await called(atlas.callback(), '{"city": []}', times=2)
-    assert (last.error_kind, last.cached, atlas.runs) == ("invalid-arguments", False, [])
-
-
 def test_the_result_that_was_not_used_for_longest_makes_room() -> None:
     recent = RecentResults(60, max_entries=3)
     for key in (b"1", b"2", b"3"):

@@ -9,12 +9,10 @@ from pydantic import BaseModel, Field
 from pydantic_core import to_json
 from typing_extensions import TypedDict
 
-from tests.tool_calling.calls import call
-from toolchat.messages import AssistantMessage, UserMessage
+from toolchat.messages import UserMessage
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolDefinitionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback
-from toolchat.tool_calling.manager import ToolCallingManager
 
 
 @dataclass
@@ -123,19 +121,6 @@ def _variadic(*contexts: ToolContext) -> None: ...
 def test_a_second_or_positional_context_stops_the_definition(function: Callable[..., Any], told: str) -> None:
     with pytest.raises(ToolDefinitionError, match=told):
         FunctionToolCallback.from_function(function)
-
-
-async def test_a_typed_value_reaches_the_tool_as_the_caller_made_it() -> None:
-    async def whose(context: ToolContext[Tenant]) -> str:
-        with pytest.raises(AttributeError):
-            _ = context.value.nam  # type: ignore[attr-defined]
-        name: str = context.value.name
-        return f"{name} {len(context.history)}"
-
-    asking = AssistantMessage(tool_calls=(call("whose"),))
-    tools = [FunctionToolCallback.from_function(whose)]
-    done = await ToolCallingManager().execute_tool_calls([], asking, tools, ToolContext(value=Tenant("acme")))
-    assert done.executions[0].result == "acme 1"
 
 
 def test_a_copy_with_further_values_or_another_history_keeps_the_rest() -> None:

@@ -8,12 +8,7 @@ from typing import Annotated, Any
 import pytest
 
 from tests.tool_calling.calls import EMPTY, only
-from toolchat.tool_calling.callback import (
-    DelegatingToolCallbackResolver,
-    StaticToolCallbackProvider,
-    StaticToolCallbackResolver,
-    ToolCallbackProvider,
-)
+from toolchat.tool_calling.callback import DelegatingToolCallbackResolver, StaticToolCallbackResolver
 from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider
@@ -57,29 +52,20 @@ class Branch(Shop):
         return {"branch": number}
 
 
-async def test_a_plain_function_is_a_tool_by_its_name_and_docstring() -> None:
-    callback = FunctionToolCallback.from_function(roll_dice)
-    assert (callback.definition.name, callback.definition.description) == ("roll_dice", "Roll one die.")
-    assert await callback.call('{"sides": 8}', EMPTY) == "8"
-
-
 async def test_without_docstring_the_name_in_words_describes_the_tool() -> None:
     assert FunctionToolCallback.from_function(echo, name="getCityTime").definition.description == "get city time"
 
 
-async def test_every_marked_method_of_an_object_is_a_tool() -> None:
-    callbacks = {each.definition.name: each for each in MethodToolCallbackProvider(Shop()).tool_callbacks()}
+@pytest.mark.parametrize(("made_of", "key"), [(Shop, "number"), (Branch, "branch")])
+async def test_every_marked_method_of_an_object_is_a_tool_inherited_or_overridden(
+    made_of: Callable[[], object], key: str
+) -> None:
+    callbacks = {each.definition.name: each for each in MethodToolCallbackProvider(made_of()).tool_callbacks()}
     assert set(callbacks) == {"findOrder", "opening_hours", "_private"}
-    assert await callbacks["findOrder"].call('{"number": 7}', EMPTY) == '{"number":7}'
+    assert await callbacks["findOrder"].call('{"number": 7}', EMPTY) == f'{{"{key}":7}}'
     assert await callbacks["opening_hours"].call("", EMPTY) == "9-17"
     assert await callbacks["_private"].call("", EMPTY) == "Done"
     assert callbacks["_private"].metadata.return_direct
-
-
-async def test_an_inherited_method_may_be_overridden() -> None:
-    callbacks = {each.definition.name: each for each in MethodToolCallbackProvider(Branch()).tool_callbacks()}
-    assert set(callbacks) == {"findOrder", "opening_hours", "_private"}
-    assert await callbacks["findOrder"].call('{"number": 7}', EMPTY) == '{"branch":7}'
 
 
 def test_an_object_without_marked_methods_and_a_repeated_name_are_refused() -> None:
@@ -101,12 +87,6 @@ def test_resolvers_find_by_name_and_the_first_hit_wins() -> None:
     assert resolver.resolve("nothing") is None
     with pytest.raises(ToolDefinitionError, match=r"two tools have the name roll_dice: .*\.roll_dice and .*\.echo"):
         StaticToolCallbackResolver([first, second])
-
-
-def test_a_static_provider_offers_its_callbacks() -> None:
-    provider = StaticToolCallbackProvider(FunctionToolCallback.from_function(echo))
-    assert isinstance(provider, ToolCallbackProvider)
-    assert [each.definition.name for each in provider.tool_callbacks()] == ["echo"]
 
 
 def plainly(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -91,44 +91,30 @@ def test_a_managers_setting_that_is_no_number_is_refused(settings: Any) -> None:
         ToolCallingManager(**settings)
 
 
-async def test_a_polled_tool_can_have_its_own_limits() -> None:
-    @tool(max_identical_calls=5)
-    async def status() -> str:
-        return "running"
-
-    @tool(max_calls=1)
-    async def once(number: int = 0) -> str:
-        return "done"
-
-    async def other() -> str:
-        return "other"
-
-    asked = [
-        call(name, "", f"{name} {n}")
-        for name, times in (("status", 6), ("once", 2), ("other", 4))
-        for n in range(times)
-    ]
-    limits = ToolCallLimits(per_tool=10, in_total=12, identical=3)
-    events = await executing(*asked, tools=[status, once, other], counter=CallCounter(limits))
-    ended = {event.call.id: event.error_kind for event in events if isinstance(event, ToolCallFinished)}
-    assert {name: kind for name, kind in ended.items() if kind} == {
-        "status 5": "repeated-call",
-        "once 1": "limit",
-        "other 3": "repeated-call",
-    }
+OWN = {"max_calls": 5, "max_identical_calls": 6}
 
 
-async def test_a_tools_own_limit_replaces_the_services_and_not_the_limit_in_total() -> None:
-    @tool(max_calls=5, max_identical_calls=9)
+@pytest.mark.parametrize(
+    ("own", "limits", "allowed", "kind"),
+    [
+        (OWN, ToolCallLimits(per_tool=2, identical=2), 5, "limit"),
+        (OWN, ToolCallLimits(per_tool=9), 5, "limit"),
+        (OWN, ToolCallLimits(in_total=4), 4, "limit"),
+        ({"max_identical_calls": 4}, ToolCallLimits(identical=2), 4, "repeated-call"),
+        ({"max_identical_calls": 1}, ToolCallLimits(identical=2), 1, "repeated-call"),
+    ],
+)
+async def test_a_tools_own_limit_replaces_the_services_and_not_the_limit_in_total(
+    own: Any, limits: ToolCallLimits, allowed: int, kind: str
+) -> None:
+    @tool(**own)
     async def status() -> str:
         return "running"
 
     asked = [call("status", "", str(number)) for number in range(6)]
-    for in_total, refused in ((6, ["5"]), (4, ["4", "5"])):
-        counter = CallCounter(ToolCallLimits(per_tool=2, in_total=in_total))
-        events = await executing(*asked, tools=[status], counter=counter)
-        kinds = {each.call.id: each.error_kind for each in events if isinstance(each, ToolCallFinished)}
-        assert {name: kind for name, kind in kinds.items() if kind} == dict.fromkeys(refused, "limit")
+    events = await executing(*asked, tools=[status], counter=CallCounter(limits))
+    kinds = {each.call.id: each.error_kind for each in events if isinstance(each, ToolCallFinished)}
+    assert [kinds[each.id] for each in asked] == [None] * allowed + [kind] * (6 - allowed)
 
 
 @pytest.mark.parametrize(

@@ -42,15 +42,6 @@ async def test_a_name_that_was_not_offered_runs_nothing_and_is_answered_with_tho
     assert caplog.records == []
 
 
-async def test_two_calls_with_one_id_and_name_are_both_run_and_answered() -> None:
-    async def echo(text: str) -> str:
-        return text
-
-    twice = [call("echo", f'{{"text": "{text}"}}', "same") for text in ("a", "b")]
-    result = await run(*twice, tools=[echo])
-    assert [each.result for each in result.executions] == ["a", "b"]
-
-
 @pytest.mark.parametrize(
     "arguments",
     ["{", '{"text": "a"', "{'text': 'a'}", '{"text": "a"} {"text": "b"}', '{"text": "a"}x', '{"text": }',

@@ -172,28 +172,26 @@ def _untyped(x) -> None: ...  # type: ignore[no-untyped-def]
 def _variadic(*x: int) -> None: ...
 
 
-def _callable(x: Callable[[], None]) -> None: ...
-
-
-def _unknown(x: "Nowhere") -> None: ...  # type: ignore[name-defined]  # noqa: F821
-
-
 def _twice(x: int, y: Annotated[int, Field(alias="x")]) -> None: ...
 
 
-@pytest.mark.parametrize("function", [_untyped, _variadic, _callable, _unknown, _twice])
+def taking(annotation: Any, *default: Any) -> Callable[..., Any]:
+    """A function of one parameter."""
+
+    def function(item: Any) -> None: ...
+
+    function.__annotations__["item"] = annotation
+    function.__defaults__ = default or None
+    return function
+
+
+@pytest.mark.parametrize("function", [_untyped, _variadic, taking(Callable[[], None]), taking("Nowhere"), _twice])
 def test_a_parameter_that_json_cannot_carry_stops_the_definition(function: Callable[..., Any]) -> None:
     with pytest.raises(ToolDefinitionError, match="tool broken: "):
         input_of_function(function, "broken")
 
 
-def _any_item(x: T) -> None: ...
-
-
-def _any_items(x: list[T]) -> None: ...
-
-
-@pytest.mark.parametrize("function", [_any_item, _any_items, Store().put, Numbers().put])
+@pytest.mark.parametrize("function", [taking(T), taking(list[T]), Store().put, Numbers().put])  # type: ignore[valid-type]
 def test_a_type_variable_that_nothing_binds_stops_the_definition(function: Callable[..., Any]) -> None:
     with pytest.raises(ToolDefinitionError, match="nothing says which type ~T is"):
         input_of_function(function, "broken")
@@ -450,39 +448,18 @@ class Lazy(BaseModel):
 def _buy(item: str, shop: str, unit: Color = Color.RED) -> None: ...
 
 
-def _default(item: int = Field(9, le=5)) -> None: ...
-
-
-def _given(item: str, limit: Annotated[int, Field(le=50)] = 100) -> None: ...
-
-
-def _example(item: int = Field(examples=[math.inf])) -> None: ...
-
-
-def _enum(size: Size) -> None: ...
-
-
-def _literal(color: Literal[Color.RED]) -> None: ...
-
-
-def _nested(filters: list[Lazy]) -> None: ...
-
-
-def _bound(item: Annotated[int, Field(ge="a")]) -> None: ...
-
-
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
         (partial(_buy, shopp="acme"), "shopp"),  # type: ignore[call-arg]
         (partial(_buy, "pen", "acme", Color.RED, 1), "too many positional"),  # type: ignore[call-arg]
-        (_default, "parameter item: its own 9 is refused: "),
-        (_given, "parameter limit: its own 100 is refused: "),
-        (_enum, r"parameter size: its own \[10, 10\] is refused: "),
-        (_literal, "parameter color: its own 'red' is refused: "),
-        (_nested, r"parameter filters: .*write list\[\.\.\.\]"),
-        (_example, "cannot be written as JSON"),
-        (_bound, "parameter item has a type"),
+        (taking(int, Field(9, le=5)), "parameter item: its own 9 is refused: "),
+        (taking(Annotated[int, Field(le=50)], 100), "parameter item: its own 100 is refused: "),
+        (taking(Size), r"parameter item: its own \[10, 10\] is refused: "),
+        (taking(Literal[Color.RED]), "parameter item: its own 'red' is refused: "),
+        (taking(list[Lazy]), r"parameter item: .*write list\[\.\.\.\]"),
+        (taking(int, Field(examples=[math.inf])), "cannot be written as JSON"),
+        (taking(Annotated[int, Field(ge="a")]), "parameter item has a type"),
     ],
 )
 def test_a_tool_that_breaks_the_contract_stops_the_definition_in_one_line(
@@ -493,21 +470,8 @@ def test_a_tool_that_breaks_the_contract_stops_the_definition_in_one_line(
     assert "\n" not in str(caught.value)
 
 
-def _none(item: int = None) -> None:  # type: ignore[assignment]  # noqa: RUF013
-    ...
-
-
 def test_none_as_the_default_of_another_type_is_no_fault() -> None:
-    assert input_of_function(_none, "none").arguments('{"item": null}') == {"item": None}
-
-
-async def test_a_type_that_allows_other_properties_receives_them_beside_one_that_does_not() -> None:
-    class Deep(Open):
-        filters: Filter = Filter()
-
-    assert await callback_of(Deep).call('{"value": {"note": 1}}', EMPTY) == (
-        "Deep(filters=Filter(status='any', days=0), note=1)"
-    )
+    assert input_of_function(taking(int, None), "none").arguments('{"item": null}') == {"item": None}
 
 
 def test_a_tool_without_input_has_an_empty_object() -> None:

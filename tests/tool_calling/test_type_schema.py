@@ -83,22 +83,12 @@ class Parcel(BaseModel):
     receiver: Place
 
 
-class Letter(BaseModel):
-    to: Place
-    title: str = "none"
+def test_a_nested_model_is_inlined_and_one_used_twice_is_defined_once() -> None:
+    def visit(place: Place | None) -> None: ...
 
-
-def test_a_nested_model_used_once_is_inlined() -> None:
-    def post(letter: Letter) -> None: ...
-
-    schema = FunctionToolCallback.from_function(post).definition.input_schema
-    assert "$defs" not in schema
-    assert schema["properties"]["to"]["properties"]["name"] == {"type": "string"}
-
-
-def test_a_nested_model_used_twice_is_defined_once() -> None:
     def send(parcel: Parcel) -> None: ...
 
+    assert "$defs" not in FunctionToolCallback.from_function(visit).definition.input_schema
     schema = FunctionToolCallback.from_function(send).definition.input_schema
     assert list(schema["$defs"]) == ["Place"]
     assert schema["properties"]["sender"] == schema["properties"]["receiver"] == {"$ref": "#/$defs/Place"}
@@ -126,11 +116,7 @@ def test_a_union_with_a_discriminator_refers_to_nothing_that_is_missing() -> Non
             '{"text": "a", "replies": [{"text": "b"}]}',
             "Comment(text='a', replies=[Comment(text='b', replies=[])])",
         ),
-        (
-            Branch,
-            '{"length": 1, "left": {"length": 2}}',
-            "Branch(length=1, left=Branch(length=2, left=None))",
-        ),
+        (Branch, '{"length": 1, "left": {"length": 2}}', "Branch(length=1, left=Branch(length=2, left=None))"),
     ],
 )
 async def test_a_recursive_model_refers_to_itself_as_the_whole_input_and_as_a_part(

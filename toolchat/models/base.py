@@ -174,10 +174,13 @@ class ChatModel(ABC):
     """``offline``, ``dashscope`` or ``openai_compatible``."""
     name: str
     """The configured model name."""
-    secrets: tuple[str, ...] = ()
-    """What must not be logged if a provider repeats it, such as its key."""
     takes_images: bool = False
     """Whether it takes the images of messages; otherwise it gets a note in their place."""
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be logged if a provider repeats it, such as its key."""
+        return ()
 
     @property
     def adapted(self) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -154,9 +154,18 @@ def _kind_of_quota(word: str, message: str) -> type[ToolchatError]:
     return ProviderRateLimited if per_minute else ProviderQuota
 
 
-def secret_words(api_key: str, headers: Mapping[str, str]) -> tuple[str, ...]:
+ApiKey = str | Callable[[], str]
+"""A key, or a function that returns it for each request."""
+
+
+def key_text(key: ApiKey) -> str:
+    """Return the key of the moment."""
+    return key if isinstance(key, str) else key()
+
+
+def secret_words(api_key: ApiKey, headers: Mapping[str, str]) -> tuple[str, ...]:
     """Return what :func:`quotable` removes: the key, and each word of the additional headers."""
-    return tuple(" ".join((api_key, *headers.values())).split())
+    return tuple(" ".join((key_text(api_key), *headers.values())).split())
 
 
 def quotable(message: str, secrets: Iterable[str]) -> str:

@@ -1,6 +1,6 @@
 """The public names of the service, for applications and for routes in tool folders."""
 
-from toolchat.service.api.conversation_state import ConversationState as ConversationState
+from toolchat.service.api.advisors import ConversationState as ConversationState
 from toolchat.service.api.dependencies import (
     IdempotencyKey as IdempotencyKey,
     Owner as Owner,

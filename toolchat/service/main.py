@@ -18,16 +18,15 @@ from toolchat.service.api.background.routes import router as background_routes
 from toolchat.service.api.background.runner import BackgroundRunner
 from toolchat.service.api.body_limits import MAX_BODY_BYTES
 from toolchat.service.api.fast_router import RouteIndex
-from toolchat.service.api.guard import GuardMiddleware, ProtocolAdapter, RequestMiddleware
-from toolchat.service.api.headers import allow_origins
+from toolchat.service.api.guard import GuardMiddleware, ProtocolAdapter, RequestMiddleware, allow_origins
 from toolchat.service.api.module_routes import add_module_routes, refuse_shadowed_routes
-from toolchat.service.api.person_routes import router as person_routes
+from toolchat.service.api.personal_data import router as person_routes
 from toolchat.service.api.problems import add_problem_handlers
 from toolchat.service.api.responses.event_stream import ANSWER_FORMATS
 from toolchat.service.api.responses.formats import AnswerFormat
 from toolchat.service.api.sessions import add_routes as add_session_routes
-from toolchat.service.api.status_routes import router as status_routes
-from toolchat.service.api.tool_routes import router as tool_routes
+from toolchat.service.api.status_routes import add_probe, router as status_routes
+from toolchat.service.api.tool_routes import add_tool_route
 from toolchat.service.composition.configuration import Configuration, read_configuration
 from toolchat.service.composition.lifespan import approval_webhook, open_service
 from toolchat.service.composition.models import ChosenModel
@@ -115,13 +114,14 @@ def create_app(
 def _runner(read: Configuration, access: Access) -> _Run:
     @asynccontextmanager
     async def run(app: FastAPI) -> AsyncGenerator[None, None]:
-        async with traced(read.tracing, read.settings.shutdown_timeout), open_service(read) as (state, _):
+        async with traced(read.tracing, read.settings.shutdown_timeout), open_service(read) as state:
             app.state.service = state
             await _warn_of_data_loss(state.store)
             app.openapi_schema = None  # a schema built earlier lacks the tools that were just opened
             access.authenticator.approval_tokens = state.approvals.tokens
             state.approvals.known = access.authenticator.known
-            background = BackgroundRunner(app, state.store, access.authenticator.current_rights)
+            rights = access.authenticator.current_rights
+            background = BackgroundRunner(app, state.store, rights, state.tools.wait_ready)
             app.state.background = background
             async with AsyncExitStack() as stack:
                 await stack.enter_async_context(access.running(state.http))
@@ -176,9 +176,10 @@ def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
     after = len(app.routes)
     for protocol in PROTOCOLS:
         protocol.add_routes(app.router)
-    add_session_routes(app.router)
+    for add_routes in (add_session_routes, add_tool_route, add_probe):
+        add_routes(app.router)
     of_service += app.routes[after:]
-    for router in (background_routes, approval_routes, person_routes, tool_routes, status_routes):
+    for router in (background_routes, approval_routes, person_routes, status_routes):
         app.include_router(router)
         of_service += router.routes  # as they are defined: FastAPI builds each included route again, which takes long
     after = len(app.routes)

@@ -27,7 +27,7 @@ _LONGEST_LEASE: Final = 60.0
 FOREVER: Final = 200 * 365 * 86_400.0
 """Seconds for which a value is stored that does not expire: it is not evicted, and a store that is full refuses it."""
 _RETRY_PAUSE: Final = 0.1
-_MOMENT: Final = 0.001
+TIME_STEP: Final = 0.001
 """Seconds by which the times of a list are exact at least."""
 
 
@@ -203,7 +203,7 @@ class StateStore(ABC):
             if len(found) < page:
                 return
             # Several values may be of one moment, of which this page has a part.
-            before, seen = found[-1][2] + (_MOMENT if new else 0), {key for key, *_ in found}
+            before, seen = found[-1][2] + (TIME_STEP if new else 0), {key for key, *_ in found}
 
     async def delete_listed(self, *names: str) -> None:
         """Delete all that is in lists; raises ``StoreUnavailable``."""
@@ -271,8 +271,8 @@ class StateStore(ABC):
                 if outcome.is_done:
                     return
 
-    async def try_lock(self, key: str, *, ttl: float, writes: Sequence[Write] = ()) -> Lock | None:
-        """Take the lock of a key for ``ttl`` seconds, and write in the same step; ``None`` if it is held.
+    async def try_lock(self, key: str, *, ttl: float) -> Lock | None:
+        """Take the lock of a key for ``ttl`` seconds; ``None`` if it is held.
 
         A caller that is cancelled meanwhile does not hold the lock: one that is granted too late is released again.
         """
@@ -281,7 +281,7 @@ class StateStore(ABC):
         may_arrive = self.available
         try:
             outcome = await self.commit(
-                (write, *writes), checks={lock.name: (None, _FREE)}, reads=(key,), longest=_LONGEST_LEASE, name="lock"
+                (write,), checks={lock.name: (None, _FREE)}, reads=(key,), longest=_LONGEST_LEASE, name="lock"
             )
         except (StoreUnavailable, asyncio.CancelledError):
             if may_arrive:  # it may have been granted although no answer came

@@ -3,13 +3,13 @@
 import asyncio
 import random
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 import toolchat.instruments as instruments
 from toolchat.errors import SessionBusy, StoreUnavailable
-from toolchat.state.base import Lock, StateStore, Write, shared_client_key
+from toolchat.state.base import Lock, StateStore, shared_client_key
 
 LOCK_SECONDS = 4.5
 """Seconds after which the lock of a crashed process expires.
@@ -101,17 +101,16 @@ class Locks:
         """The number of locks that are held or waited for in this process."""
         return len(self._queues)
 
-    def hold(self, key: str, *writes: Write) -> "Hold":
+    def hold(self, key: str) -> "Hold":
         """Hold the lock of a key during an ``async with`` block.
 
-        The lock is renewed while it is held. If it is lost nevertheless, writes under it are refused. The writes are
-        done in the step that takes it.
+        The lock is renewed while it is held. If it is lost nevertheless, writes under it are refused.
 
         Raises:
             SessionBusy: on entry, if the lock is not released in time, or too many requests wait for it.
             StoreUnavailable: on entry, if the store cannot be reached.
         """
-        return Hold(self, key, writes)
+        return Hold(self, key)
 
     def released(self, lock: Lock) -> None:
         """Note that a held lock was released, in the step that stored what it protects (:attr:`Lock.release`)."""
@@ -171,7 +170,7 @@ class Locks:
         """Poll the store until the lock is taken: at least once, and not much beyond the deadline."""
         pause = _FIRST_PAUSE
         while True:
-            if lock := await self._store.try_lock(hold.key, ttl=self._ttl, writes=hold.writes):
+            if lock := await self._store.try_lock(hold.key, ttl=self._ttl):
                 return lock
             left = deadline - asyncio.get_running_loop().time()
             if left <= 0:
@@ -209,13 +208,13 @@ class Locks:
 class Hold:
     """Holds a lock during an ``async with`` block."""
 
-    __slots__ = ("_locks", "key", "queue", "renewal", "writes")
+    __slots__ = ("_locks", "key", "queue", "renewal")
 
     queue: _WaitQueue
     renewal: asyncio.TimerHandle
 
-    def __init__(self, locks: Locks, key: str, writes: Sequence[Write]) -> None:
-        self._locks, self.key, self.writes = locks, key, writes
+    def __init__(self, locks: Locks, key: str) -> None:
+        self._locks, self.key = locks, key
 
     def __aenter__(self) -> Coroutine[None, None, Lock]:
         return self._locks.acquire(self)

@@ -39,7 +39,10 @@ def _refuse_query(value: str) -> str:
 
 
 Secret = Annotated[SecretStr, BeforeValidator(strip_text), AfterValidator(_require_header_safe)]
-"""A secret: surrounding whitespace is stripped, and it is never printed."""
+"""A secret: surrounding whitespace is stripped, and it is never printed.
+
+Call ``get_secret_value()`` at each use: the file of a secret may be read again while the service runs.
+"""
 
 Url = Annotated[str, BeforeValidator(strip_text), AfterValidator(_require_url)]
 """A URL without a trailing slash."""

@@ -29,6 +29,7 @@ MAX_WAIT = 8.0
 """Seconds a call may wait for its turn before it is refused; together with a request within a tool's usual limit."""
 _UPSTREAM = "Baidu translate"
 _SANDBOX_ACCOUNT = "sandbox"
+_NO_SECRET = SecretStr("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +85,10 @@ class BaiduTranslateClient(Translator):
         self._pacer = Pacer(pace, max_wait)
         self._timeout = timeout
         self._url = settings.base_url
-        self._app_id, self._secret_key = _plain(settings.app_id), _plain(settings.secret_key)
+        self._app_id, self._secret_key = settings.app_id or _NO_SECRET, settings.secret_key or _NO_SECRET
         if settings.in_sandbox:
             self._url = f"{settings.sandbox_url}/baidu/api/trans/vip/translate"
-            self._app_id = self._secret_key = _SANDBOX_ACCOUNT
+            self._app_id = self._secret_key = SecretStr(_SANDBOX_ACCOUNT)
 
     async def translate(self, text: str, source: str, target: str) -> Translation:
         """Translate a text; see :meth:`Translator.translate`."""
@@ -126,8 +127,9 @@ class BaiduTranslateClient(Translator):
     async def _exchange(self, question: dict[str, str], *, ahead: bool = False) -> Mapping[str, Any]:
         await self._pacer.acquire(ahead=ahead)
         salt = secrets.token_hex(8)
-        signature = sign(self._app_id, question["q"], salt, self._secret_key)
-        form = question | {"appid": self._app_id, "salt": salt, "sign": signature}
+        app_id = self._app_id.get_secret_value()
+        signature = sign(app_id, question["q"], salt, self._secret_key.get_secret_value())
+        form = question | {"appid": app_id, "salt": salt, "sign": signature}
         reply = await self._http.fetch("POST", self._url, upstream=_UPSTREAM, timeout=self._timeout, data=form)
         return _parse(reply)
 
@@ -138,10 +140,6 @@ def sign(app_id: str, text: str, salt: str, secret_key: str) -> str:
     The rule, with its first test vector, is Baidu's: https://fanyi-api.baidu.com/doc/21.
     """
     return hashlib.md5(f"{app_id}{text}{salt}{secret_key}".encode(), usedforsecurity=False).hexdigest()
-
-
-def _plain(secret: SecretStr | None) -> str:
-    return secret.get_secret_value() if secret else ""
 
 
 def _parse(reply: Reply) -> Mapping[str, Any]:

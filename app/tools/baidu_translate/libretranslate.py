@@ -57,8 +57,7 @@ class LibreTranslateClient(Translator):
     def __init__(self, http: OutboundHttp, settings: BaiduTranslateSettings, *, timeout: float = TIMEOUT) -> None:
         self._http = http
         self._url = f"{settings.libretranslate_url}/translate"
-        key = settings.libretranslate_api_key
-        self._fields = {"format": "text"} | ({"api_key": key.get_secret_value()} if key else {})
+        self._key = settings.libretranslate_api_key
         self._timeout = timeout
 
     async def translate(self, text: str, source: str, target: str) -> Translation:
@@ -68,7 +67,8 @@ class LibreTranslateClient(Translator):
             raise nothing_to_translate()
         if len(text) > _MAX_CHARS:
             raise too_long(f"{len(text)} characters", f"{_MAX_CHARS} characters")
-        form = {"q": text, "source": source, "target": target} | self._fields
+        key = {"api_key": self._key.get_secret_value()} if self._key else {}
+        form = {"q": text, "source": source, "target": target, "format": "text"} | key
         raw = await self._http.fetch("POST", self._url, upstream=_UPSTREAM, timeout=self._timeout, data=form)
         reply = JsonReply.parse(raw, _UPSTREAM)
         if rule := _error_rule(reply):

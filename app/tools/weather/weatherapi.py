@@ -4,6 +4,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import SecretStr
+
 from app.tools.weather.client import ADVICE, BUSY, FAILED, NO_SUCH_PLACE, TIMEOUT, WeatherClient, WeatherSettings
 from app.tools.weather.forecast import Weather, slim
 from app.tools.weather.places import PlaceQuery
@@ -82,9 +84,8 @@ class WeatherApiClient(WeatherClient):
     def __init__(self, settings: WeatherSettings, http: OutboundHttp, *, timeout: float = TIMEOUT) -> None:
         super().__init__(http, timeout=timeout)
         sandbox = f"{settings.sandbox_url}/weatherapi/v1" if settings.in_sandbox else None
-        key = settings.api_key.get_secret_value() if settings.api_key and not sandbox else "sandbox"
+        self._key = settings.api_key if settings.api_key and not sandbox else SecretStr("sandbox")
         self._url = f"{sandbox or settings.base_url or _BASE_URL}/forecast.json"
-        self._headers = {"key": key}
 
     async def _look_up(self, query: PlaceQuery, days: int) -> Weather:
         answer = await self._answer(query, days)
@@ -108,4 +109,4 @@ class WeatherApiClient(WeatherClient):
     async def _ask(self, query: PlaceQuery, days: int) -> JsonReply:
         # One hour instead of 24 a day: the hours are 95 % of the body, and none of them is used.
         params = {"q": query.q, "days": str(days), "hour": "12"} | ({"lang": "zh"} if query.chinese else {})
-        return await self._get(self._url, params, self._headers)
+        return await self._get(self._url, params, {"key": self._key.get_secret_value()})

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from app.tools.baidu_translate.tools import BaiduTranslateService, BaiduTranslateTools
 from app.tools.time.tools import GetCurrentTimeByTimeZoneIdService, TimeTools
 from app.tools.weather.tools import WeatherService, WeatherTools
-from tests.app.upstreams import create_sandbox
+from tests.application import create_sandbox
 from tests.service.observability.reading import figures_of, grown
 from tests.serving import service, serving
 from toolchat.service.settings.service_settings import Tuning

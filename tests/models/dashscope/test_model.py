@@ -26,13 +26,7 @@ from tests.players.dashscope_player import (
     stream_of,
     whole,
 )
-from toolchat.errors import (
-    ConfigurationError,
-    ProviderRateLimited,
-    ToolchatError,
-    UpstreamInvalid,
-    UpstreamUnavailable,
-)
+from toolchat.errors import ConfigurationError, ProviderRateLimited, ToolchatError, UpstreamInvalid, UpstreamUnavailable
 from toolchat.http.client import OutboundHttp
 from toolchat.messages import (
     AssistantMessage,
@@ -167,13 +161,6 @@ async def test_a_tool_round_is_replayed_with_its_calls_its_reasoning_and_one_mes
         {"role": "tool", "content": "19 度", "tool_call_id": "call_1"},
         {"role": "tool", "content": "坏", "tool_call_id": "call_2"},
     ]
-
-
-async def test_a_whole_answer_gives_text_usage_and_reason() -> None:
-    async with played(json_answer(whole({"content": "十九度"}))) as (model, _):
-        assert await response_of(model, asking()) == ChatResponse(
-            AssistantMessage("十九度"), "stop", Usage(22, 17), "qwen-plus"
-        )
 
 
 @pytest.mark.parametrize("pieces", [("杭州", "今天", "十九度", ""), ("哈", "哈哈")], ids=["pieces", "held back"])
@@ -346,7 +333,6 @@ def failing(data: object, kind: str = "event:error") -> Answer:
 
 UNAVAILABLE: dict[str, tuple[bool, Answer]] = {
     "502 with HTML": (False, Answer((b"<html>SECRET-BODY",), 502, HTML)),
-    "502 with HTML, streamed": (True, Answer((b"<html>SECRET-BODY",), 502, HTML)),
     "JSON error without a code": (False, json_answer({"error": "SECRET-BODY"}, 500)),
     "events without a message, status 503": (True, sse_answer(status=503)),
     "no byte": (False, SILENCE),
@@ -354,15 +340,10 @@ UNAVAILABLE: dict[str, tuple[bool, Answer]] = {
 INVALID: dict[str, tuple[bool, Answer]] = {
     "JSON error whose code is a number": (False, json_answer({"code": 7, "message": []}, 418)),
     "error body that is no JSON": (False, json_answer(b"SECRET-BODY", 503)),
-    "error body that is empty": (False, json_answer(b"", 503)),
     "business error with status 200": (False, json_answer(failure("Throttling"))),
     "business error with status 200, streamed": (True, json_answer(failure("Throttling"))),
     "output null": (False, json_answer({"output": None, "usage": None})),
-    "output null beside usage": (False, json_answer({"output": None, "usage": {"input_tokens": 1}})),
-    "output a number": (False, json_answer({"output": 7})),
     "no choices": (False, json_answer({"output": {"choices": []}})),
-    "choices of nonsense": (False, json_answer({"output": {"choices": ["x"]}})),
-    "JSON null": (False, json_answer(b"null")),
     "JSON array": (False, json_answer([1])),
     "broken JSON": (False, json_answer(b'{"output": SECRET-BODY')),
     "empty body": (False, json_answer(b"")),
@@ -380,20 +361,16 @@ INVALID: dict[str, tuple[bool, Answer]] = {
     "no event": (True, sse_answer()),
     "only a done marker": (True, sse_answer(DONE)),
     "no finish reason": (True, sse_answer(*TEXT)),
-    "no finish reason, half a call": (True, sse_answer(*HALF_A_CALL)),
     "cut after text": (True, sse_answer(*TEXT, ending="cut")),
     "cut in the middle of an event": (True, sse_answer(*TEXT, TEXT[0][:40], ending="cut")),
     "ends in the middle of an event": (True, sse_answer(*TEXT, TEXT[0][:40])),
-    "cut in the middle of arguments": (True, sse_answer(*HALF_A_CALL, ending="cut")),
     "broken line": (True, sse_answer(*TEXT, event("{SECRET-BODY"), ending="hang")),
-    "line of JSON that is no object": (True, sse_answer(event("[1]"), ending="hang")),
     "line that is not UTF-8": (True, sse_answer(event(b'{"output": "\xff"}'), ending="hang")),
     "line nested too deep": (True, sse_answer(event(DEEP), ending="hang")),
     "line longer than two mebibytes": (True, sse_answer(*stream_of({"content": "x" * 2**22}))),
     "no end": (True, sse_answer(*ENDLESS)),
     "error event with a blank": (True, failing(failure("Throttling"), "event: error")),
     "error event without a code": (True, failing({"message": "SECRET-BODY"})),
-    "error event without a message": (True, failing({"code": "Throttling"})),
     "error without an event name": (True, failing(failure("Throttling"), "event:result")),
 }
 
@@ -469,13 +446,6 @@ async def test_a_limit_of_ours_closes_the_connection_and_the_sdk_does_not_send_a
             await timed_out_on(player.asked, response_of(model, asking(stream=stream)))
         await player.aborted.wait()
     assert len(player.requests) == 1
-
-
-async def test_a_refused_connection_is_unavailable() -> None:
-    async with played(saying("ok")) as (model, player):
-        await player.close()
-        with pytest.raises(UpstreamUnavailable):
-            await response_of(model, asking(stream=True))
 
 
 async def test_leaving_a_stream_in_the_middle_closes_the_connection() -> None:

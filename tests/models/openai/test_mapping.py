@@ -3,6 +3,7 @@
 from collections import UserDict
 from collections.abc import Iterator
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,9 +14,20 @@ from tests.models.responding import events_of
 from tests.players.openai_player import OpenAIPlayer, delta, message, sse, whole
 from toolchat.chat.client import ChatClient
 from toolchat.http.client import OutboundHttp
-from toolchat.messages import AssistantMessage, SystemMessage, ToolCall, ToolResponse, ToolResponseMessage
+from toolchat.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolResponse,
+    ToolResponseMessage,
+    UserMessage,
+)
 from toolchat.models.base import ChatOptions, Prompt
-from toolchat.models.openai.mapping import map_tool_call, write_messages
+from toolchat.models.dashscope.mapping import parts
+from toolchat.models.openai.mapping import map_message, map_messages, map_tool_call, write_messages
+from toolchat.models.openai.responses_wire import ResponsesWire
+from toolchat.models.profiles import Profile
 from toolchat.tool_calling.callback import ClientToolCallback
 from toolchat.tool_calling.definition import ToolDefinition
 
@@ -145,3 +157,52 @@ def test_broken_arguments_are_sent_back_as_an_empty_object(arguments: str) -> No
 )
 def test_an_invented_name_is_sent_back_in_a_form_that_strict_servers_take(name: str, sent: str) -> None:
     assert map_tool_call(ToolCall("a", name, "{}"), [ToolDefinition("天气", "weather", {})])["function"]["name"] == sent
+
+
+URL = "https://a.example/b.png"
+PICTURED = UserMessage("What is it?", (URL,))
+DRAWN = ToolResponseMessage((ToolResponse("1", "draw", "a house", images=(URL,)), ToolResponse("2", "look", "seen")))
+TURN = (PICTURED, AssistantMessage("", (ToolCall("1", "draw", "{}"), ToolCall("2", "look", "{}"))), DRAWN)
+TOLD = "What draw has returned:"
+
+
+def by_completions(messages: tuple[Message, ...], profile: Profile) -> Any:
+    return from_json(write_messages(messages, (), profile))
+
+
+def by_responses(messages: tuple[Message, ...], profile: Profile) -> Any:
+    return ResponsesWire().body("m", Prompt(messages), ChatOptions(), profile)["input"]
+
+
+def by_dashscope(messages: tuple[Message, ...], profile: Profile) -> Any:
+    return map_messages(messages, (), profile, partial(map_message, parts=parts))
+
+
+@pytest.mark.parametrize(
+    ("written", "text", "picture"),
+    [
+        (by_completions, lambda text: {"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": URL}}),
+        (by_dashscope, lambda text: {"text": text}, {"image": URL}),
+    ],
+)
+def test_images_are_parts_and_those_of_tools_follow_all_results(written: Any, text: Any, picture: Any) -> None:
+    asked, _, drawn, seen, shown = written(TURN, Profile(images=True))
+    assert asked["content"] == [text("What is it?"), picture]
+    assert [each["role"] for each in (drawn, seen, shown)] == ["tool", "tool", "user"]
+    assert (drawn["content"], shown["content"]) == ("a house", [text(TOLD), picture])
+
+
+def test_responses_have_images_within_results() -> None:
+    picture = {"type": "input_image", "image_url": URL}
+    asked, *_, drawn, seen = by_responses(TURN, Profile(images=True))
+    assert asked["content"] == [{"type": "input_text", "text": "What is it?"}, picture]
+    assert drawn["output"] == [{"type": "input_text", "text": "a house"}, picture]
+    assert seen["output"] == "seen"
+
+
+@pytest.mark.parametrize("written", [by_completions, by_responses, by_dashscope])
+def test_models_without_images_receive_a_note(written: Any) -> None:
+    asked, *_, drawn, seen = written(TURN, Profile())
+    assert asked["content"] == "What is it?\n[image left out]"
+    assert drawn.get("output", drawn.get("content")) == "a house\n[image left out]"
+    assert seen.get("output", seen.get("content")) == "seen"

@@ -16,9 +16,7 @@ from tests.models.openai.playing import (
     LIMIT,
     QUESTION,
     STREAMED,
-    WEATHER,
     calls_of,
-    model_at,
     play,
     played,
     tool_delta,
@@ -34,38 +32,16 @@ from tests.players.openai_player import (
     event,
     finish,
     message,
-    sensible_model,
     sse,
     whole,
 )
-from toolchat.errors import ProviderRateLimited, ToolchatError, UpstreamUnavailable
+from toolchat.errors import ProviderRateLimited, ToolchatError
 from toolchat.http.client import OutboundHttp
-from toolchat.messages import ToolResponse, ToolResponseMessage, Usage
 from toolchat.models.base import ChatOptions, ChatResponse, Progress, Prompt, TextDelta
 from toolchat.models.openai.model import OpenAICompatibleChatModel
 from toolchat.models.resilience import KEEPALIVE
 
 BOTH = pytest.mark.parametrize("prompt", [AT_ONCE, STREAMED], ids=["at once", "stream"])
-
-
-@pytest.mark.parametrize("stream", [False, True], ids=["at once", "stream"])
-async def test_a_whole_tool_round_goes_through_the_sensible_player(stream: bool) -> None:
-    async with played(sensible_model({"city": "杭州"})) as (model, _):
-        first = await response_of(model, Prompt((QUESTION,), (WEATHER,), stream=stream))
-        (call,) = first.message.tool_calls
-        assert (call.name, json.loads(call.arguments)) == ("get_weather", {"city": "杭州"})
-        answered = ToolResponseMessage((ToolResponse(call.id, call.name, "晴 21 °C"),))
-        second = await response_of(model, Prompt((QUESTION, first.message, answered), (WEATHER,), stream=stream))
-    assert second.message.text == "The tools say: 晴 21 °C"
-    assert (second.usage, second.model) == (Usage(20, 5), "played")
-
-
-async def test_no_connection_is_upstream_unavailable() -> None:
-    async with OpenAIPlayer([]) as player:
-        url = player.base_url
-    async with aclosing(OutboundHttp()) as http:
-        with pytest.raises(UpstreamUnavailable):
-            await events_of(model_at(url, http), STREAMED)
 
 
 async def test_leaving_the_stream_closes_the_upstream_connection() -> None:

@@ -20,7 +20,7 @@ from tests.serving import service
 from tests.waiting import until
 from toolchat.errors import NotFound
 from toolchat.service.access.principals import Principal
-from toolchat.service.api.approval_tokens import ApprovalTokens
+from toolchat.service.api.approval_records import ApprovalTokens
 from toolchat.state.sqlite import SqliteStateStore
 
 FOLDERS = "tests.service.protocols.openai.folders"

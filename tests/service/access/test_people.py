@@ -142,7 +142,7 @@ async def test_a_token_that_the_page_did_not_sign_is_refused(
 def test_without_the_secret_no_token_names_anybody() -> None:
     people, headers = People(token_header="X-OpenWebUI-User-Jwt"), signed(secret="x" * 32)
     with pytest.raises(Unauthorized, match="PEOPLE_JWT_SECRET"):
-        person_of(people, [(name.lower().encode(), value.encode()) for name, value in headers.items()], "")
+        person_of(people, [(name.lower().encode(), value.encode()) for name, value in headers.items()], None)
 
 
 async def test_two_names_in_one_request_are_refused(client: httpx.AsyncClient) -> None:

@@ -1,24 +1,49 @@
 """Names of tools that come and go: which source has one."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from toolchat.service.api.dynamic_tools import assign_names
+from toolchat.service.api.tool_registry import ToolNames
 
-ONE, TWO = 0, 1
+Offers = list[list[tuple[str, str]]]
+"""By source: the own and the prefixed name of each tool."""
+
+
+class Source:
+    """Offers tools under two names each."""
+
+    version = 1
+    fault: str | None = None
+    cause = ""
+
+    def __init__(self, offer: list[tuple[str, str]]) -> None:
+        self._offer = offer
+
+    def tool_callbacks(self) -> Any:
+        return tuple(SimpleNamespace(definition=SimpleNamespace(name=own), other=other) for own, other in self._offer)
+
+    def prefixed(self, tool: Any) -> Any:
+        return SimpleNamespace(definition=SimpleNamespace(name=tool.other))
+
+    async def wait_ready(self) -> None: ...
+
+    def stop(self) -> None: ...
 
 
 @pytest.mark.parametrize(
-    ("offers", "owners", "fixed", "names", "new_owners"),
+    ("before", "offers", "fixed", "names"),
     [
-        ([[["a", "x_a"]], [["b", "y_b"]]], {}, "", [["a"], ["b"]], {"a": ONE, "b": TWO}),
-        ([[["a", "x_a"]], [["a", "y_a"]]], {}, "", [["a"], ["y_a"]], {"a": ONE, "y_a": TWO}),
-        ([[["a", "x_a"]], [["a", "y_a"]]], {"a": TWO}, "", [["x_a"], ["a"]], {"a": TWO, "x_a": ONE}),
-        ([[["a", "x_a"]], []], {"a": TWO}, "", [["a"], []], {"a": ONE}),
-        ([[["a", "x_a"]]], {}, "a", [["x_a"]], {"x_a": ONE}),
-        ([[["a", "x"], ["a", "x"], ["a", "x"]]], {}, "", [["a", "x", None]], {"a": ONE, "x": ONE}),
-        ([[["a", "x"]], [["a", "x"]], [["a", "x"]]], {}, "", [["a"], ["x"], [None]], {"a": 0, "x": 1}),
-        ([[["x_a", "x_x_a"], ["a", "x_a"]]], {}, "a", [["x_a", None]], {"x_a": ONE}),
-        ([[]], {"a": ONE}, "", [[]], {}),
+        ([], [[("a", "x_a")], [("b", "y_b")]], "", [["a"], ["b"]]),
+        ([], [[("a", "x_a")], [("a", "y_a")]], "", [["a"], ["y_a"]]),
+        ([[], [("a", "y_a")]], [[("a", "x_a")], [("a", "y_a")]], "", [["x_a"], ["a"]]),
+        ([[], [("a", "y_a")]], [[("a", "x_a")], []], "", [["a"], []]),
+        ([], [[("a", "x_a")]], "a", [["x_a"]]),
+        ([], [[("a", "x"), ("a", "x"), ("a", "x")]], "", [["a", "x"]]),
+        ([], [[("a", "x")], [("a", "x")], [("a", "x")]], "", [["a"], ["x"], []]),
+        ([], [[("x_a", "x_x_a"), ("a", "x_a")]], "a", [["x_a"]]),
+        ([[("a", "x_a")]], [[]], "", [[]]),
     ],
     ids=[
         "each its own", "the later one its prefixed name", "what is owned stays", "what is offered no more is free",
@@ -27,10 +52,9 @@ ONE, TWO = 0, 1
     ],
 )  # fmt: skip
 def test_a_name_stays_with_its_source_and_goes_to_the_first_otherwise(
-    offers: list[list[list[str]]],
-    owners: dict[str, int],
-    fixed: str,
-    names: list[list[str | None]],
-    new_owners: dict[str, int],
+    before: Offers, offers: Offers, fixed: str, names: list[list[str]]
 ) -> None:
-    assert assign_names(offers, owners, frozenset(fixed)) == (names, new_owners)
+    given = ToolNames(fixed)
+    given.rename([Source(each) for each in before])
+    renamed = given.rename([Source(each) for each in offers])
+    assert [[tool.definition.name for tool in tools] for tools in renamed] == names

@@ -8,7 +8,7 @@ import pytest
 
 from tests.serving import service
 from toolchat.service.access.keys import digest_of
-from toolchat.service.api.headers import SECURITY_HEADERS
+from toolchat.service.api.guard import SECURITY_HEADERS
 
 NAMES = [name.decode() for name, _ in SECURITY_HEADERS if name != b"cache-control"]
 NOTHING = "default-src 'none'; frame-ancestors 'none'"

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Route
 
-from tests.app.upstreams import create_sandbox
+from tests.application import create_sandbox
 from tests.command_line import run, with_tools
 from tests.players.openai_player import OpenAIPlayer, message, sensible_model, whole
 from tests.players.otlp_receiver import OtlpReceiver

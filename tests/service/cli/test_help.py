@@ -12,7 +12,8 @@ from tests.command_line import WITHOUT_EXAMPLE, run
 from tests.service.cli.parsing import is_understood
 from toolchat.service.cli import Program
 
-EVERY = ["serve", "demo", "ask", "chat", "tools", "new-tool", "check", "mcp", "keys", "state", "audit", "person"]
+EVERY = ["serve", "demo", "ask", "chat", "tools", "new-tool", "check", "mcp", "keys", "state"]
+EVERY += ["approvals", "audit", "person"]
 EXAMPLE = Program("python -m app", sandbox=sandbox)
 
 

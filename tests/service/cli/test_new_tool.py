@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from scripts.readme import tool_folders, written_tools
 from tests.command_line import ROOT, WITHOUT_EXAMPLE, environment, installed, run
 from tests.waiting import PATIENCE
-from tools.readme import tool_folders, written_tools
 
 
 def passes(*command: str, cwd: Path) -> None:

@@ -13,13 +13,14 @@ import httpx
 import pytest
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from tests.application import create_app
 from tests.ports import silent_port
 from tests.service.access.principals import as_, principals
 from tests.service.mcp_client.player import McpPlayer
 from tests.service.mcp_client.playing import hostile, ran, reaches, run, state, tools_of, written
 from tests.service.observability.reading import figures_of
-from tests.serving import service, serving
-from tests.waiting import until
+from tests.serving import client_of, configured, service, serving
+from tests.waiting import PATIENCE, until
 from toolchat.service.mcp_client import server
 from toolchat.service.settings.service_settings import Tuning
 
@@ -183,9 +184,23 @@ async def test_the_address_of_a_redirect_is_for_the_log_only(
     assert not [each for each in caplog.records if "hush" in str(vars(each))]
 
 
-async def test_the_startup_waits_for_a_silent_server_until_its_timeout(tmp_path: Path) -> None:
+async def test_questions_are_answered_while_a_server_starts_and_its_tools_join_them(tmp_path: Path) -> None:
+    file = written(tmp_path, far=hostile("silent"), near=hostile(include=["reads"]))
+    configuration = configured(Tuning(tool_server_wait=PATIENCE), MCP_SERVERS_FILE=file, CHAT_PROVIDER="offline")
+    async with serving(create_app(configuration)) as url, client_of(url) as client:
+        assert (await client.get("/time/chat-tool-function")).status_code == 200
+        assert (await client.get("/mcp/far/chat-tool-function")).json()["code"] == "tool-server-away"
+        await reaches(client, "registered", "near")
+        assert [*await tools_of(client, "near")] == ["reads"]
+        answer = await client.get("/health/ready")
+    assert (answer.status_code, answer.json()["code"]) == (503, "starting")
+    assert answer.json()["detail"] == "the tools of MCP far are not there yet"
+
+
+async def test_the_service_is_ready_without_a_silent_server_after_a_time(tmp_path: Path) -> None:
     file = written(tmp_path, far=hostile("silent"), near=hostile(include=["reads"]))
     async with service(Tuning(tool_server_wait=0.1), MCP_SERVERS_FILE=file, CHAT_PROVIDER="offline") as client:
+        assert (await client.get("/health/ready")).json()["tools"]["mcp-far"] is False
         assert await state(client) == "the server has not answered yet"
         assert (await client.get("/mcp/far/chat-tool-function")).status_code == 503
         assert (await client.get("/time/chat-tool-function")).status_code == 200

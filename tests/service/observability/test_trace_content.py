@@ -7,7 +7,7 @@ import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from tests.app.upstreams import create_sandbox
+from tests.application import create_sandbox
 from tests.players.otlp_receiver import OtlpReceiver
 from tests.service.observability.tracing import the, tree
 from tests.serving import service, serving

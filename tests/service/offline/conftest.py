@@ -6,7 +6,7 @@ import httpx
 import pytest
 import uvicorn
 
-from tests.app.upstreams import create_sandbox
+from tests.application import create_sandbox
 from tests.serving import running, service
 
 

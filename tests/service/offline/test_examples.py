@@ -1,13 +1,12 @@
 """What the offline model proposes to ask, and how it answers who only greets or asks for help."""
 
-import logging
 from pathlib import Path
 
 import pytest
 
+from tests.command_line import run
 from tests.service.offline.asking import asked, reading_tool, response
 from tests.service.offline.tools import SETS
-from tests.serving import service
 from toolchat.messages import AssistantMessage, UserMessage
 from toolchat.service.offline.starters import unanswered
 from toolchat.tool_calling.callback import ToolCallback
@@ -73,17 +72,16 @@ def test_questions_that_call_nothing_are_named() -> None:
     assert unanswered([EXAMPLE, "Who won?"], [policy(EXAMPLE)]) == ["Who won?"]
 
 
-async def test_the_start_warns_of_a_question_that_is_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_check_names_a_question_that_is_refused(tmp_path: Path) -> None:
     (tmp_path / "own" / "score").mkdir(parents=True)
     (tmp_path / "own" / "score" / "__init__.py").write_text(
         "from toolchat import ToolModule\ndef score(team: int) -> int:\n    'The score of a team.'\n    return team\n"
         "module = ToolModule(functions=(score,), default_query='Who won?', examples={'a': 'Score of team 3'})\n"
     )
-    with caplog.at_level(logging.WARNING):
-        async with service(TOOLS_PATH=str(tmp_path / "own"), CHAT_PROVIDER="offline"):
-            pass
-    found = [each.getMessage() for each in caplog.records if "cannot answer" in each.getMessage()]
-    assert found == ["tool folder score: the offline model cannot answer its question 'Who won?'"]
+    told = run("check", cwd=tmp_path, TOOLS_PATH=str(tmp_path / "own"), CHAT_PROVIDER="offline").stdout
+    assert [line.split(maxsplit=2)[2] for line in told.splitlines() if "cannot answer" in line] == [
+        "the offline model cannot answer its question 'Who won?'"
+    ]
 
 
 async def test_a_long_conversation_is_read_only_as_far_as_the_question_needs() -> None:

@@ -86,6 +86,7 @@ OWN_MODELS = {
     "Where is my order?",
     "Whose shop is it?",
     "Whose?",
+    "订单 A-1042 发货了吗？",
 }
 """Questions to a tool or a model that the page brings itself; other tests ask them."""
 

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.app.upstreams import create_sandbox
+from tests.application import create_sandbox
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, event, finish, sensible_model, sse
 from tests.service.api.guarded import guarded_service
 from tests.service.pages.page import CONVERSATION, Visit, hanging, played, say, streamed
@@ -139,7 +139,7 @@ async def test_a_conversation_survives_a_reload_and_is_deleted_on_demand(visit: 
         await expect(page.locator("#announcer")).to_have_text("The conversation was deleted.")
         assert (await client.get(f"/chat/{session}")).status_code == 404
         await page.reload()
-        await expect(page.get_by_text("earlier questions are remembered")).to_be_visible()
+        await expect(page.get_by_text("remembers your earlier questions")).to_be_visible()
         await expect(page.locator(".turn")).to_have_count(0)
 
 

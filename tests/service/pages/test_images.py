@@ -40,6 +40,10 @@ def png(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*each) for each in chunks)
 
 
+def files(count: int, width: int, height: int) -> list[FilePayload]:
+    return [FilePayload(name=f"{n}.png", mimeType="image/png", buffer=png(width, height)) for n in range(count)]
+
+
 @asynccontextmanager
 async def seeing(visit: Visit, **options: object) -> AsyncGenerator[tuple[Page, OpenAIPlayer]]:
     """The page of a service whose model takes images."""
@@ -85,8 +89,7 @@ async def test_images_are_chosen_and_removed_by_keyboard_at_most_four(visit: Vis
     async with seeing(visit) as (page, player):
         async with page.expect_file_chooser() as chosen:
             await page.get_by_role("button", name="Add image").press("Enter")
-        files = [{"name": f"{each}.png", "mimeType": "image/png", "buffer": png(9, 9)} for each in range(5)]
-        await (await chosen.value).set_files(files)  # type: ignore[arg-type]
+        await (await chosen.value).set_files(files(5, 9, 9))
         await expect(page.locator("#images img")).to_have_count(4)
         await expect(page.get_by_role("alert")).to_have_text("Only images can be added, at most four.")
         for _ in range(3):
@@ -109,10 +112,7 @@ async def test_images_fit_and_violate_no_rule(visit: Visit, width: int, options:
     async with seeing(visit, width=width, **options) as (page, _):
         await expect(page.get_by_role("button", name=button)).to_be_visible()
         await page.locator("#message").focus()
-        pictures: list[FilePayload] = [
-            {"name": f"{each}.png", "mimeType": "image/png", "buffer": png(1900, 300)} for each in range(5)
-        ]
-        await page.locator("#image-files").set_input_files(pictures)
+        await page.locator("#image-files").set_input_files(files(5, 1900, 300))
         await expect(page.locator("#images img")).to_have_count(4)
         assert await violations(page) == []
         await page.locator("#message").fill("?")

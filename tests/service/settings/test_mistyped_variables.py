@@ -4,9 +4,9 @@ import json
 import subprocess
 from pathlib import Path
 
+from scripts.env_example import variables
 from tests.command_line import LOG, run, started
 from toolchat.service.settings.env_file import known_variables
-from tools.env_example import variables
 
 
 def warnings(done: subprocess.CompletedProcess[str]) -> list[str]:

@@ -1,29 +1,97 @@
 """Secrets from files, as Docker, Kubernetes and systemd hand them over."""
 
+import signal
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.command_line import run
+from app.tools.weather.client import WeatherSettings
+from tests.command_line import LOG, run, started
 from tests.players.openai_player import OpenAIPlayer, sensible_model
-from tests.serving import service
-from toolchat.service.composition.models import _settings
+from tests.serving import client_of
+from tests.waiting import until
+from toolchat.http.client import OutboundHttp
+from toolchat.models.base import ChatModel
+from toolchat.service.access.runtime import AccessSettings
+from toolchat.service.composition.models import _settings, dashscope, openai_compatible
+from toolchat.service.settings.base import environment_class, read_settings, reload_secrets
 from toolchat.service.settings.env_file import known_variables
-from toolchat.service.settings.providers import OpenAISettings
+from toolchat.service.settings.providers import DashScopeSettings, OpenAISettings
+from toolchat.service.settings.service_settings import Settings
 
 
-@pytest.mark.parametrize("name", ["DASHSCOPE_API_KEY", "OPENAI_API_KEY", "STATE_URL", "REDIS_URL", "WEATHER_API_KEY"])
-def test_every_secret_may_be_in_a_file(name: str) -> None:
-    assert f"{name}_FILE" in known_variables()
+def test_every_secret_may_be_in_a_file() -> None:
+    assert {"DASHSCOPE_API_KEY_FILE", "REDIS_URL_FILE", "WEATHER_API_KEY_FILE"} <= known_variables()
 
 
-async def test_the_key_in_a_file_is_sent_without_the_line_break_behind_it(tmp_path: Path) -> None:
-    (tmp_path / "key").write_text(" sk-from-a-file\n")
+def is_logged(text: str) -> bool:
+    return any(text in line for line in LOG)
+
+
+async def test_the_key_in_a_file_is_sent_without_its_line_break_and_read_again_after_a_hangup(tmp_path: Path) -> None:
+    key, url, empty = (tmp_path / name for name in ("key", "url", "empty"))
+    key.write_text(" sk-old\n")
+    url.write_text("sqlite:///state.db")
+    empty.write_text("first")
+    files = {
+        "STATE_URL": "",
+        "OPENAI_API_KEY_FILE": str(key),
+        "STATE_URL_FILE": str(url),
+        "PEOPLE_JWT_SECRET_FILE": str(empty),
+    }
     async with OpenAIPlayer(sensible_model()) as player:
-        variables = {"OPENAI_BASE_URL": player.base_url, "OPENAI_API_KEY_FILE": str(tmp_path / "key")}
-        async with service(**variables) as client:
-            await client.get("/time/chat", params={"query": "hello"})
-    assert player.requests[0].headers["authorization"] == "Bearer sk-from-a-file"
+        with started(cwd=tmp_path, OPENAI_BASE_URL=player.base_url, **files) as (process, address):
+            async with client_of(address) as client:
+                await client.get("/time/chat")
+                key.write_text("sk-new\n")
+                url.write_text("sqlite:///other.db")
+                empty.write_text("")
+                process.send_signal(signal.SIGHUP)
+                for expected in (
+                    "OPENAI_API_KEY_FILE was read again",
+                    "STATE_URL_FILE has changed: restart the service to use the new value",
+                    f"secrets stay as they are: PEOPLE_JWT_SECRET_FILE: {empty}: is empty",
+                ):
+                    await until(partial(is_logged, expected))
+                await client.get("/time/chat")
+    sent = [each.headers["authorization"] for each in player.requests]
+    assert (sent[0], sent[-1]) == ("Bearer sk-old", "Bearer sk-new")
+
+
+def _openai(settings: Any) -> ChatModel:
+    return openai_compatible(settings).create(OutboundHttp())
+
+
+def _dashscope(settings: Any) -> ChatModel:
+    return dashscope(settings).create(OutboundHttp())
+
+
+@pytest.mark.parametrize(
+    ("declared", "variable", "value_of"),
+    [
+        (OpenAISettings, "OPENAI_API_KEY", lambda settings: partial(getattr, _openai(settings), "secrets")),
+        (DashScopeSettings, "DASHSCOPE_API_KEY", lambda settings: partial(getattr, _dashscope(settings), "secrets")),
+        (Settings, "APPROVALS_WEBHOOK_SECRET", lambda settings: partial(getattr, settings, "webhook_key")),
+        (AccessSettings, "PEOPLE_JWT_SECRET", lambda settings: settings.people_jwt_secret.get_secret_value),
+        (environment_class(WeatherSettings, "WEATHER_"), "WEATHER_API_KEY", lambda it: it.api_key.get_secret_value),
+    ],
+    ids=["OpenAI", "DashScope", "webhook", "people", "a tool"],
+)
+def test_a_secret_that_is_read_at_each_use_follows_its_file(
+    declared: Any, variable: str, value_of: Callable[[Any], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "secret"
+    file.write_text("b" * 64)
+    monkeypatch.setenv(f"{variable}_FILE", str(file))
+    value = value_of(read_settings(declared))
+    before = value()
+    file.write_text("c" * 64)
+    assert value() == before
+    reload_secrets()
+    assert value() != before
 
 
 def test_the_files_of_a_url_and_of_a_tools_key_are_read(tmp_path: Path) -> None:

@@ -140,11 +140,11 @@ MOST_FOUND = 8
 _MAX_CACHED = 16
 _SHOWN_DESCRIPTION = 200
 _INSTRUCTIONS = (
-    "Find tools. You have {count} tools, and most of them are not shown: you can call those that you see, and those "
-    "that a search has found, from your next message on. Search before you say that you cannot do or know "
-    "something, once for each kind of thing that you need, and do not guess the names of tools."
+    "Find tools. You have {count} tools, most of them not shown: you can call those that you see and, from your next "
+    "message on, those that a search has found. Search before you say that you cannot do or know something, once for "
+    "each kind of thing that you need; do not guess names."
 )
-_QUERY = "What the tool is to do, in a few words, such as: weather forecast, 发送邮件; or the name of a tool"
+_QUERY = "What the tool is to do, in a few words, such as: weather forecast, 发送邮件; or its name"
 _CALL_THEM = "you can call these now; search again, in other words, if none of them will do"
 _NO_TOOL = "no tool has these words; search again in other words, in English or in the language of the question"
 

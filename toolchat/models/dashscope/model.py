@@ -32,7 +32,7 @@ from toolchat.models.dashscope import DEFAULT_BASE_URL
 from toolchat.models.dashscope.mapping import DashScopeAnswer, parts
 from toolchat.models.openai.mapping import map_message, map_messages, map_options, map_tool_definition, map_tool_options
 from toolchat.models.profiles import Profile, find_profile
-from toolchat.models.provider_errors import secret_words
+from toolchat.models.provider_errors import ApiKey, key_text, secret_words
 from toolchat.models.resilience import FINISH_TIMEOUT, KEEPALIVE
 
 _MULTIMODAL_MODEL = re.compile(r"^qwen3\.[5-9]|-vl\b|omni", re.IGNORECASE)
@@ -62,7 +62,7 @@ class DashScopeChatModel(ChatModel):
     conversations: it uploads local files whose path is the text of a user.
 
     Args:
-        api_key: the key of Alibaba Cloud Model Studio; a key belongs to one region.
+        api_key: the key of one region of Alibaba Cloud Model Studio, or a function that returns it for each request.
         model: the name of the model.
         base_url: the native API of the region, ending in ``/api/v1``; by default that of mainland China. A place
             ``{workspace_id}`` in it is replaced by the workspace.
@@ -83,7 +83,7 @@ class DashScopeChatModel(ChatModel):
     def __init__(
         self,
         *,
-        api_key: str,
+        api_key: ApiKey,
         model: str = "qwen-plus",
         base_url: str | None = None,
         endpoint: Literal["auto", "text", "multimodal"] = "auto",
@@ -105,8 +105,12 @@ class DashScopeChatModel(ChatModel):
         self._thinks = self._extra_body.get("enable_thinking") is True
         self._profile = lru_cache(lambda name: self._find_profile(name, profile or {}))
         self.takes_images = self._profile(model).images
-        self.secrets = secret_words(api_key, self._extra_headers)
         self._http, self._owns_http = http or OutboundHttp(), http is None
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """See :attr:`ChatModel.secrets`."""
+        return secret_words(self._api_key, self._extra_headers)
 
     async def aclose(self) -> None:
         """Close the connections, unless they were passed."""
@@ -158,7 +162,7 @@ class DashScopeChatModel(ChatModel):
             "task_group": "aigc",
             "task": "multimodal-generation" if profile.images else "text-generation",
             "function": "generation",
-            "api_key": self._api_key,
+            "api_key": key_text(self._api_key),
             "base_address": self._base_url,
             "workspace": self._workspace,
             "headers": {"user-agent": "toolchat", **self._extra_headers},

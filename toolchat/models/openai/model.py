@@ -25,7 +25,7 @@ from toolchat.models.openai.responses_wire import ResponsesWire
 from toolchat.models.openai.sse import ServerSentEvent, SseDecoder
 from toolchat.models.openai.turn import OpenAITurn, ProviderFault, fault_in
 from toolchat.models.profiles import Profile, find_profile, profile_named
-from toolchat.models.provider_errors import provider_error, retry_after_from, secret_words
+from toolchat.models.provider_errors import ApiKey, key_text, provider_error, retry_after_from, secret_words
 from toolchat.models.refusals import adapted
 from toolchat.models.resilience import FINISH_TIMEOUT, KEEPALIVE
 
@@ -61,7 +61,7 @@ class OpenAICompatibleChatModel(ChatModel):
 
     Args:
         model: the name of the model.
-        api_key: the key of the server; local servers usually need none.
+        api_key: the key of the server, or a function that returns it for each request; local servers usually need none.
         base_url: the address of the server without ``/chat/completions``; by default OpenAI's. It may end in Azure's
             ``?api-version=``: then the key is sent as ``api-key``.
         api: ``chat``, ``responses``, or ``auto``: Responses at OpenAI's own address, else chat completions, and for a
@@ -80,7 +80,7 @@ class OpenAICompatibleChatModel(ChatModel):
         self,
         *,
         model: str = "gpt-4o-mini",
-        api_key: str | None = None,
+        api_key: ApiKey | None = None,
         base_url: str | None = None,
         api: Wire = "auto",
         options: ChatOptions | None = None,
@@ -107,11 +107,8 @@ class OpenAICompatibleChatModel(ChatModel):
         self._learned: dict[tuple[str, frozenset[str]], Profile] = {}
         """The profiles of models that have refused a request and then answered another one, for requests like it."""
         self._headers = {"Content-Type": "application/json", "User-Agent": "toolchat", "Accept": "application/json"}
-        if api_key:
-            self._headers |= {"api-key": api_key} if version else {"Authorization": f"Bearer {api_key}"}
-        self._headers |= extra_headers or {}
-        self._stream_headers = self._headers | {"Accept": "text/event-stream"}
-        self.secrets = secret_words(api_key or "", extra_headers or {})
+        self._key, self._key_header = api_key or "", "api-key" if version else "Authorization"
+        self._extra_headers = extra_headers or {}
         self._http, self._owns_http = http or OutboundHttp(), http is None
 
     @property
@@ -121,6 +118,17 @@ class OpenAICompatibleChatModel(ChatModel):
         for (model, _), each in self._learned.items():
             found.setdefault(model, {}).update(_difference(each, self._known_profile(model)))
         return found
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """See :attr:`ChatModel.secrets`."""
+        return secret_words(self._key, self._extra_headers)
+
+    def _request_headers(self, *, stream: bool) -> dict[str, str]:
+        key = key_text(self._key)
+        own = {self._key_header: key if self._key_header == "api-key" else f"Bearer {key}"} if key else {}
+        accept = {"Accept": "text/event-stream"} if stream else {}
+        return {**self._headers, **own, **self._extra_headers, **accept}
 
     async def aclose(self) -> None:
         """Close the connections, unless they were passed."""
@@ -146,7 +154,7 @@ class OpenAICompatibleChatModel(ChatModel):
             profile = tried[-1]
             wire, asked = self._wire(profile), prompt.stream or profile.streams_only
             turn = wire.turn(model)
-            headers = self._stream_headers if asked else self._headers
+            headers = self._request_headers(stream=asked)
             data = self._body(wire, prompt if asked is prompt.stream else replace(prompt, stream=asked), profile)
             if refused is not None and data == sent:
                 raise refused  # what it names is a field of ``extra_body``

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from pydantic import SecretStr
 from starlette.types import Scope
 
 from toolchat.errors import Forbidden, Unauthorized
@@ -67,7 +68,7 @@ class Authenticator:
         open_paths: Sequence[str] = (),
         hosts: Sequence[str] = (),
         proxies: TrustedProxies | None = None,
-        people_secret: str = "",
+        people_secret: SecretStr | None = None,
     ) -> None:
         self.keys = keys
         """Replaced as a whole when the key file is reloaded."""

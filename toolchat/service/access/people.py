@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 from toolchat.errors import Unauthorized, ValidationFailed
 
@@ -51,7 +51,7 @@ class People(BaseModel):
         return frozenset({(self.token_header or self.header).lower().encode()})
 
 
-def person_of(people: People, headers: Sequence[tuple[bytes, bytes]], secret: str) -> tuple[str, str]:
+def person_of(people: People, headers: Sequence[tuple[bytes, bytes]], secret: SecretStr | None) -> tuple[str, str]:
     """The person and the tenant that a request is for; the person is empty if it names none."""
     name = people.token_header or people.header
     person = _sent(headers, name)
@@ -74,14 +74,15 @@ def _checked(name: str, value: str) -> str:
     return value
 
 
-def _subject(token: str, secret: str) -> str:
+def _subject(token: str, secret: SecretStr | None) -> str:
     """The claim ``sub`` of a token that the page has signed."""
     import jwt  # only services whose pages sign need it
 
-    if not secret:  # which anybody could sign with
+    if secret is None:  # which anybody could sign with
         raise Unauthorized("PEOPLE_JWT_SECRET is not set, so nobody can be named by a token")
     try:
-        claims = jwt.decode(token, secret, algorithms=["HS256"], leeway=_LEEWAY, options={"require": ["exp", "sub"]})
+        options: Any = {"require": ["exp", "sub"]}
+        claims = jwt.decode(token, secret.get_secret_value(), algorithms=["HS256"], leeway=_LEEWAY, options=options)
     except jwt.PyJWTError as error:
         raise Unauthorized(f"the token of the person is not valid: {str(error)[:100]}") from None
     return str(claims["sub"])

@@ -174,7 +174,7 @@ class Access:
             open_paths=settings.open_paths,
             hosts=[*settings.allowed_hosts, *filter(None, [host_name(urlsplit(settings.public_url).netloc)])],
             proxies=self._proxies,
-            people_secret=settings.people_jwt_secret.get_secret_value() if settings.people_jwt_secret else "",
+            people_secret=settings.people_jwt_secret,
         )
         keeps, file = configuration.keeps_for_ever, configuration.file
         self._file = KeyFile(file, self._replace_keys, keeps_for_ever=keeps) if file else None

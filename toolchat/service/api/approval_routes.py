@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
 from pydantic_core import PydanticSerializationError, from_json, to_json
@@ -11,32 +11,28 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from toolchat.chat.request import Approval
 from toolchat.errors import DependencyMissing, NotFound, SessionBusy, StoreUnavailable, ValidationFailed
 from toolchat.service.api.advisors import SessionLockAdvisor
-from toolchat.service.api.approval_inbox import CURSOR_PATTERN, ApprovalInbox
-from toolchat.service.api.approval_records import ApprovalByAnother
-from toolchat.service.api.approval_tokens import AlreadyDecided
-from toolchat.service.api.json_lines import json_lines, json_lines_responses
+from toolchat.service.api.approval_records import CURSOR_PATTERN, AlreadyDecided, ApprovalByAnother, list_approvals
+from toolchat.service.api.parameters import Parameter
 from toolchat.service.api.problems import problems
 from toolchat.service.api.responses.answers import answer_prompt
-from toolchat.service.api.responses.formats import accepted_format
+from toolchat.service.api.responses.formats import (
+    accepted_format,
+    json_lines,
+    json_lines_responses,
+    json_response,
+    negotiate,
+)
 from toolchat.service.api.schemas import ANSWER_RESPONSES, ApprovalDocument, Approvals
 from toolchat.service.api.service import Service
-from toolchat.service.api.tool_routes import run_form
-
-
-async def _token(
-    _: Annotated[
-        str,
-        Header(
-            alias="X-Approval-Token",
-            description="The token of an approval link, in place of a key; valid for this approval until the decision",
-        ),
-    ] = "",
-) -> None:
-    """Document the header; the guard has read it."""
-
+from toolchat.service.api.tool_routes import RUN_FORMS
 
 router = APIRouter(tags=["Approvals"])
-_WITH_TOKEN = [Depends(_token)]
+_TOKEN = Parameter(
+    "X-Approval-Token",
+    {"type": "string"},
+    "The token of an approval link, in place of a key; valid for this approval until the decision",
+)
+_WITH_TOKEN = {"parameters": [_TOKEN.documented("header")]}
 _TIME = "A time of ISO 8601, in UTC unless it says otherwise"
 
 
@@ -77,7 +73,7 @@ class Decisions(BaseModel):
 
 @router.get(
     "/approvals/{identifier}",
-    dependencies=_WITH_TOKEN,
+    openapi_extra=_WITH_TOKEN,
     response_model=ApprovalDocument,
     response_model_exclude_unset=True,
     responses=problems(NotFound, DependencyMissing),
@@ -89,12 +85,12 @@ async def show(service: Service, identifier: str) -> Response:
     Who asked and who may decide see it. Once it was decided, it shows the decision and what came of it, until it would
     have expired.
     """
-    return _document(await service.approvals.show(identifier))
+    return json_response(await service.approvals.show(identifier))
 
 
 @router.get(
     "/approvals",
-    dependencies=_WITH_TOKEN,
+    openapi_extra=_WITH_TOKEN,
     response_model=Approvals,
     response_model_exclude_unset=True,
     responses=problems(ValidationFailed),
@@ -106,18 +102,13 @@ async def listed(
     before: Annotated[str, Query(pattern=CURSOR_PATTERN, description="`next` of the page before")] = "",
 ) -> Response:
     """List what the client may decide or has asked: first what waits, then what was decided, the newest first."""
-    found, following = await ApprovalInbox(service.store).listed(limit, before)
-    return _document({"approvals": [service.approvals.document(each) for each in found], "next": following})
-
-
-def _document(document: dict[str, Any]) -> Response:
-    body = to_json(document, inf_nan_mode="strings")
-    return Response(body, media_type="application/json")
+    found, following = await list_approvals(service.store, limit, before)
+    return json_response({"approvals": [service.approvals.document(each) for each in found], "next": following})
 
 
 @router.post(
     "/approvals/{identifier}",
-    dependencies=_WITH_TOKEN,
+    openapi_extra=_WITH_TOKEN,
     response_class=Response,
     responses={
         **ANSWER_RESPONSES,
@@ -141,7 +132,7 @@ async def decide(request: Request, service: Service, identifier: str, decisions:
     prompt = waiting.prompt(service.manual_client, approvals)
     if waiting.asked.conversation:  # as the call would have had it
         prompt = prompt.advisors(SessionLockAdvisor(service.memory))
-    return await answer_prompt(request, prompt, run_form(request), taken=waiting)
+    return await answer_prompt(request, prompt, negotiate(request, RUN_FORMS), taken=waiting)
 
 
 @router.get(

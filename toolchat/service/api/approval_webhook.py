@@ -54,20 +54,15 @@ class ApprovalWebhook:
     """Posts the events of all processes to one URL, each under its own lock; the pause doubles with each try."""
 
     def __init__(
-        self, store: StateStore, http: OutboundHttp, *, url: str, key: bytes, address: str, pause: float
+        self, store: StateStore, http: OutboundHttp, *, url: str, key: Callable[[], bytes], address: str, pause: float
     ) -> None:
         self._store, self._http, self._url, self._key, self._address = store, http, url, key, address
         self._receiver, self._pause = f"{RECEIVER}{urlsplit(url).hostname}", pause
         self._locks = Locks(store, wait=0)
-        self._news = asyncio.Event()
 
     def event(self, kind: str, approval: str) -> Write:
         """What stores an event, to be committed with what it tells of."""
         return _stored(f"webhook:{secrets.token_hex(16)}", _Event(kind, approval, time.time()))
-
-    def look(self) -> None:
-        """Post what was stored, soon."""
-        self._news.set()
 
     @asynccontextmanager
     async def running(self, describe: Describe) -> AsyncGenerator[None, None]:
@@ -82,15 +77,12 @@ class ApprovalWebhook:
 
     async def _watch(self, describe: Describe) -> None:
         while True:
-            self._news.clear()
             try:
                 with suppress(StoreUnavailable):
                     await self._sweep(describe)
             except Exception:  # noqa: BLE001 - no event is dropped
                 _log.exception("an event failed unexpectedly; it is tried again")
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._pause):
-                    await self._news.wait()
+            await asyncio.sleep(self._pause)
 
     async def _sweep(self, describe: Describe) -> None:
         listed, now = await self._store.listed(_LIST, limit=_PAGE), time.time()
@@ -130,7 +122,7 @@ class ApprovalWebhook:
     async def _posted(self, identifier: str, body: bytes) -> str:
         """Post a body once; returns why it was refused, or nothing. Raises the errors of ``OutboundHttp``."""
         at = int(time.time())
-        signature = hmac.digest(self._key, b"%b.%d.%b" % (identifier.encode(), at, body), sha256)
+        signature = hmac.digest(self._key(), b"%b.%d.%b" % (identifier.encode(), at, body), sha256)
         headers = {"webhook-id": identifier, "webhook-timestamp": str(at), "Content-Type": "application/json"}
         headers["webhook-signature"] = f"v1,{b64encode(signature).decode()}"
         reply = await self._http.fetch("POST", self._url, upstream=_NAME, timeout=_TIMEOUT, headers=headers, data=body)

@@ -15,22 +15,25 @@ from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.client import ChatClient, PromptSpec
 from toolchat.chat.manual_execution import without_model
 from toolchat.chat.memory import current_lock
-from toolchat.chat.request import Approval, ChatRequest, Emit, Resume
+from toolchat.chat.request import Approval, ChatRequest, Emit
 from toolchat.errors import Forbidden, NotFound, SessionBusy, StoreUnavailable, ValidationFailed
 from toolchat.messages import Message
 from toolchat.models.base import ChatResponse
 from toolchat.service.access.principals import ASK, Principal, RequestCaller, current_request_caller
-from toolchat.service.api.approval_inbox import lists_of
 from toolchat.service.api.approval_records import (
     ASKED,
+    AlreadyDecided,
+    ApprovalTokens,
     Asked,
     Decided,
+    approval_not_found,
     decision_word,
     iso,
+    link_to,
+    lists_of,
     read_decided,
     read_waiting,
 )
-from toolchat.service.api.approval_tokens import AlreadyDecided, ApprovalTokens, approval_not_found, link_to
 from toolchat.service.api.approval_webhook import DECIDED, REQUESTED, ApprovalWebhook
 from toolchat.service.api.audit import AuditTrail, log, records_of
 from toolchat.service.api.dependencies import parts_of
@@ -125,10 +128,7 @@ class ApprovalStore:
     async def _commit(self, kind: str, asked: Asked, writes: list[Write], checks: Checks) -> Committed:
         """Write what became of an approval, and in the same step what the webhook tells of it."""
         told = [self.webhook.event(kind, asked.identifier)] if self.webhook and asked.roles else []
-        committed = await self._store.commit([*writes, *told], checks=checks, name=kind)
-        if self.webhook:
-            self.webhook.look()
-        return committed
+        return await self._store.commit([*writes, *told], checks=checks, name=kind)
 
     async def describe(self, kind: str, identifier: str, receiver: str, address: str) -> dict[str, Any] | None:
         """What an event of the webhook tells, with a link to decide; ``None`` if it is no longer so."""
@@ -143,11 +143,9 @@ class ApprovalStore:
         return data
 
     async def is_waiting(self, identifier: str) -> bool:
-        """Whether a turn still waits under this id."""
         return await self._store.get(_key(identifier)) is not None
 
     async def waits_in(self, conversation: str) -> bool:
-        """Whether a turn of this conversation waits."""
         listed = [await self._store.listed(name, limit=100) for name in parts_of(conversation)]
         return any(key.startswith(_key("")) for each in listed for key, *_ in each)
 
@@ -211,7 +209,6 @@ class ApprovalStore:
                     await self._store.commit([self._decided(asked, decided)], name="put")
 
     def _check_decider(self, asked: Asked, principal: Principal) -> None:
-        """Check who decides, and for whom, by the rights of now."""
         current = self.known(principal)
         if current is None or not asked.may_see(current):
             raise approval_not_found()
@@ -262,7 +259,6 @@ class ApprovalStore:
 
 
 def _absence(asked: Asked | None) -> NotFound:
-    """The error for a turn that waits no longer, or never did."""
     if asked is None or asked.decided is None:
         return approval_not_found()
     return AlreadyDecided(f"it was decided before: {asked.decided.decision} at {iso(asked.decided.at, 'seconds')}")
@@ -298,11 +294,12 @@ class ConsentAdvisor(Advisor):
         self._taken, self._door = taken, door
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
-        """See :meth:`Advisor.advise`."""
         if self._taken and request.resume:
             await self._store.claim(self._taken, request.resume.approvals, self._door)
             self.has_claimed = True
-            request = replace(request, resume=_signed(request.resume, self._taken.decider.name))
+            name = self._taken.decider.name
+            signed = {call: replace(each, by=name) for call, each in request.resume.approvals.items()}
+            request = replace(request, resume=replace(request.resume, approvals=signed))
         response = await chain.proceed(request, emit)
         is_paused = response.finish_reason == APPROVAL_REQUIRED
         if is_paused:
@@ -312,25 +309,17 @@ class ConsentAdvisor(Advisor):
         return response
 
 
-def _signed(resume: Resume, name: str) -> Resume:
-    """The decisions with the name of who has made them."""
-    return replace(resume, approvals={call: replace(each, by=name) for call, each in resume.approvals.items()})
-
-
 def asked_by_caller(turn: PausedTurn, identifier: str, ttl: float) -> Asked:
-    """The approval of a turn of the current caller."""
     caller, now = current_request_caller(), time.time()
     who = caller.principal, caller.client_key, caller.tenant
-    conversation = turn.response.context.get(CONVERSATION_ID) or ""
-    return Asked(identifier, *who, conversation, turn.question, _shown(turn.response), now, now + ttl)
-
-
-def _shown(paused: ChatResponse) -> list[dict[str, Any]]:
-    return [
+    paused = turn.response
+    calls = [
         {"id": call.id, "name": call.name, "arguments": parse_arguments(call)}
         | ({"approver": role} if (role := paused.approvers.get(call.id)) else {})
         for call in paused.waiting_calls
     ]
+    conversation = paused.context.get(CONVERSATION_ID) or ""
+    return Asked(identifier, *who, conversation, turn.question, calls, now, now + ttl)
 
 
 def _key(identifier: str) -> str:

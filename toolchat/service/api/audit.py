@@ -53,7 +53,6 @@ class AuditTrail:
 
 
 def records_of(asked: Asked, approvals: Mapping[str, Approval], by: str, door: str) -> list[dict[str, Any]]:
-    """The records of the decisions about an answer's calls, one for each."""
     at = iso(time.time())
     return [_record(asked, call, approvals.get(call["id"], Approval(False)), by, door, at) for call in asked.calls]
 
@@ -79,7 +78,7 @@ def _record(asked: Asked, call: Mapping[str, Any], approval: Approval, by: str, 
 
 
 def log(records: list[dict[str, Any]]) -> None:
-    """Write a line of the log for each decision; its ids are those of paths, so they are hashed."""
+    # Its ids are those of paths, so they are hashed.
     for each in records:
         ids = {name: each[name] and hashed(each[name]) for name in ("approval", "session")}
         _log.info("a call was decided", extra={"decision": each | ids})

@@ -34,7 +34,6 @@ class Body:
         self.received = False
 
     async def __call__(self) -> Message:
-        """See ASGI's ``receive``."""
         if self.received:
             await asyncio.get_running_loop().create_future()  # a disconnect is reported by cancellation
         self.received = True
@@ -59,19 +58,15 @@ class Bodies:
         self, receive: Receive, longest: int = MAX_BODY_BYTES, *, announced: int = 0, arrived: bool = False
     ) -> Body:
         """Read a whole body; a large one counts until it is released."""
-        self._refuse_longer(announced, longest)
+        _refuse_longer(announced, longest)
         body = Body()
         try:
-            if arrived:
+            async with asyncio.timeout(None if arrived else self._seconds):
                 body.content = await self._content(receive, body, longest)
-            else:
-                async with asyncio.timeout(self._seconds):
-                    body.content = await self._content(receive, body, longest)
-        except TimeoutError:
+        except BaseException as error:
             self.release(body)
-            raise RequestTimeout(f"the body did not arrive within {self._seconds:g} s") from None
-        except BaseException:
-            self.release(body)
+            if isinstance(error, TimeoutError):
+                raise RequestTimeout(f"the body did not arrive within {self._seconds:g} s") from None
             raise
         return body
 
@@ -83,8 +78,12 @@ class Bodies:
                 raise ClientDisconnect
             content += message.get("body", b"")
             # Counted as it arrives, not as announced: a client may announce much and send nothing.
-            if len(content) > MAX_BODY_BYTES:
-                self._count(body, len(content), longest)
+            if (size := len(content)) > MAX_BODY_BYTES:
+                _refuse_longer(size, longest)
+                if self._large + size - body.counted > MAX_LARGE_BODIES:
+                    raise Overloaded("too many large requests are being answered already", retry_after=1)
+                self._large += size - body.counted
+                body.counted = size
             if not message.get("more_body", False):
                 return bytes(content)
 
@@ -93,17 +92,10 @@ class Bodies:
         self._large -= body.counted
         body.counted = 0
 
-    def _count(self, body: Body, size: int, longest: int) -> None:
-        self._refuse_longer(size, longest)
-        if self._large + size - body.counted > MAX_LARGE_BODIES:
-            raise Overloaded("too many large requests are being answered already", retry_after=1)
-        self._large += size - body.counted
-        body.counted = size
 
-    @staticmethod
-    def _refuse_longer(size: int, longest: int) -> None:
-        if size > longest:
-            raise BodyTooLarge(f"the body is longer than {longest} bytes")
+def _refuse_longer(size: int, longest: int) -> None:
+    if size > longest:
+        raise BodyTooLarge(f"the body is longer than {longest} bytes")
 
 
 PIECE_BYTES = 64 * 1024
@@ -125,7 +117,6 @@ class UnreadAnswers:
 
     @contextmanager
     def counted(self, size: int, abort: Callable[[], None]) -> Generator[None, None, None]:
-        """Count a response while it is sent."""
         # Above the limit the oldest ones are aborted, not the new one: a client that has not read its response for the
         # longest time is the least likely to read it at all.
         if size <= LONG_BYTES:
@@ -136,21 +127,15 @@ class UnreadAnswers:
         self._sending[number] = size, abort
         self._size += size
         while self._size > MAX_UNREAD_BYTES and len(self._sending) > 1:
-            self._remove(next(iter(self._sending)))()
+            left, abort_oldest = self._sending.pop(next(iter(self._sending)))
+            self._size -= left
+            abort_oldest()
             metrics.READERS_LEFT.inc()
         try:
             yield
         finally:
-            self._remove(number)
-
-    def _remove(self, number: int) -> Callable[[], None]:
-        size, abort = self._sending.pop(number, (0, _already_aborted))
-        self._size -= size
-        return abort
-
-
-def _already_aborted() -> None:
-    """Takes the place of ``abort`` for a response that was aborted."""
+            if self._sending.pop(number, None):  # else it was aborted
+                self._size -= size
 
 
 CONNECTION = "toolchat.connection"
@@ -162,24 +147,19 @@ class Connection(Protocol):
 
     def on_disconnect(self, callback: Callable[[], None]) -> Callable[[], object]:
         """Call back if the client disconnects; returns a function that removes the callback."""
-        ...
 
     @property
     def is_receiving(self) -> bool:
         """Whether the request's body is still arriving."""
-        ...
 
     def end_after_answer(self) -> None:
         """Close the connection after this response, and read little more of its request."""
-        ...
 
     def abort(self) -> None:
         """Close the connection at once, and drop unsent bytes."""
-        ...
 
     def abort_after(self, seconds: float) -> None:
         """Abort after some seconds, unless the client has received the response (except for the send buffer)."""
-        ...
 
 
 def connection_of(scope: Scope) -> Connection | None:

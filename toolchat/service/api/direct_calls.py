@@ -25,14 +25,17 @@ class DirectCall:
     """A call of a tool without a model, and the role of who has to approve it."""
 
     prompt: PromptSpec
+    call: ToolCall
     role: str | None
     """``None``: nobody; empty: the caller, by calling it."""
 
     @classmethod
     async def of(cls, prompt: PromptSpec) -> "DirectCall":
         """The call of a prompt from :func:`manual_request`."""
-        (tool,), call = prompt.request.tools, _call(prompt)
-        return cls(prompt, await required_approver(tool, call.arguments, prompt.request.context))
+        if (resume := prompt.request.resume) is None:
+            raise TypeError("the prompt is no manual execution")
+        (tool,), (call,) = prompt.request.tools, resume.message.tool_calls
+        return cls(prompt, call, await required_approver(tool, call.arguments, prompt.request.context))
 
     def may_run(self) -> bool:
         """Whether the caller has what the call requires, so that it may run at once."""
@@ -59,23 +62,17 @@ class DirectCall:
             await approvals.audit.record(record)
 
     def _turn(self) -> PausedTurn:
-        request, call = self.prompt.request, _call(self.prompt)
+        request = self.prompt.request
         waiting = ChatResponse(
-            AssistantMessage(tool_calls=(call,)),
+            AssistantMessage(tool_calls=(self.call,)),
             APPROVAL_REQUIRED,
             Usage(),
             "",
             context=request.context,
             options=request.options,
-            approvers={call.id: self.role or ""},
+            approvers={self.call.id: self.role or ""},
         )
         return PausedTurn(waiting, request.tools, (), is_direct=True)
-
-
-def _call(prompt: PromptSpec) -> ToolCall:
-    if prompt.request.resume is None:
-        raise TypeError("the prompt is no manual execution")
-    return prompt.request.resume.message.tool_calls[0]
 
 
 def _identifier(once: str) -> str:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, FastAPI, Response
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -24,7 +25,7 @@ from toolchat.errors import (
 from toolchat.service.access.hosts import header
 from toolchat.service.access.runtime import Access
 from toolchat.service.api import problems
-from toolchat.service.api.approval_tokens import without_tokens
+from toolchat.service.api.approval_records import without_tokens
 from toolchat.service.api.body_limits import (
     MAX_BODY_BYTES,
     MAX_IMAGES_BYTES,
@@ -35,7 +36,6 @@ from toolchat.service.api.body_limits import (
     UnreadAnswers,
     connection_of,
 )
-from toolchat.service.api.headers import with_security_headers
 from toolchat.service.api.parameters import percent_decode
 from toolchat.service.api.paths import Paths, ShownPaths, is_missing_discovery, path_below_root
 from toolchat.service.api.problems import as_toolchat_error, refusal, without_traceback
@@ -43,7 +43,7 @@ from toolchat.service.observability import tracing
 from toolchat.service.observability.logs import request_id as current_request_id
 from toolchat.service.observability.metrics import OTHER
 from toolchat.service.observability.observer import MeasuredRequest, current_request
-from toolchat.service.request_state import RequestState, state_of
+from toolchat.service.request_state import state_of
 from toolchat.tool_calling.caller import current_caller
 
 _log = logging.getLogger("toolchat.request")
@@ -55,6 +55,13 @@ _POLLED = ("/health/", "/metrics")
 """Paths that programs request every few seconds; they are logged at DEBUG and not traced."""
 _WITH_IMAGES = ("/chat", "/chat/stream")
 _MAX_DETAIL = 300
+SECURITY_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cache-control", b"no-store"),  # nearly every response depends on the client's key
+)
+"""The headers of every response, beside ``X-Request-ID``; a response that has one of them keeps its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +102,6 @@ class RequestMiddleware:
         self._paths = Paths(tuple(short), next((each.base for each in protocols if each.base), ""))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a connection; only HTTP requests are guarded."""
         if scope["type"] != "http":
             await self._app(scope, receive, without_traceback(send))
             return
@@ -104,7 +110,7 @@ class RequestMiddleware:
         token = current_request_id.set(state.request_id)
         owner, path = self._paths.correct(scope), path_below_root(scope)
         state.max_body_bytes = self._max_body_bytes + (MAX_IMAGES_BYTES if path in _WITH_IMAGES else 0)
-        answer = _Answer(send, lambda: self._shown.of(scope, path), state, self._unread, connection_of(scope))
+        answer = _Answer(scope, send, self._unread, lambda: self._shown.of(scope, path))
         observed = current_request.set(answer.observed)
         is_polled = path.startswith(_POLLED)
         if tracing.observer is not None and not is_polled:
@@ -118,51 +124,45 @@ class RequestMiddleware:
             if path == protocol.prefix:
                 state.resource_metadata = protocol.resource_metadata
         try:
-            await self._answered(scope, receive, answer)
-        finally:
-            answer.end(scope, logging.DEBUG if is_polled else logging.INFO)
-            current_request.reset(observed)
-            current_request_id.reset(token)
-
-    async def _answered(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
-        try:
-            _check_host(scope)
-            _check_query(scope)
+            _check_host_and_query(scope)
             await self._app(scope, receive, answer.send)
         except ClientDisconnect:
-            state_of(scope).outcome = CLIENT_GONE
+            state.outcome = CLIENT_GONE
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the server would answer without an id
-            await answer.fail(as_toolchat_error(error), scope)
+            await answer.fail(as_toolchat_error(error))
+        finally:
+            answer.end(logging.DEBUG if is_polled else logging.INFO)
+            current_request.reset(observed)
+            current_request_id.reset(token)
 
 
 class _Answer:
     """Sends a response: adds the headers of every response, and records its status and its times."""
 
-    def __init__(
-        self,
-        send: Send,
-        path: Callable[[], str],
-        state: RequestState,
-        unread: UnreadAnswers,
-        connection: Connection | None,
-    ) -> None:
-        self._send = send
+    def __init__(self, scope: Scope, send: Send, unread: UnreadAnswers, path: Callable[[], str]) -> None:
+        self._scope, self._send, self._unread, self._path = scope, send, unread, path
+        self._state, self._connection = state_of(scope), connection_of(scope)
         self.observed = MeasuredRequest()
-        self._state = state
-        self._unread = unread
-        self._connection = connection
-        self._path = path
         self.status = 0
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = [*message.get("headers", ()), (b"x-request-id", self._state.request_id.encode())]
+            own = {name for name, _ in headers}  # pages have a policy of their own
+            headers += [each for each in SECURITY_HEADERS if each[0] not in own]
             if self._state.form:
                 overhead = self.observed.overhead(perf_counter()) * 1000
                 headers.append((b"x-toolchat-overhead-ms", b"%.3f" % overhead))
-            message["headers"] = with_security_headers(headers)
-            await self._begin(message)
+            message["headers"] = headers
+            # A response may start before the request's body has arrived, as a refusal does. The rest of the body would
+            # then be parsed as the next request, so the connection must end with this response.
+            is_last = self._connection is not None and self._connection.is_receiving
+            if is_last:
+                headers.append((b"connection", b"close"))
+            await self._send(message)
+            if is_last and self._connection is not None:
+                self._connection.end_after_answer()
             return
         if not self.observed.first_byte:
             self.observed.first_byte = perf_counter()
@@ -173,16 +173,6 @@ class _Answer:
         # After sending, not before: sending waits for a slow client, and until then that client can disconnect.
         self._state.is_complete = not message.get("more_body", False)
 
-    async def _begin(self, message: Message) -> None:
-        # A response may start before the request's body has arrived, as a refusal does. The rest of the body would then
-        # be parsed as the next request, so the connection must end with this response.
-        if self._connection is None or not self._connection.is_receiving:
-            await self._send(message)
-            return
-        message["headers"].append((b"connection", b"close"))
-        await self._send(message)
-        self._connection.end_after_answer()
-
     async def _send_pieces(self, message: Message, connection: Connection) -> None:
         """Send a long body in pieces, so that the server does not buffer a second copy of it."""
         body, more = message["body"], message.get("more_body", False)
@@ -192,29 +182,30 @@ class _Answer:
                 piece = {"type": message["type"], "body": body[start:end], "more_body": more or end < len(body)}
                 await self._send(piece)
 
-    async def fail(self, error: ToolchatError, scope: Scope) -> None:
-        """Answer with an error, unless the response has started."""
+    async def fail(self, error: ToolchatError) -> None:
         self._state.fail(error)
         if self.status == 0:
-            await refusal(error, self._state)(scope, Body(), self.send)
+            await refusal(error, self._state)(self._scope, Body(), self.send)
 
-    def end(self, scope: Scope, level: int) -> None:
+    def end(self, level: int) -> None:
         """Count the request and log its end; a failure of the service is a warning."""
-        ended = perf_counter()
+        scope, ended = self._scope, perf_counter()
         route: str = getattr(scope.get("route"), "path_format", OTHER)
         outcome, failure = self._state.outcome, self._state.failure
         self.observed.end(route, self._state, ended)
         if self.status >= 500 or (failure is not None and failure.status >= 500):
             level = logging.WARNING
-        if _log.isEnabledFor(level):
-            line = {"method": scope["method"], "path": self._path(), "route": route}
+        is_logged, span = _log.isEnabledFor(level), self.observed.span
+        path = self._path() if is_logged or span is not None else ""
+        if is_logged:
+            line = {"method": scope["method"], "path": path, "route": route}
             line |= {"status": self.status, "outcome": outcome, **self.observed.summary(ended)}
             line.update(self._state.summary)
             if failure is not None and level == logging.WARNING:
                 line |= {"detail": failure.detail[:_MAX_DETAIL], **failure.log_fields}
             _log.log(level, "request finished", extra=line)
-        if self.observed.span is not None:
-            self.observed.span.end_request(scope, self._path(), route, self.status, outcome, failure)
+        if span is not None:
+            span.end_request(scope, path, route, self.status, outcome, failure)
 
 
 async def _cancel_on_disconnect(app: ASGIApp, scope: Scope, receive: Receive, send: Send, body: Body) -> None:
@@ -261,18 +252,10 @@ def _request_id(scope: Scope) -> str:
     return os.urandom(8).hex()
 
 
-def _content_length(scope: Scope) -> int:
-    """The body's ``Content-Length``; 0 without one."""
-    return next((int(text) for name, text in scope["headers"] if name == b"content-length" and text.isdigit()), 0)
-
-
-def _check_host(scope: Scope) -> None:
-    """Require exactly one ``Host`` (RFC 9112, section 3.2): proxies that pick another one could be tricked."""
+def _check_host_and_query(scope: Scope) -> None:
+    # Exactly one Host (RFC 9112, section 3.2): proxies that pick another one could be tricked.
     if scope["http_version"] != "1.0" and [name for name, _ in scope["headers"]].count(b"host") != 1:
         raise InvalidRequest("the request must have exactly one Host header")
-
-
-def _check_query(scope: Scope) -> None:
     query_string: bytes = scope["query_string"]
     scope["query_string"] = without_tokens(query_string)
     if len(query_string) > MAX_URL_BYTES:
@@ -301,18 +284,17 @@ class GuardMiddleware:
         self._bodies = Bodies(body_timeout)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Authenticate a request, or refuse it."""
         # The caller of a background question was authenticated when it was accepted.
-        if scope["type"] not in ("http", "websocket") or state_of(scope).background is not None:
+        state = state_of(scope)
+        if scope["type"] not in ("http", "websocket") or state.background is not None:
             await self._app(scope, receive, send)
             return
-        address = self._authenticator.address(scope)
-        summary = state_of(scope).summary
+        address, summary = self._authenticator.address(scope), state.summary
         if address:
             summary["client"] = address
         try:
             caller = await self._authenticator.authenticate(scope, path_below_root(scope), address)
-            body = await self._read(scope, receive)
+            body = Body() if scope.get("method") in ("GET", "HEAD") else await self._read(scope, receive)
         except ToolchatError as error:
             await self._refuse(error, scope, receive, send)
             return
@@ -333,14 +315,14 @@ class GuardMiddleware:
         """Read the body of a request; ``None`` for a websocket."""
         if scope["type"] == "websocket":
             return None
-        if scope["method"] in ("GET", "HEAD"):
-            return Body()
         if header(scope, b"content-encoding").lower() not in ("", "identity"):
             raise UnsupportedMediaType("the body must be sent without Content-Encoding")
         longest = state_of(scope).max_body_bytes
         connection = connection_of(scope)
         arrived = connection is not None and not connection.is_receiving
-        body = await self._bodies.read(receive, longest, announced=_content_length(scope), arrived=arrived)
+        length = header(scope, b"content-length")
+        announced = int(length) if length.isdigit() else 0
+        body = await self._bodies.read(receive, longest, announced=announced, arrived=arrived)
         body.content = without_tokens(body.content)
         return body
 
@@ -357,3 +339,18 @@ class GuardMiddleware:
             challenge = f'{error.headers["WWW-Authenticate"]}, resource_metadata="{url}"'
             error.headers = {**error.headers, "WWW-Authenticate": challenge}
         await refusal(error, state)(scope, receive, send)
+
+
+def allow_origins(app: FastAPI, origins: Sequence[str]) -> None:
+    """Allow pages of some origins to send requests (CORS); without any, browsers block all other origins."""
+    if origins:
+        # Clients and tracers add headers of their own, and others with every version. A page is trusted for its origin:
+        # no header gives it more rights, and browsers send no cookies for it.
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=origins,
+            allow_methods=["*"],
+            allow_headers=["*"],
+            allow_private_network=True,
+            expose_headers=["*"],
+        )

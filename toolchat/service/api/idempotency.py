@@ -94,7 +94,10 @@ class IdempotencyStore:
 
     async def save(self, idempotent: IdempotentRequest, lock: Lock, answer: ChatResponse | None = None) -> None:
         """Store that a request has started, or its answer."""
-        entry = _Entry(_digest(idempotent.question), _stored(answer) if answer else None)
+        entry = _Entry(_digest(idempotent.question))
+        if (it := answer) is not None:
+            stored = it.message, it.finish_reason, it.usage, it.model, it.rounds, it.executions
+            entry = _Entry(entry.question, stored)
         lists = (*parts_of(idempotent.conversation), *of_person(idempotent.owner))
         await self._store.put(_key(idempotent), _ENTRY.dump_json(entry), ttl=self._ttl, lock=lock, lists=lists)
 
@@ -120,7 +123,6 @@ class IdempotencyAdvisor(Advisor):
         self._known = known
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
-        """See :meth:`Advisor.advise`; raises as the store's methods."""
         known = self._known
         if known is None:
             async with self._store.lock(self._idempotent) as lock:
@@ -169,10 +171,6 @@ async def _replay(answer: ChatResponse, emit: Emit) -> ChatResponse:
 
 def _still_runs() -> IdempotencyConflict:
     return IdempotencyConflict("the first request with this Idempotency-Key still runs", retry_after=1)
-
-
-def _stored(answer: ChatResponse) -> _Answer:
-    return answer.message, answer.finish_reason, answer.usage, answer.model, answer.rounds, answer.executions
 
 
 def _key(idempotent: IdempotentRequest) -> str:

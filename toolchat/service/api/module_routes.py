@@ -11,9 +11,9 @@ from starlette.routing import BaseRoute
 
 from toolchat.chat.tool_module import ToolModule
 from toolchat.errors import ConfigurationError, NotConfigured
-from toolchat.service.api.fast_router import Ask, QuestionParameter, QuestionRoute, question_routes
+from toolchat.service.api.fast_router import Ask, DirectRoute, QuestionParameter, question_routes
 from toolchat.service.api.problems import problems
-from toolchat.service.api.responses.answers import start_answer
+from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.service import service_state
 from toolchat.service.request_state import state_of
 
@@ -93,7 +93,7 @@ def _add_chat_routes(router: APIRouter, module: ToolModule, *, documented: bool)
                 router,
                 f"{module.path}/{_SUFFIX[variant]}",
                 question,
-                route_class_override=QuestionRoute,
+                route_class_override=DirectRoute,
                 tags=[module.title],
                 summary=_SUMMARIES[variant].format(names=", ".join(names)),
                 description=_DESCRIPTIONS[variant],
@@ -106,7 +106,7 @@ def _ask(module: str, variant: Variant, question: QuestionParameter) -> Ask:
         state_of(request.scope).variant, service = variant, service_state(request)
         tools = () if variant == "none" else service.tools.offered(module, variant)
         prompt = service.chat.prompt(await question.read(request)).tools(tools)
-        return await start_answer(request, service, prompt)
+        return await answer_prompt(request, prompt)
 
     return ask
 

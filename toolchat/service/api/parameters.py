@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -20,9 +20,6 @@ It uses ``not`` because Swagger UI would show any other pattern to people; for t
 """
 NOT_BLANK_DESCRIPTION = "Not blank, without NUL"
 """The same rule for descriptions."""
-
-LONGER_BY_POST = "; send a longer text in the JSON body of a POST"
-"""What to do about a text that is too long for a URL."""
 
 _JSON = "application/json"
 
@@ -46,13 +43,21 @@ class Parameter:
         texts = given if kind == "array" else [given]
         if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
             raise ValidationFailed(f"{self.name}: must be a {'list of strings' if kind == 'array' else 'string'}")
-        for text in texts:
-            self._check_characters(text)
+        for each in texts:
+            self._check_characters(each)
         if kind == "array":
             if len(texts) > self.schema["maxItems"]:
                 raise ValidationFailed(f"{self.name}: List should have at most {self.schema['maxItems']} items")
             return texts
-        return checked_text(self.name, texts[0], longest, hint) if "maxLength" in self.schema else texts[0]
+        text: str = texts[0]
+        if "maxLength" in self.schema:
+            if len(text) > longest:
+                raise ValidationFailed(
+                    f"{self.name}: must have at most {longest} characters, and has {len(text)}{hint}"
+                )
+            if text and not text.strip():
+                raise ValidationFailed(f"{self.name}: must not be blank")
+        return text
 
     def in_query(self, texts: list[str]) -> str | list[str] | int:
         """The value of all occurrences in a URL; raises ``ValidationFailed``."""
@@ -60,7 +65,9 @@ class Parameter:
             return self.checked(texts, 0)
         if len(texts) > 1:
             raise ValidationFailed(f"{self.name}: given more than once")
-        return self.checked(texts[0], self.schema.get("maxLength", 0), LONGER_BY_POST)
+        return self.checked(
+            texts[0], self.schema.get("maxLength", 0), "; send a longer text in the JSON body of a POST"
+        )
 
     def _number(self, given: object) -> int:
         most: int = self.schema["maximum"]
@@ -75,10 +82,10 @@ class Parameter:
         if not text.isascii() and text.encode("utf-8", "replace").decode() != text:
             raise ValidationFailed(f"{self.name}: contains a lone surrogate, which is half a character")
 
-    def in_url(self) -> dict[str, Any]:
+    def documented(self, place: str = "query") -> dict[str, Any]:
         """The parameter object of OpenAPI."""
         shown = {"examples": {label: {"value": text} for label, text in self.examples.items()}} if self.examples else {}
-        parameter = {"name": self.name, "in": "query", "required": False, "description": self.description}
+        parameter = {"name": self.name, "in": place, "required": place == "path", "description": self.description}
         return parameter | {"schema": dict(self.schema)} | shown
 
     def in_body(self) -> dict[str, Any]:
@@ -91,48 +98,55 @@ class Parameter:
 class Parameters:
     """The parameters of a route's questions."""
 
+    responses: dict[int | str, dict[str, Any]]
+    """The responses to a question, for OpenAPI."""
+
     def __init__(
-        self, *parameters: Parameter, url_of_post: bool = False, rules: Mapping[str, Any] | None = None
+        self,
+        *parameters: Parameter,
+        of_body: Sequence[Parameter] = (),
+        url_of_post: bool = False,
+        rules: Mapping[str, Any] | None = None,
     ) -> None:
         self._rules = rules or {}
         self._known = {each.name: each for each in parameters}
+        self._of_post = self._known | {each.name: each for each in of_body}
         self._url_of_post = url_of_post
 
-    async def read(self, request: Request) -> dict[str, Any]:
+    async def values(self, request: Request) -> dict[str, Any]:
         """The values of a request by name; missing parameters are absent."""
-        values = self._in_url(request.scope["query_string"]) if request.scope["query_string"] else {}
+        values = self.in_url(request)
         return values if request.method == "GET" else values | await self._in_body(request, values)
 
-    def _in_url(self, query_string: bytes) -> dict[str, Any]:
+    def in_url(self, request: Request) -> dict[str, Any]:
         given: dict[str, list[str]] = {}
-        for name, text in _pairs(query_string):
+        for name, text in _pairs(request.scope["query_string"]):
             given.setdefault(name, []).append(text)
-        refuse_unknown(given, self._known)
-        return {name: self._known[name].in_query(texts) for name, texts in given.items()}
+        known = self._known if request.method == "GET" else self._of_post
+        _refuse_unknown(given, known)
+        return {name: known[name].in_query(texts) for name, texts in given.items()}
 
     async def _in_body(self, request: Request, in_url: Mapping[str, Any]) -> dict[str, Any]:
         if in_url and not self._url_of_post:
             raise ValidationFailed(f"{next(iter(in_url))}: belongs in the JSON body of a POST, not in its URL")
         given = await json_object(request)
-        refuse_unknown(given, self._known)
+        _refuse_unknown(given, self._of_post)
         if twice := next((name for name in given if name in in_url), None):
             raise ValidationFailed(f"{twice}: given in the URL and in the body")
         longest: int = request.app.state.question_max_chars
-        return {name: self._known[name].checked(value, longest) for name, value in given.items()}
+        return {name: self._of_post[name].checked(value, longest) for name, value in given.items()}
 
     def documented(self, method: str) -> dict[str, Any]:
         """Their part of an OpenAPI operation, for a route's ``openapi_extra``."""
-        url = {"parameters": [each.in_url() for each in self._known.values()]}
+        url = {"parameters": [each.documented() for each in self._known.values()]}
         if method == "GET":
             return url
-        return self._documented_body() | (url if self._url_of_post else {})
-
-    def _documented_body(self) -> dict[str, Any]:
-        properties = {name: each.in_body() for name, each in self._known.items()}
+        properties = {name: each.in_body() for name, each in self._of_post.items()}
         schema = {"type": "object", "properties": properties, "additionalProperties": False, **self._rules}
         texts = [(label, each.name, text) for each in self._known.values() for label, text in each.examples.items()]
         examples = {label: {"value": {name: text}} for label, name, text in texts}
-        return {"requestBody": {"required": False, "content": {_JSON: {"schema": schema, "examples": examples}}}}
+        body = {"required": False, "content": {_JSON: {"schema": schema, "examples": examples}}}
+        return {"requestBody": body} | (url if self._url_of_post else {})
 
 
 def _pairs(query_string: bytes) -> Iterator[tuple[str, str]]:
@@ -156,17 +170,7 @@ def percent_decode(text: bytes) -> bytes:
     return _ESCAPES.sub(lambda run: bytes.fromhex(run[0].replace(b"%", b"").decode()), text)
 
 
-def checked_text(name: str, text: str, longest: int, hint: str = "") -> str:
-    """Check a string."""
-    if len(text) > longest:
-        raise ValidationFailed(f"{name}: must have at most {longest} characters, and has {len(text)}{hint}")
-    if text and not text.strip():
-        raise ValidationFailed(f"{name}: must not be blank")
-    return text
-
-
-def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
-    """Reject unknown parameter names."""
+def _refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
     # A mistyped ``session_id`` would otherwise silently start a new conversation with every question.
     for name in given:
         if name not in known:
@@ -177,18 +181,16 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
 
 async def refuse_parameters(request: Request) -> None:
     """Reject query parameters; a dependency of routes that have none."""
-    refuse_unknown(request.query_params, ())
+    _refuse_unknown(request.query_params, ())
 
 
 def require_json(request: Request) -> None:
-    """Raise ``UnsupportedMediaType`` unless the body is sent as JSON."""
     # A page of another site can send text/plain without a CORS preflight, but not application/json.
     if header(request.scope, b"content-type").partition(";")[0].strip().lower() != _JSON:
         raise UnsupportedMediaType(f"the body must be sent with Content-Type: {_JSON}")
 
 
 async def json_object(request: Request) -> dict[str, Any]:
-    """The JSON object in a request's body; empty without a body."""
     body = await request.body()
     if body or "content-type" in request.headers:
         require_json(request)

@@ -31,21 +31,18 @@ class ShownPaths:
         self._before_parameters: set[str] = set()
 
     def of(self, scope: Scope, path: str) -> str:
-        """The path as it may be shown."""
         routes = scope["app"].router.routes
         if len(routes) != self._known:  # routes may have been added since
             self._known = len(routes)
-            self._read([(each.path or "").split("/") for each in iter_route_contexts(routes)])
+            templates = [(each.path or "").split("/") for each in iter_route_contexts(routes)]
+            self._words = {each for parts in templates for each in parts if not each.startswith("{")}
+            pairs = [pair for parts in templates for pair in pairwise(parts)]
+            self._before_parameters = {before for before, each in pairs if each.startswith("{")}
         shown, is_private = [], False
         for part in path[:200].split("/"):
             shown.append(hashed(part) if is_private and part not in self._words else part)
             is_private = is_private or part.lower() in self._before_parameters
         return "/".join(shown)
-
-    def _read(self, templates: list[list[str]]) -> None:
-        self._words = {each for parts in templates for each in parts if not each.startswith("{")}
-        pairs = [pair for parts in templates for pair in pairwise(parts)]
-        self._before_parameters = {before for before, each in pairs if each.startswith("{")}
 
 
 _ENDPOINTS = ("/authorize", "/register", "/token")

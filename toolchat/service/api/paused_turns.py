@@ -59,7 +59,6 @@ class PausedTurnCodec:
         self._advisors = {each.record_name: each for each in advisors}
 
     def dump(self, paused: PausedTurn) -> dict[str, Any]:
-        """Convert a turn to a record; raises ``CannotPause``."""
         for fault in self._faults(paused):
             _log.error("an answer cannot wait for approval", extra={"reason": fault})
             raise CannotPause(f"the answer needs an approval and cannot wait for it: {fault}")
@@ -101,24 +100,19 @@ class PausedTurnCodec:
 
 
 def turn_record(response: ChatResponse) -> dict[str, Any]:
-    """A paused turn without its tools and advisors as a JSON object."""
+    turn = response.whole_turn()
+    executions = tuple([replace(each, result=sendable(each.result)) for each in turn.executions])
     return {
         "version": RECORD_VERSION,
         "messages": to_records((*response.history, response.message)),
         "context": dict(response.context.values),
         "approvers": dict(response.approvers),
         "options": asdict(response.options),
-        "so_far": _so_far(response.whole_turn()),
-    }
-
-
-def _so_far(turn: ChatResponse) -> dict[str, Any]:
-    """The turn so far, for its summary: usage, rounds and tool calls."""
-    executions = tuple([replace(each, result=sendable(each.result)) for each in turn.executions])
-    return {
-        "usage": asdict(turn.usage),
-        "rounds": turn.rounds,
-        "executions": _EXECUTIONS.dump_python(executions, mode="json"),
+        "so_far": {
+            "usage": asdict(turn.usage),
+            "rounds": turn.rounds,
+            "executions": _EXECUTIONS.dump_python(executions, mode="json"),
+        },
     }
 
 

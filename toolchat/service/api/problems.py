@@ -91,8 +91,15 @@ def without_traceback(send: Send) -> Send:
 
 
 def problem(error: ToolchatError, request_id: str) -> dict[str, Any]:
-    """An error as a problem document."""
-    document = _document(error.status, error.code, error.title, error.detail, error.retryable, request_id)
+    document = {
+        "type": f"urn:toolchat:problem:{error.code}",
+        "title": error.title,
+        "status": error.status,
+        "detail": error.detail,
+        "code": error.code,
+        "retryable": error.retryable,
+        "request_id": request_id,
+    }
     if isinstance(error, QuotaExceeded):
         document |= {"type": QUOTA_EXCEEDED, "violated-policies": [error.violated]}
     return document
@@ -114,13 +121,11 @@ def error_headers(error: ToolchatError) -> dict[str, str]:
 
 
 def error_response(error: ToolchatError, request_id: str) -> Response:
-    """A response with the problem document of an error."""
     body = to_json(problem(error, request_id), inf_nan_mode="strings")
     return Response(body, error.status, error_headers(error), PROBLEM_MEDIA_TYPE)
 
 
 def refusal(error: ToolchatError, state: RequestState) -> Response:
-    """A response with an error, in the format of the request's protocol."""
     return (state.error_response or error_response)(error, state.request_id)
 
 
@@ -144,16 +149,13 @@ def one_block(codes: Mapping[str, Iterable[str]]) -> dict[str, Any]:
 
 def problem_page() -> str:
     """All kinds of problems as text: status, code, whether a retry may succeed, and the meaning."""
-    kinds = sorted(_KINDS, key=lambda kind: kind.status)
-    rows = [(kind.status, kind.code, "yes" if kind.retryable else "no", _meaning(kind)) for kind in kinds]
-    lines = [f"{status}  {code:24}{again:8}{meaning}" for status, code, again, meaning in rows]
+    lines = []
+    for kind in sorted(_KINDS, key=lambda kind: kind.status):
+        # The first paragraph of its docstring, without markup.
+        meaning = " ".join((kind.__doc__ or "").split("\n\n", 1)[0].replace("``", "").split())
+        lines.append(f"{kind.status}  {kind.code:24}{'yes' if kind.retryable else 'no':8}{meaning}")
     head = "Every answer that is not 2xx is a problem document (RFC 9457). Its field `code` is one of these."
     return "\n".join([head, "", f"     {'code':24}{'again':8}meaning", *lines, ""])
-
-
-def _meaning(kind: type[ToolchatError]) -> str:
-    """The meaning of an error: the first paragraph of its docstring, without markup."""
-    return " ".join((kind.__doc__ or "").split("\n\n", 1)[0].replace("``", "").split())
 
 
 def _kinds(kind: type[ToolchatError]) -> list[type[ToolchatError]]:
@@ -164,22 +166,9 @@ _KINDS = [kind for kind in _kinds(ToolchatError) if kind is not UpstreamError]
 
 
 def add_problem_handlers(app: FastAPI) -> None:
-    """Answer every error of the application with a problem document."""
     app.add_exception_handler(ToolchatError, _on_toolchat_error)
     app.add_exception_handler(RequestValidationError, _on_validation_error)
     app.add_exception_handler(HTTPException, _on_http_exception)
-
-
-def _document(status: int, code: str, title: str, detail: str, retryable: bool, request_id: str) -> dict[str, Any]:
-    return {
-        "type": f"urn:toolchat:problem:{code}",
-        "title": title,
-        "status": status,
-        "detail": detail,
-        "code": code,
-        "retryable": retryable,
-        "request_id": request_id,
-    }
 
 
 async def _on_toolchat_error(request: Request, error: Exception) -> Response:

@@ -1,5 +1,6 @@
 """The JSON documents of the API, for OpenAPI; a test holds the real answers against them."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -59,13 +60,6 @@ class PendingCall(BaseModel):
     approver: str = Field("", description="The role of who has to approve, never who asked; absent: who asked confirms")
 
 
-class WaitingCalls(BaseModel):
-    """The calls of an answer that wait for approval; `POST /approvals/{id}` decides about them."""
-
-    id: str
-    calls: list[PendingCall]
-
-
 class DescribedCall(PendingCall):
     """A call to decide about, and what its tool does."""
 
@@ -101,9 +95,11 @@ class Approvals(BaseModel):
     next: str = Field(description="Where the list continues, as `before`; empty at the end")
 
 
-class PendingApproval(WaitingCalls):
-    """The approval that an answer waits for."""
+class PendingApproval(BaseModel):
+    """The approval that an answer waits for; `POST /approvals/{id}` decides about its calls."""
 
+    id: str
+    calls: list[PendingCall]
     expires_in: float = Field(description="Seconds until it expires")
     token: str | None = Field(
         None,
@@ -294,46 +290,35 @@ class Index(BaseModel):
     endpoints: dict[str, str] = Field(description="Methods by path, with their summaries")
 
 
-def _header(description: str) -> dict[str, Any]:
-    return {"description": description, "schema": {"type": "string"}}
-
-
 _HEADERS = {
-    "X-Chat-Model": _header("The model that answered"),
-    "X-Sandbox": _header("Offered tools that answer from invented data"),
-    "X-Finish-Reason": _header("Why the model stopped; `length`, `incomplete`: the answer was cut off"),
-    "X-Request-ID": _header("The request's id"),
-    "X-Toolchat-Overhead-Ms": _header("Milliseconds that the service itself took until the first byte"),
-}
-_IN_SESSION = _HEADERS | {"X-Session-ID": _header("The session, to continue it")}
-_PROBLEMS = problems(CrossSite, 406, 422, QuotaExceeded, 500, 502, 503, 504)
-_STOPPED: dict[int | str, dict[str, Any]] = {
-    204: {
-        "description": "A browser reconnects (`Last-Event-ID`) after the end of a stream: the model does not run again"
-    }
-}
-_ANSWER = {
-    "description": "The answer, in the format of `Accept`; text by default",
-    "model": ChatAnswer,
+    "X-Chat-Model": "The model that answered",
+    "X-Sandbox": "Offered tools that answer from invented data",
+    "X-Finish-Reason": "Why the model stopped; `length`, `incomplete`: the answer was cut off",
+    "X-Request-ID": "The request's id",
+    "X-Toolchat-Overhead-Ms": "Milliseconds that the service itself took until the first byte",
 }
 
-ANSWER_RESPONSES: dict[int | str, dict[str, Any]] = {200: _ANSWER | {"headers": _HEADERS}, **_STOPPED, **_PROBLEMS}
+
+def _answer(description: str, headers: Mapping[str, str], **content: Any) -> dict[str, Any]:
+    shown = {name: {"description": text, "schema": {"type": "string"}} for name, text in headers.items()}
+    return {"description": description, "headers": shown, **content}
+
+
+_IN_SESSION = _HEADERS | {"X-Session-ID": "The session, to continue it"}
+_IN_THE_FORMAT = "The answer, in the format of `Accept`; text by default"
+_STOPPED = "A browser reconnects (`Last-Event-ID`) after the end of a stream: the model does not run again"
+ANSWER_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: _answer(_IN_THE_FORMAT, _HEADERS, model=ChatAnswer),
+    204: {"description": _STOPPED},
+    **problems(CrossSite, 406, 422, QuotaExceeded, 500, 502, 503, 504),
+}
 """The responses to a question."""
 
-SESSION_RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: _ANSWER | {"headers": _IN_SESSION},
-    **_STOPPED,
-    **_PROBLEMS,
+SESSION_RESPONSES = ANSWER_RESPONSES | {
+    200: _answer(_IN_THE_FORMAT, _IN_SESSION, model=ChatAnswer),
     **problems(SessionBusy),
 }
-"""The responses to a question in a session."""
-
-STREAM_RESPONSES: dict[int | str, dict[str, Any]] = {
-    **SESSION_RESPONSES,
-    200: {
-        "description": "The answer as server-sent events",
-        "content": {EVENTS.media_type: EVENTS.documentation},
-        "headers": _IN_SESSION,
-    },
+STREAM_RESPONSES = SESSION_RESPONSES | {
+    200: _answer("The answer as server-sent events", _IN_SESSION, content={EVENTS.media_type: EVENTS.documentation})
 }
 """The responses of a route that always streams."""

@@ -51,7 +51,6 @@ class Admission:
         return Slot(self, caller.principal, caller.client_key)
 
     def acquire(self, client_key: str) -> None:
-        """Take a slot."""
         if self.draining:
             raise Draining("the service is being stopped and takes no more questions", retry_after=1)
         is_full, held = self.in_flight >= self._limit, self._held.get(client_key, 0)
@@ -63,7 +62,6 @@ class Admission:
         self._held[client_key] = held + 1
 
     def release(self, client_key: str) -> None:
-        """Free a slot."""
         self.in_flight -= 1
         self._held[client_key] -= 1
         if not self._held[client_key]:
@@ -172,7 +170,6 @@ _HOW_TO_MOUNT = (
 
 
 def service_state(connection: HTTPConnection) -> ServiceState:
-    """The state of the running service."""
     try:
         # As an item: Starlette finds an attribute only after Python has built an AttributeError.
         state: ServiceState = connection.app.state["service"]

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
-from pydantic_core import to_json
 
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.advisors.memory import NEW_CONVERSATION, REPLACED_TURNS
@@ -20,14 +19,14 @@ from toolchat.service.access.hosts import headers
 from toolchat.service.access.principals import current_request_caller
 from toolchat.service.api.background.routes import accept, accepted, background, resume, stream
 from toolchat.service.api.dependencies import scoped_key, session_of
-from toolchat.service.api.fast_router import MAX_QUERY_CHARS, QuestionRoute, question_routes
+from toolchat.service.api.fast_router import MAX_QUERY_CHARS, DirectRoute, question_routes
 from toolchat.service.api.images import IMAGES_DESCRIPTION, IMAGES_SCHEMA, checked_images
 from toolchat.service.api.parameters import NOT_BLANK, NOT_BLANK_DESCRIPTION, Parameter, Parameters, refuse_parameters
 from toolchat.service.api.personal_data import delete_conversation
 from toolchat.service.api.problems import problems
 from toolchat.service.api.responses.answers import answer_prompt
 from toolchat.service.api.responses.event_stream import EVENTS
-from toolchat.service.api.responses.formats import AnswerFormat
+from toolchat.service.api.responses.formats import AnswerFormat, json_response
 from toolchat.service.api.schemas import SESSION_RESPONSES, STREAM_RESPONSES, Conversation, SessionEntry, SessionTurns
 from toolchat.service.api.service import Service, ServiceState, service_state
 from toolchat.tool_calling.context import CONVERSATION_ID
@@ -41,11 +40,8 @@ _SESSION_ID = re.compile(SESSION_ID_PATTERN)
 _RULE = "must be 1-64 characters of A-Z a-z 0-9 . _ -, starting with a letter or a digit"
 _RESERVED = ("chat", "stream")
 _QUESTION = {"type": "string", "maxLength": MAX_QUERY_CHARS, **NOT_BLANK}
-_SESSION = Parameter(
-    "sessionId",
-    {"type": "string", "pattern": f"^({SESSION_ID_PATTERN})?$"},
-    "The session of the question; missing or empty: a new one",
-)
+SESSION_ID: Mapping[str, Any] = {"type": "string", "pattern": f"^({SESSION_ID_PATTERN})?$"}
+_SESSION = Parameter("sessionId", SESSION_ID, "The session of the question; missing or empty: a new one")
 _REPLACED = Parameter(
     "replaceTurns",
     {"type": "integer", "minimum": 0, "maximum": 1000},
@@ -79,13 +75,11 @@ def conversation_or_new(given: str) -> str:
     return conversation_of(given or secrets.token_hex(16))
 
 
-SESSION_HEADER: dict[str, Any] = {
-    "name": "X-Session-ID",
-    "in": "header",
-    "required": False,
-    "description": "The session whose conversation the service stores; without it the messages are the conversation",
-    "schema": {"type": "string", "pattern": f"^({SESSION_ID_PATTERN})?$"},
-}
+SESSION_HEADER = Parameter(
+    "X-Session-ID",
+    SESSION_ID,
+    "The session whose conversation the service stores; without it the messages are the conversation",
+).documented("header")
 """The header by which a request with a whole conversation can use a session instead; for OpenAPI."""
 
 
@@ -141,7 +135,7 @@ class SessionQuestion:
     """Data URLs."""
 
 
-class SessionParameters:
+class SessionParameters(Parameters):
     """The parameters of a route that answers in a session: ``userInput`` or ``query``, ``sessionId``, and ``tools``.
 
     Args:
@@ -150,6 +144,8 @@ class SessionParameters:
         choosing: whether the client can choose the tools.
         images: whether the body of a POST may have images.
     """
+
+    responses = SESSION_RESPONSES
 
     def __init__(
         self, examples: Mapping[str, str], default: str = "", *, choosing: bool = True, images: bool = False
@@ -165,17 +161,11 @@ class SessionParameters:
         needed = {} if default else {"anyOf": given}
         rules = {"not": {"allOf": given}, **needed}
         known = (first, alias, _SESSION, _REPLACED, *([_TOOLS] if choosing else []))
-        in_body = (*known, _IMAGES) if images else known
-        self._by_method = {"GET": Parameters(*known), "POST": Parameters(*in_body, rules=rules)}
-        self.responses = SESSION_RESPONSES
-
-    def documented(self, method: str) -> dict[str, Any]:
-        """See :meth:`Parameters.documented`."""
-        return self._by_method[method].documented(method)
+        super().__init__(*known, of_body=[_IMAGES] if images else [], rules=rules)
 
     async def read(self, request: Request) -> SessionQuestion:
-        """The question of a request; raises as :meth:`Parameters.read`, and if it is ambiguous or missing."""
-        given = await self._by_method[request.method].read(request)
+        """The question of a request; raises as :meth:`QuestionParameter.read`, and if it is ambiguous or missing."""
+        given = await self.values(request)
         one, other = given.get("userInput", ""), given.get("query", "")
         if one and other and one != other:
             raise ValidationFailed("userInput: userInput and query differ; send one of them")
@@ -287,7 +277,7 @@ async def sessions(request: Request, service: Service) -> Response:
         if stored.approval and await service.approvals.is_waiting(stored.approval):
             entry["approval"] = stored.approval
         shown.append(entry)
-    return Response(to_json(shown), media_type="application/json")
+    return json_response(shown)
 
 
 @router.get(
@@ -315,8 +305,7 @@ async def turns(
         for place, turn in enumerate(page, start)
     ]
     document = {"session_id": session, "title": found.title, "total": found.turns, "turns": shown[::-1]}
-    body = to_json(document | {"next": str(start) if start else ""}, inf_nan_mode="strings")
-    return Response(body, media_type="application/json")
+    return json_response(document | {"next": str(start) if start else ""})
 
 
 @router.get(
@@ -336,13 +325,8 @@ async def show(service: Service, session: SessionPath) -> Response:
     turns = await service.memory.turns(conversation)
     if not turns and not await service.approvals.waits_in(conversation):
         raise NotFound("no conversation is stored under this id")
-    document = {
-        "session_id": session,
-        "turns": len(turns),
-        "messages": [record for turn in turns for record in _shown(turn)],
-    }
-    body = to_json(document, inf_nan_mode="strings")
-    return Response(body, media_type="application/json")
+    messages = [record for turn in turns for record in _shown(turn)]
+    return json_response({"session_id": session, "turns": len(turns), "messages": messages})
 
 
 @router.delete(
@@ -362,10 +346,7 @@ async def forget(service: Service, session: SessionPath) -> Response:
 
 
 def add_routes(added: APIRouter) -> None:
-    """Add the routes of sessions."""
-    asked = partial(
-        question_routes, added, parameters=_PARAMETERS, tags=router.tags, route_class_override=QuestionRoute
-    )
+    asked = partial(question_routes, added, parameters=_PARAMETERS, tags=router.tags, route_class_override=DirectRoute)
     asked(path="/chat", summary="Ask in a session")(chat)
     streamed = "Ask in a session, answered as server-sent events"
     asked(path="/chat/stream", responses=STREAM_RESPONSES, summary=streamed)(chat_stream)

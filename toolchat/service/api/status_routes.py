@@ -1,6 +1,6 @@
 """Routes about the service itself: the index, health probes, metrics, and the list of tools."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -9,11 +9,11 @@ from prometheus_client.openmetrics import exposition as openmetrics
 from starlette.responses import PlainTextResponse, Response
 
 from toolchat import __version__
-from toolchat.errors import Draining
+from toolchat.errors import Draining, Starting
 from toolchat.models.fallbacks import models_of
 from toolchat.models.resilience import ResilientChatModel
 from toolchat.service.access.principals import ASK, current_request_caller
-from toolchat.service.api.fast_router import ReadRoute
+from toolchat.service.api.fast_router import DirectRoute, ReadRoute
 from toolchat.service.api.problems import problems
 from toolchat.service.api.schemas import Health, Index, ToolModuleDescription
 from toolchat.service.api.service import Service, ServiceState, model_label
@@ -39,12 +39,11 @@ async def index(request: Request, service: Service) -> dict[str, Any]:
         "takes_images": service.chat.model.takes_images,
         "client": principal.name,
         "may_ask": ASK in principal.roles,
-        "endpoints": {path: _described(methods) for path, methods in paths.items()},
+        "endpoints": {
+            path: "; ".join(f"{method.upper()}: {each.get('summary', '')}" for method, each in operations.items())
+            for path, operations in paths.items()
+        },
     }
-
-
-def _described(methods: Mapping[str, Mapping[str, Any]]) -> str:
-    return "; ".join(f"{method.upper()}: {operation.get('summary', '')}" for method, operation in methods.items())
 
 
 @router.get(
@@ -66,10 +65,21 @@ def _starters(service: ServiceState) -> Callable[[Entry], Sequence[str]]:
     )
 
 
-@router.get("/health/live", response_model=Health, response_model_exclude_unset=True, summary="Liveness")
-async def live() -> dict[str, Any]:
+class _ProbeRoute(ReadRoute, DirectRoute):
+    """A direct route for probes, which come every few seconds."""
+
+
+async def live(_: Request) -> Response:
     """Report that the process responds. No other service is checked."""
-    return {"status": "ok"}
+    return Response(b'{"status":"ok"}', media_type="application/json")
+
+
+def add_probe(added: APIRouter) -> None:
+    """Add the route of the liveness probe."""
+    probe = _ProbeRoute
+    added.add_api_route(
+        "/health/live", live, tags=router.tags, response_model=Health, summary="Liveness", route_class_override=probe
+    )
 
 
 @router.get(
@@ -80,9 +90,14 @@ async def live() -> dict[str, Any]:
     summary="Readiness",
 )
 async def ready(service: Service) -> dict[str, Any]:
-    """Report whether questions are accepted, the model, and the registered tools; 503 during shutdown."""
+    """Report whether questions are accepted, the model, and the registered tools; 503 during shutdown.
+
+    At start also 503 while tools of MCP servers are waited for; questions are answered with the others.
+    """
     if service.admission.draining:
         raise Draining("the service is being stopped", retry_after=1)
+    if names := sorted(service.tools.starting):
+        raise Starting(f"the tools of {', '.join(names)} are not there yet", retry_after=1)
     registered = {name: entry.fault is None for name, entry in service.tools.entries.items()}
     store = {"kind": service.store.kind, "available": service.store.available}
     status = "ok" if service.store.available else "degraded"

@@ -1,17 +1,78 @@
 """The tool registry: which tools are available now, under which names, and why others are not."""
 
 import asyncio
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.tool_module import ToolModule
 from toolchat.errors import NotConfigured, NotFound, ToolServerUnavailable, ValidationFailed
-from toolchat.service.api.dynamic_tools import DynamicTools, ToolNames
-from toolchat.tool_calling.callback import StaticToolCallbackResolver, ToolCallback, ToolSet
+from toolchat.tool_calling.callback import ToolCallback, ToolSet
 from toolchat.tool_calling.caller import current_caller
+
+_log = logging.getLogger(__name__)
+
+
+@runtime_checkable
+class DynamicTools(Protocol):
+    """A source whose tools change while the service runs."""
+
+    version: int
+    """Changes whenever the tools or the fault change."""
+    fault: str | None
+    """Why the tools cannot be used now. Those known last stay on offer; a call of one reports the fault."""
+    cause: str
+    """What lies behind the fault, with addresses; only for operators."""
+
+    def tool_callbacks(self) -> tuple[ToolCallback, ...]: ...
+
+    def prefixed(self, tool: ToolCallback) -> ToolCallback:
+        """Return a tool under the name that it gets if its own is taken."""
+        ...
+
+    async def wait_ready(self) -> None:
+        """Wait for the first tools, at most for the time after which the service is ready without them."""
+        ...
+
+    def stop(self) -> None:
+        """Start to shut down. This is called on all sources first; their context managers then wait for the end."""
+        ...
+
+
+class ToolNames:
+    """Gives the tools of all sources their names, and remembers which source owns a name."""
+
+    # A name stays with its source as long as that source offers it: users may have approved calls by this name, and
+    # another tool must not take it over.
+
+    def __init__(self, fixed: Iterable[str]) -> None:
+        self._fixed = frozenset(fixed)
+        self._owners: dict[str, int] = {}
+
+    def rename(self, sources: Sequence[DynamicTools]) -> list[tuple[ToolCallback, ...]]:
+        """Return the tools of each source under their names; a tool without a free name is left out and logged."""
+        offers = [
+            [{it.definition.name: it for it in (tool, each.prefixed(tool))} for tool in each.tool_callbacks()]
+            for each in sources
+        ]
+        offered = [{name for variants in offer for name in variants} for offer in offers]
+        self._owners = {name: source for name, source in self._owners.items() if name in offered[source]}
+        renamed = []
+        for source, offer in enumerate(offers):
+            tools: dict[str, ToolCallback] = {}
+            for variants in offer:
+                free = (each for each in variants if each not in self._fixed and each not in tools)
+                name = next((each for each in free if self._owners.setdefault(each, source) == source), None)
+                if name is None:
+                    _log.warning("the tool %s is left out: its names are taken", [*variants][-1])
+                else:
+                    tools[name] = variants[name]
+            renamed.append(tuple(tools.values()))
+        return renamed
+
 
 _NO_TOOLS = ToolSet()
 _RETRY_AFTER = 5
@@ -45,7 +106,6 @@ class Entry:
         return replace(self, functions=ToolSet((*self.functions, *dynamic)), fault=fault)
 
     def check(self) -> None:
-        """Check that the module's tools can be used."""
         if self.fault:
             detail = f"{self.module.title}: {self.fault}"
             raise ToolServerUnavailable(detail, retry_after=_RETRY_AFTER) if self.sources else NotConfigured(detail)
@@ -63,7 +123,6 @@ class Snapshot:
         ]
         self.entries = {entry.module.name: entry for entry in present}
         self.every_tool = ToolSet.unique([tool for entry in present for tool in entry.tools])
-        self.resolver = StaticToolCallbackResolver(self.every_tool)
         routed = [name for name, entry in self.entries.items() if not entry.module.in_conversations]
         self.conversations = {module: self._conversation(module) for module in ("", *routed)}
         self.owners = {tool.definition.name: entry for entry in present for tool in entry.tools}
@@ -79,6 +138,8 @@ class ToolRegistry:
 
     def __init__(self, entries: Iterable[Entry], reserved: Iterable[str] = ()) -> None:
         self._entries = tuple(entries)
+        self.starting = {entry.module.title for entry in self._entries if entry.sources}
+        """Modules whose tools are still waited for."""
         self._sources = [each for entry in self._entries for each in entry.sources]
         fixed = {tool.definition.name for entry in self._entries for tool in entry.tools}
         self._names = ToolNames(fixed.union(reserved))
@@ -87,12 +148,10 @@ class ToolRegistry:
         self.advisors = [each for entry in self._entries for each in entry.advisors]
 
     def resolve(self, name: str) -> ToolCallback | None:
-        """Return the tool of a name, as a resolver."""
-        return self._now.resolver.resolve(name)
+        return self._now.every_tool.by_name.get(name)
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of all tools."""
-        return self._now.resolver.names()
+        return tuple(self._now.every_tool.by_name)
 
     @property
     def entries(self) -> Mapping[str, Entry]:
@@ -108,11 +167,13 @@ class ToolRegistry:
         return self._snapshot
 
     async def wait_ready(self) -> None:
-        """Wait for the dynamic tools; each source decides how long the start waits."""
-        await asyncio.gather(*(each.wait_ready() for each in self._sources))
+        await asyncio.gather(*map(self._wait_for, self._entries))
+
+    async def _wait_for(self, entry: Entry) -> None:
+        await asyncio.gather(*(each.wait_ready() for each in entry.sources))
+        self.starting.discard(entry.module.title)
 
     def stop(self) -> None:
-        """Tell every source of dynamic tools to shut down."""
         for each in self._sources:
             each.stop()
 
@@ -123,7 +184,6 @@ class ToolRegistry:
         return entry.methods if kind == "method" else entry.functions
 
     def tool(self, name: str) -> ToolCallback:
-        """Return the tool of a name."""
         if found := self._usable(name):
             self._now.owners[name].check()
             return found
@@ -145,7 +205,6 @@ class ToolRegistry:
         return self._now.every_tool.subset(chosen), list(dict.fromkeys(advisors))
 
     def for_folder(self, name: str) -> tuple[ToolSet, Sequence[Advisor]]:
-        """Return the tools and advisors of one module."""
         entry = self._now.entries.get(name)
         if entry is None:
             raise NotFound(f"no tool module has the name {name[:64]}")

@@ -1,9 +1,9 @@
 """The route that runs a tool without a model, and the JSON descriptions of tools."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Request, Response
 from pydantic_core import to_json
 
 from toolchat.chat.manual_execution import manual_request
@@ -14,7 +14,6 @@ from toolchat.errors import (
     Draining,
     IdempotencyConflict,
     InvalidRequest,
-    NotAcceptable,
     NotConfigured,
     NotFound,
     Overloaded,
@@ -22,23 +21,32 @@ from toolchat.errors import (
     SessionBusy,
     StoreUnavailable,
     ToolFailed,
-    UnsupportedMediaType,
+    ToolServerUnavailable,
     ValidationFailed,
 )
 from toolchat.models.base import ChatResponse
 from toolchat.service.api.advisors import SessionLockAdvisor
-from toolchat.service.api.dependencies import REPLAYED, IdempotencyKey, Owner, refuse_cross_site, refuse_several_keys
+from toolchat.service.api.dependencies import (
+    IDEMPOTENCY_KEY,
+    REPLAYED,
+    TENANT,
+    idempotency_key,
+    refuse_cross_site,
+    scoped_key,
+    stored_tenant,
+)
 from toolchat.service.api.direct_calls import DirectCall
+from toolchat.service.api.fast_router import DirectRoute
 from toolchat.service.api.idempotency import IdempotentRequest
-from toolchat.service.api.parameters import json_object, refuse_unknown
+from toolchat.service.api.parameters import Parameter, Parameters, json_object
 from toolchat.service.api.problems import problems
 from toolchat.service.api.responses.active_request import ActiveRequest, door_of
 from toolchat.service.api.responses.answers import answer_once, answer_prompt
 from toolchat.service.api.responses.event_stream import EVENT_SCHEMA, EventWriter, ServerSentEvents
-from toolchat.service.api.responses.formats import AnswerFormat, BufferedFormat, negotiate
+from toolchat.service.api.responses.formats import AnswerFormat, BufferedFormat, json_response, negotiate
 from toolchat.service.api.schemas import ApprovalDocument, ToolRun
 from toolchat.service.api.service import service_state
-from toolchat.service.api.sessions import SESSION_ID_PATTERN, conversation_of
+from toolchat.service.api.sessions import SESSION_ID, conversation_of
 from toolchat.service.api.tool_registry import Entry
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.caller import current_caller
@@ -84,8 +92,6 @@ def _describe_tool(tool: ToolCallback, kind: str) -> dict[str, Any]:
     }
 
 
-router = APIRouter(tags=["Run a tool"])
-
 _EXAMPLE = (
     'event: tool_call_started\ndata: {"id":"run_1","name":"rollDice","arguments":{},"round":1}\n\n'
     'event: tool_call_progress\ndata: {"id":"run_1","name":"rollDice","done":1,"of":2,"round":1}\n\n'
@@ -123,7 +129,8 @@ class _RunEvents(ServerSentEvents):
     writer = _RunWriter
 
 
-_FORMS: tuple[AnswerFormat, ...] = (_RunDocument(), _RunEvents())
+RUN_FORMS: tuple[AnswerFormat, ...] = (_RunDocument(), _RunEvents())
+"""The formats of a call and its result."""
 _RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The call and its result; a tool's failure is an `outcome`",
@@ -132,43 +139,25 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
         "headers": REPLAYED,
     },
     202: {"description": "The call waits for somebody else's approval", "model": ApprovalDocument},
-    **problems(InvalidRequest, CrossSite, NotFound, NotAcceptable, IdempotencyConflict, SessionBusy, ValidationFailed),
-    **problems(UnsupportedMediaType, QuotaExceeded),
-    **problems(ToolFailed, NotConfigured, Overloaded, Draining, StoreUnavailable, DeadlineExceeded),
+    **problems(InvalidRequest, CrossSite, NotFound, 406, IdempotencyConflict, SessionBusy, 415, ValidationFailed),
+    **problems(QuotaExceeded, ToolFailed, DeadlineExceeded),
+    **problems(NotConfigured, ToolServerUnavailable, Overloaded, Draining, StoreUnavailable),
 }
 _BODY = {"content": {"application/json": {"schema": {"type": "object"}}}, "description": "The tool's arguments"}
+_NAME = Parameter("name", {"type": "string"}, "The tool's name, as `GET /tools` lists it")
+_SESSION = Parameter("sessionId", SESSION_ID, "The session under which the tool stores data, if it does")
+_URL = Parameters(_SESSION)
 
 
-@router.post(
-    "/tools/{name}",
-    response_class=Response,
-    responses=_RESPONSES,
-    summary="Run a tool without a model",
-    openapi_extra={"requestBody": _BODY},
-)
-async def run_tool(
-    request: Request,
-    owner: Owner,
-    name: Annotated[str, Path(description="The tool's name, as `GET /tools` lists it")],
-    session: Annotated[
-        str,
-        Query(
-            alias="sessionId",
-            description="The session under which the tool stores data, if it does",
-            json_schema_extra={"pattern": f"^({SESSION_ID_PATTERN})?$"},
-        ),
-    ] = "",
-    key: IdempotencyKey = "",
-) -> Response:
+async def run_tool(request: Request) -> Response:
     """Run one tool once, like a model's call, but without a model. The body is the tool's arguments.
 
     A tool that needs approval requires an `Idempotency-Key`: the request counts as approval, and the tool runs once. If
     somebody else has to approve the call, it waits: 202, and `Location` names the approval.
     """
-    # Called here, since each dependency of a route costs more than what it checks.
     refuse_cross_site(request)
-    refuse_several_keys(request)
-    _check_url(request)
+    name, key = request.path_params["name"], idempotency_key(request)
+    session = _URL.in_url(request).get("sessionId", "")
     service = service_state(request)
     tool = service.tools.tool(name)
     if tool.metadata.requires_approval and not key:
@@ -179,10 +168,11 @@ async def run_tool(
     if session:
         # The tool may change what the session stores, as a turn of the session does.
         prompt = prompt.advisors(SessionLockAdvisor(service.memory))
-    form = run_form(request)
+    form = negotiate(request, RUN_FORMS)
     if not key:
         return await answer_prompt(request, prompt, form)
     asked = to_json([name, session, arguments]).decode()
+    owner = scoped_key(stored_tenant())
     idempotent = IdempotentRequest(owner, f"tools\n{key}", asked, context.get(CONVERSATION_ID, ""))
     call = await DirectCall.of(prompt)
     if not call.may_run():
@@ -192,19 +182,26 @@ async def run_tool(
     return await answer_once(request, prompt, service.idempotency, idempotent, form)
 
 
-def run_form(request: Request) -> AnswerFormat:
-    """The format in which a client accepts a call and its result."""
-    return negotiate(",".join(request.headers.getlist("accept")), _FORMS)
-
-
 def waiting_response(document: Mapping[str, Any]) -> Response:
     """The answer to a call that waits for somebody else's approval: where to find it, and what came of it."""
     headers = {"Location": f"/approvals/{document['id']}"}
-    return Response(to_json(document, inf_nan_mode="strings"), 202, headers, "application/json")
+    return json_response(document, 202, headers)
 
 
-def _check_url(request: Request) -> None:
-    """Reject unknown query parameters: a mistyped ``sessionId`` would run the tool outside of its session."""
-    refuse_unknown(request.query_params, ("sessionId",))
-    if len(request.query_params.getlist("sessionId")) > 1:
-        raise ValidationFailed("sessionId: given more than once")
+def add_tool_route(router: APIRouter) -> None:
+    """Add the route that runs a tool."""
+    headers = [each.documented("header") for each in (IDEMPOTENCY_KEY, TENANT)]
+    router.add_api_route(
+        "/tools/{name}",
+        run_tool,
+        methods=["POST"],
+        tags=["Run a tool"],
+        response_class=Response,
+        responses=_RESPONSES,
+        summary="Run a tool without a model",
+        route_class_override=DirectRoute,
+        openapi_extra={
+            "requestBody": _BODY,
+            "parameters": [_NAME.documented("path"), _SESSION.documented(), *headers],
+        },
+    )

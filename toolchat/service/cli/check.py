@@ -15,7 +15,7 @@ from toolchat.messages import ToolResponse, ToolResponseMessage, UserMessage
 from toolchat.models.base import ChatModel, ChatResponse, Prompt
 from toolchat.models.fallbacks import models_of
 from toolchat.service.access.tokens import Tokens
-from toolchat.service.api.service import model_label
+from toolchat.service.api.service import ServiceState, model_label
 from toolchat.service.cli import Program
 from toolchat.service.cli.opened_service import ANSWERED, FAILED, OpenedService, opened_service
 from toolchat.service.cli.terminal import escape_controls, print_result
@@ -118,6 +118,7 @@ def _parts(service: OpenedService) -> Iterator[_Part]:
         yield _Part("Tokens", partial(_check_tokens, service))
     for each in configuration.modules:
         yield _module(service, each, settings.tool_timeout)
+    yield from _refused_questions(service.state)
 
 
 def _module(service: OpenedService, configured: ConfiguredModule, timeout: float) -> _Part:
@@ -128,6 +129,18 @@ def _module(service: OpenedService, configured: ConfiguredModule, timeout: float
     if module.check is None:
         return _Part(title, ("ready", "no upstream to check"))
     return _Part(title, partial(module.check, service.state.containers[module.name]), timeout)
+
+
+def _refused_questions(state: ServiceState) -> Iterator[_Part]:
+    """The questions of tool modules that the offline model does not understand; it takes long with many tools."""
+    if state.chat.model.provider != "offline":
+        return
+    from toolchat.service.offline.starters import unanswered
+
+    for name, entry in state.tools.entries.items():
+        offered = () if entry.fault else state.tools.for_conversation(None, name)[0]
+        for question in unanswered(entry.module.questions, offered) if offered else ():
+            yield _Part(entry.module.title, ("off", f"the offline model cannot answer its question {question!r}"))
 
 
 async def _use_tool(model: ChatModel) -> str:

@@ -64,6 +64,9 @@ _DEMO = _option("--demo", "Replace the tools' upstreams with a sandbox of invent
 _JSON = _option("--json", "Print the whole result as JSON.", is_flag=True)
 _NAME = click.Argument(["name"])
 _PERSON = click.Argument(["name"], metavar="KEY[~PERSON]")
+_APPROVAL = click.Argument(["identifier"], metavar="ID")
+_REASON = _option("--reason", "Tells the model why.", default="", metavar="TEXT")
+_URL = _option("--url", "Address of the service; default: this machine, at SERVER_PORT.", default="", metavar="URL")
 _TENANT = _option("--tenant", "Tenant that tools read, like X-Tenant-ID.", metavar="NAME", default="", callback=_tenant)
 _DIALOGUE = (
     _option("--tool", "Offer only this tool; may be repeated.", metavar="NAME", multiple=True),
@@ -101,6 +104,10 @@ _COMMANDS: Final[Mapping[str, tuple[str, str, Sequence[click.Parameter]]]] = {
     "state import": ("state:import_", "Store the records of standard input.", ()),
     "state stats": ("state:stats", "Show the number of records of each kind.", ()),
     "state vacuum": ("state:vacuum", "Return the unused space of the file to the disk.", ()),
+    "approvals list": ("approvals:list_waiting", "List what waits (the default).", (_URL,)),
+    "approvals show": ("approvals:show", "Show one: its calls and its question, or the decision.", (_APPROVAL, _URL)),
+    "approvals approve": ("approvals:approve", "Approve all its calls, and print the answer.", (_APPROVAL, _URL)),
+    "approvals reject": ("approvals:reject", "Reject all its calls, and print the answer.", (_APPROVAL, _REASON, _URL)),
     "audit export": ("state:audit", "Write who decided what about which call, as JSON lines.", _SELECTION),
     "person export": ("state:person_export", "Write all that is stored for a person, as JSON lines.", (_PERSON,)),
     "person delete": ("state:person_delete", "Delete it, except for the record of decisions.", (_PERSON,)),
@@ -110,6 +117,7 @@ _GROUPS: Final = {
     "tools": "List the tools, or run one without a model.",
     "keys": "Create an API key.",
     "state": "Export, import, count or compact the stored data.",
+    "approvals": "List and decide what waits at a running service, with the key in TOOLCHAT_API_KEY.",
     "audit": "Export the decisions about calls from the store that STATE_URL names.",
     "person": "Export or delete what the store that STATE_URL names has of one person.",
 }
@@ -123,7 +131,7 @@ class Commands(click.Group):
         return list(self.commands)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        default = {"": ["serve"], "tools": ["list"]}.get(self.name or "", [])
+        default = {"": ["serve"], "tools": ["list"], "approvals": ["list"]}.get(self.name or "", [])
         is_command = args and (not args[0].startswith("-") or args[0] in ("--help", "--version"))
         return super().parse_args(ctx, args if is_command else [*default, *args])
 

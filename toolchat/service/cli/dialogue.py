@@ -133,7 +133,7 @@ class Dialogue:
         decisions = {}
         for call in response.waiting_calls:
             if role := response.approvers.get(call.id):
-                print_error(f"a person with the role {role} decides about {call.name}, not who asked")
+                print_error(f"a person with the role {role} must decide about {call.name}; the one who asked cannot")
                 return None
             decision = Approval(approved=True) if call.name in self._approved else _typed_decision(call)
             if decision is None:

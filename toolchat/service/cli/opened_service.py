@@ -56,7 +56,8 @@ def opened_service(program: Program, *, tenant: str = "") -> Generator[OpenedSer
     configuration.log_warnings()
     with (
         start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(open_service(configuration)) as (state, _),
+        portal.wrap_async_context_manager(open_service(configuration)) as state,
     ):
+        portal.call(state.tools.wait_ready)
         keep_objects()
         yield OpenedService(configuration, state, portal, RequestCaller(tenant=tenant))

@@ -41,16 +41,14 @@ def _serve_with_reload(program: Program) -> int:
         from watchfiles import Change, DefaultFilter, run_process
     except ModuleNotFoundError:
         raise ConfigurationError("--reload: needs the package watchfiles: pip install 'toolchat[reload]'") from None
-    from toolchat.service.settings.base import read_settings
-    from toolchat.service.settings.env_file import load_env_file
     from toolchat.service.tool_modules.sources import ToolsPathSettings, folders_of
 
-    before = dict(os.environ)
-    load_env_file()
-    sources = (*program.tools, *read_settings(ToolsPathSettings).sources)
-    os.environ.clear()  # each child reads the file anew
-    os.environ.update(before)
-    folders = [folder for each in sources for folder in folders_of(each)]
+    try:
+        # Not put into the environment: each child reads the file anew.
+        own = ToolsPathSettings(_env_file=".env", _env_file_encoding="utf-8-sig").sources
+    except ValueError:  # it is no text; the child says so
+        own = ()
+    folders = [folder for each in (*program.tools, *own) for folder in folders_of(each)]
     is_source = DefaultFilter()
 
     def concerns_tools(change: Change, path: str) -> bool:
@@ -102,7 +100,8 @@ def serve_mcp(program: Program) -> int:
     configuration.log_warnings()
 
     async def serve_opened() -> None:
-        async with open_service(configuration) as (state, _):
+        async with open_service(configuration) as state:
+            await state.tools.wait_ready()
             keep_objects()
             await serve_stdio(state)
 

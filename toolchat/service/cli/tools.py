@@ -52,7 +52,7 @@ def run_tool(program: Program, *, name: str, arguments: Sequence[str], tenant: s
             print_error(error.for_operators)
             return FAILED
     if isinstance(call, str):
-        print_error(f"{name}: a person with the role {call} decides about this call, not who asked")
+        print_error(f"{name}: a person with the role {call} must decide about this call; the one who asked cannot")
         return WAITS
     document = {key: value for key, value in call.to_dict().items() if key != "round"}  # rounds belong to an answer
     print_result(to_json(document, indent=2).decode() if json else call.result)

@@ -1,7 +1,7 @@
 """The service's whole configuration, read from the environment and ``.env`` and validated before anything is opened."""
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -13,7 +13,7 @@ from toolchat.service.access.runtime import AccessConfiguration
 from toolchat.service.composition.models import PROVIDER_VARIABLES, ChosenModel, choose_chat_model, outbound_http
 from toolchat.service.composition.state import state_store
 from toolchat.service.composition.wiring import wired
-from toolchat.service.mcp_client.file import McpServers, read_mcp_servers
+from toolchat.service.mcp_client.file import read_mcp_servers
 from toolchat.service.observability.tracing import TracingSettings, other_variables, read_tracing_settings
 from toolchat.service.settings.base import read_settings
 from toolchat.service.settings.env_file import doubtful_values, known_variables, load_env_file, unread_variables
@@ -29,6 +29,7 @@ _NO_MODEL = (
     f"CHAT_PROVIDER: no chat model for clients beyond this machine: set {PROVIDER_VARIABLES}, "
     "or CHAT_PROVIDER=offline to answer without a model"
 )
+_NO_PUBLIC_URL = "APPROVALS_WEBHOOK_URL needs PUBLIC_URL: its links must not depend on the Host of a request"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,23 @@ class Configuration:
                 _log.info("chat model %d is reached %s", number, route)
 
 
+class _Reader:
+    """Reads parts of the configuration, and collects their faults, so that one start reports all of them."""
+
+    def __init__(self) -> None:
+        self.faults: list[str] = []
+
+    def read(self, part: Callable[..., _T], *needed: object) -> _T | None:
+        """Read a part from others; ``None`` after a fault, its own or that of a part it needs."""
+        if any(each is None for each in needed):
+            return None
+        try:
+            return part(*needed)
+        except ConfigurationError as error:
+            self.faults += str(error).splitlines()
+            return None
+
+
 def read_configuration(*, tools: Sequence[str] = (), serving: bool = True, tuning: Tuning = _DEFAULT) -> Configuration:
     """Read the settings of the service, of every tool module and of the chosen provider.
 
@@ -67,54 +85,50 @@ def read_configuration(*, tools: Sequence[str] = (), serving: bool = True, tunin
     Raises:
         ConfigurationError: the configuration is invalid; the message has one line for each fault.
     """
-    faults: list[str] = []
-
-    def collect_faults(read: Callable[[], _T]) -> _T | None:
-        try:
-            return read()
-        except ConfigurationError as error:
-            faults.extend(str(error).splitlines())
-            return None
-
-    # Faults are collected, so that one start reports all of them.
-    env_file = load_env_file()
-    settings = collect_faults(lambda: read_settings(Settings))
-    access = collect_faults(partial(_access, settings)) if settings else None
-    chat_model = collect_faults(lambda: choose_chat_model(settings, tuning)) if settings else None
-    if serving and chat_model and chat_model.is_last_resort and access and not access.is_local:
-        faults.append(_NO_MODEL)
-    if settings and settings.approvals_webhook_url and access and not access.settings.public_url:
-        faults.append("APPROVALS_WEBHOOK_URL needs PUBLIC_URL: its links must not depend on the Host of a request")
-    own = collect_faults(lambda: read_settings(ToolsPathSettings).sources) or ()
-    sources = tuple(dict.fromkeys((*own, *tools)))
-    found = collect_faults(lambda: discover(sources))
-    modules = [collect_faults(partial(ConfiguredModule.read, module)) for module in found or ()]
-    servers = collect_faults(lambda: read_mcp_servers(tuning)) or McpServers()
-    store = collect_faults(lambda: state_store(settings)) if settings else None
-    http = collect_faults(lambda: outbound_http(settings, tuning)) if settings else None
-    tracing = collect_faults(read_tracing_settings)
-    warnings = [
-        *env_file.warnings,
-        *(_unread_variables(env_file.names, servers.variables) if found is not None else ()),
-    ]
-    if not (settings and access and chat_model and store and http and tracing) or faults:
+    env_file, reader = load_env_file(), _Reader()
+    settings = reader.read(partial(read_settings, Settings))
+    access = reader.read(_read_access, settings)
+    model = reader.read(choose_chat_model, settings, tuning)
+    reader.read(_check_clients, access, model if serving else None)
+    sources = tuple(dict.fromkeys((*read_settings(ToolsPathSettings).sources, *tools)))
+    found = reader.read(discover, sources)
+    modules = [reader.read(ConfiguredModule.read, module) for module in found or ()]
+    servers = reader.read(read_mcp_servers, tuning)
+    store = reader.read(state_store, settings)
+    http = reader.read(outbound_http, settings, tuning)
+    tracing = reader.read(read_tracing_settings)
+    variables = servers.variables if servers else ()
+    warnings = [*env_file.warnings, *(_unread_variables(env_file.names, variables) if found is not None else ())]
+    if not (settings and access and model and servers and store and http and tracing) or reader.faults:
         # Mistyped variables first: one of them may be the reason for a fault.
-        raise ConfigurationError("\n".join(dict.fromkeys((*warnings, *faults))))
-    all_modules = (*(each for each in modules if each), *map(ConfiguredModule, servers.modules))
-    registered = [each.settings for each in all_modules if each.fault is None]
-    warnings += inverted_time_limits(settings, registered, LOCK_SECONDS)
-    warnings += (*chat_model.warnings, *ignored_files(sources))
-    if not all_modules:
-        warnings.append("there are no tools: toolchat new-tool NAME writes one into the folder tools")
-    routes = tuple(http.proxies.route(URL(url)) if url else "" for url in chat_model.urls)
-    configuration = Configuration(settings, access, chat_model, all_modules, tracing, tuning, tuple(warnings), routes)
+        raise ConfigurationError("\n".join(dict.fromkeys((*warnings, *reader.faults))))
+    registered = (*filter(None, modules), *map(ConfiguredModule, servers.modules))
+    warnings += _warnings(settings, model, sources, registered)
+    routes = tuple(http.proxies.route(URL(url)) if url else "" for url in model.urls)
     # Discarded: building the containers reports wiring errors at start, in one line, instead of while serving.
-    wired(settings, configuration.modules, http, store)
-    return configuration
+    wired(settings, registered, http, store)
+    return Configuration(settings, access, model, registered, tracing, tuning, tuple(warnings), routes)
 
 
-def _access(settings: Settings) -> AccessConfiguration:
-    return AccessConfiguration.read(settings.server_host, keeps_for_ever=settings.keeps_for_ever)
+def _read_access(settings: Settings) -> AccessConfiguration:
+    access = AccessConfiguration.read(settings.server_host, keeps_for_ever=settings.keeps_for_ever)
+    if settings.approvals_webhook_url and not access.settings.public_url:
+        raise ConfigurationError(_NO_PUBLIC_URL)
+    return access
+
+
+def _check_clients(access: AccessConfiguration, model: ChosenModel) -> None:
+    if model.is_last_resort and not access.is_local:
+        raise ConfigurationError(_NO_MODEL)
+
+
+def _warnings(
+    settings: Settings, model: ChosenModel, sources: Sequence[str], modules: Sequence[ConfiguredModule]
+) -> Iterator[str]:
+    yield from inverted_time_limits(settings, [each.settings for each in modules if each.fault is None], LOCK_SECONDS)
+    yield from (*model.warnings, *ignored_files(sources))
+    if not modules:
+        yield "there are no tools: toolchat new-tool NAME writes one into the folder tools"
 
 
 def _unread_variables(in_file: Sequence[str], elsewhere: Collection[str]) -> list[str]:

@@ -1,9 +1,8 @@
 """The resources of a running service: opened in order, and closed in reverse."""
 
-import logging
 import platform
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
 from yarl import URL
@@ -16,6 +15,7 @@ from toolchat.chat.advisors.tool_search import ToolSearchAdvisor
 from toolchat.chat.client import ChatClient
 from toolchat.chat.memory import ChatMemory
 from toolchat.chat.memory_window import MemoryWindow
+from toolchat.http.client import OutboundHttp
 from toolchat.http.environment import Proxies
 from toolchat.instruments import set_observer
 from toolchat.models.base import ChatModel
@@ -23,11 +23,10 @@ from toolchat.service.access.principals import session_ttl
 from toolchat.service.access.quotas import Quotas
 from toolchat.service.access.runtime import AccessSettings
 from toolchat.service.access.usage import MINUTE, QuotaLimits
-from toolchat.service.api.advisors import SandboxNoticeAdvisor
+from toolchat.service.api.advisors import ConversationCallLimit, SandboxNoticeAdvisor
 from toolchat.service.api.approval_webhook import ApprovalWebhook
 from toolchat.service.api.approvals import ApprovalStore
 from toolchat.service.api.audit import AuditTrail
-from toolchat.service.api.call_limit import ConversationCallLimit
 from toolchat.service.api.idempotency import IdempotencyStore
 from toolchat.service.api.paused_turns import PausedTurnCodec
 from toolchat.service.api.service import Admission, ServiceMetrics, ServiceState
@@ -36,7 +35,7 @@ from toolchat.service.api.tool_registry import ToolRegistry
 from toolchat.service.composition.configuration import Configuration
 from toolchat.service.composition.models import outbound_http
 from toolchat.service.composition.state import state_store
-from toolchat.service.composition.wiring import wired
+from toolchat.service.composition.wiring import Wiring, wired
 from toolchat.service.observability import metrics, tracing
 from toolchat.service.observability.observer import ServiceObserver
 from toolchat.service.settings.service_settings import Settings
@@ -45,64 +44,59 @@ from toolchat.state.base import StateStore
 from toolchat.state.locks import Locks
 from toolchat.tool_calling.caller import current_client_key
 
-_log = logging.getLogger(__name__)
-
 
 @asynccontextmanager
-async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[ServiceState, ToolRegistry], None]:
+async def open_service(configuration: Configuration) -> AsyncGenerator[ServiceState, None]:
     """Open the HTTP client, the state store, the tools and the chat client; close them at the end of the block.
 
     Raises:
         ConfigurationError: a tool is not valid, or what a tool module provides cannot be created.
     """
-    # Before anything is created: models and breakers register their metrics when they are.
-    previous = set_observer(tracing.observer or ServiceObserver())
-    settings, tuning = configuration.settings, configuration.tuning
-    http = outbound_http(settings, tuning)
-    store = state_store(settings)
-    wiring = wired(settings, configuration.modules, http, store)
-    try:
-        await store.start()
-        model = configuration.chat_model.create(http)
+    async with AsyncExitStack() as stack:
+        # Before anything is created: models and breakers register their metrics when they are.
+        stack.callback(set_observer, set_observer(tracing.observer or ServiceObserver()))
+        wiring = await _opened(configuration, stack)
+        model = configuration.chat_model.create(wiring.parts[OutboundHttp])
         await wiring.create_parts(model)
-        async with open_registry(wiring.containers, configuration.modules) as tools:
-            _warn_of_unanswered_questions(model, tools)
-            chat = _chat_client(settings, model, wiring.parts[ToolCallingAdvisor], tools, store)
-            admission = _admission(settings, configuration.access.settings, store)
-            memory = _memory(settings, store)
-            advisor = MemoryAdvisor(memory)
-            approvals = ApprovalStore(
-                store,
-                PausedTurnCodec(tools, (advisor, *tools.advisors)),
-                audit=AuditTrail(store, days=settings.audit_days),
-                on_saved=memory.note_approval,
-            )
-            once = IdempotencyStore(store)
-            observed = ServiceMetrics(admission, store, memory, http)
-            state = ServiceState(
-                settings,
-                tuning,
-                chat,
-                tools,
-                admission,
-                approvals,
-                store,
-                memory,
-                advisor,
-                once,
-                observed,
-                http,
-                wiring.containers,
-            )
-            metrics.INFO.labels(__version__, state.model_label, platform.python_version()).set(1)
-            async with metrics.watched(observed.update):
-                yield state, tools
-    finally:
-        # In reverse: tools use the store and the connections until they are closed.
-        await wiring.close()
-        await store.aclose()
-        await http.aclose()
-        set_observer(previous)
+        tools = await stack.enter_async_context(open_registry(wiring.containers, configuration.modules))
+        state = _service_state(configuration, wiring, model, tools)
+        metrics.INFO.labels(__version__, state.model_label, platform.python_version()).set(1)
+        await stack.enter_async_context(metrics.watched(state.metrics.update))
+        yield state
+
+
+async def _opened(configuration: Configuration, stack: AsyncExitStack) -> Wiring:
+    """Open what the tools use until they are closed; the stack closes it in reverse."""
+    settings = configuration.settings
+    http, store = outbound_http(settings, configuration.tuning), state_store(settings)
+    stack.push_async_callback(http.aclose)
+    stack.push_async_callback(store.aclose)
+    await store.start()
+    wiring = wired(settings, configuration.modules, http, store)
+    stack.push_async_callback(wiring.close)
+    return wiring
+
+
+def _service_state(configuration: Configuration, wiring: Wiring, model: ChatModel, tools: ToolRegistry) -> ServiceState:
+    settings, http, store = configuration.settings, wiring.parts[OutboundHttp], wiring.parts[StateStore]
+    admission, memory = _admission(settings, configuration.access.settings, store), _memory(settings, store)
+    advisor = MemoryAdvisor(memory)
+    codec, trail = PausedTurnCodec(tools, (advisor, *tools.advisors)), AuditTrail(store, days=settings.audit_days)
+    return ServiceState(
+        settings,
+        configuration.tuning,
+        _chat_client(settings, model, wiring.parts[ToolCallingAdvisor], tools, store),
+        tools,
+        admission,
+        ApprovalStore(store, codec, audit=trail, on_saved=memory.note_approval),
+        store,
+        memory,
+        advisor,
+        IdempotencyStore(store),
+        ServiceMetrics(admission, store, memory, http),
+        http,
+        wiring.containers,
+    )
 
 
 def approval_webhook(configuration: Configuration, store: StateStore) -> ApprovalWebhook | None:
@@ -117,19 +111,7 @@ def approval_webhook(configuration: Configuration, store: StateStore) -> Approva
     )
     address = f"{configuration.access.settings.public_url}{settings.server_root_path}"
     pause = configuration.tuning.webhook_pause
-    return ApprovalWebhook(store, http, url=url, key=settings.webhook_key, address=address, pause=pause)
-
-
-def _warn_of_unanswered_questions(model: ChatModel, tools: ToolRegistry) -> None:
-    """Name the questions of tool folders that the offline model would refuse, although the page proposes them."""
-    if model.provider != "offline":
-        return
-    from toolchat.service.offline.starters import unanswered  # imported late: most services never need it
-
-    for name, entry in tools.entries.items():
-        offered = () if entry.fault else tools.for_conversation(None, name)[0]
-        for question in unanswered(entry.module.questions, offered) if offered else ():
-            _log.warning("tool folder %s: the offline model cannot answer its question %r", name, question)
+    return ApprovalWebhook(store, http, url=url, key=lambda: settings.webhook_key, address=address, pause=pause)
 
 
 def _admission(settings: Settings, access: AccessSettings, store: StateStore) -> Admission:

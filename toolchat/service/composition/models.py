@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Set
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from ssl import SSLContext
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_core import from_json
@@ -21,7 +21,7 @@ from toolchat.models.dashscope import DEFAULT_BASE_URL as DASHSCOPE_URL
 from toolchat.models.fallbacks import FallbackChatModel
 from toolchat.models.openai import DEFAULT_BASE_URL as OPENAI_URL
 from toolchat.models.resilience import ResilientChatModel, RetryPolicy
-from toolchat.service.settings.base import EnvironmentSettings, describe_faults, read_settings
+from toolchat.service.settings.base import EnvironmentSettings, Fixed, describe_faults, read_settings
 from toolchat.service.settings.providers import DashScopeSettings, ModelOptions, OpenAISettings
 from toolchat.service.settings.service_settings import Settings, Tuning
 from toolchat.tool_calling.exception_processor import ToolExecutionExceptionProcessor, check_processor
@@ -43,7 +43,7 @@ class FallbackSettings(EnvironmentSettings):
 
     model_config = SettingsConfigDict(env_prefix="CHAT_")
 
-    fallbacks: SecretStr | None = Field(
+    fallbacks: Annotated[SecretStr, Fixed] | None = Field(
         None,
         description="Models that are tried in this order when the previous one fails, as JSON: "
         '[{"provider": "openai_compatible", "base_url": "https://...", "api_key": "...", "model": "..."}]; '
@@ -117,7 +117,7 @@ def dashscope(settings: DashScopeSettings) -> ChosenModel:
         from toolchat.models.dashscope.model import DashScopeChatModel, warm_up
 
         warm_up()
-        api_key = settings.api_key.get_secret_value() if settings.api_key else ""
+        api_key = settings.api_key.get_secret_value if settings.api_key else ""
         others = settings.model_dump(exclude={"api_key", "options"})
         return DashScopeChatModel(api_key=api_key, http=http, **others, **_options(settings.options))
 
@@ -131,7 +131,7 @@ def openai_compatible(settings: OpenAISettings, certificate: str = "OPENAI_CLIEN
     def create(http: OutboundHttp) -> ChatModel:
         from toolchat.models.openai.model import OpenAICompatibleChatModel
 
-        api_key = settings.api_key.get_secret_value() if settings.api_key else None
+        api_key = settings.api_key.get_secret_value if settings.api_key else None
         others = settings.model_dump(exclude={"api_key", "options", "client_cert", "client_key", "images"})
         others |= _options(settings.options)
         if settings.images is not None:

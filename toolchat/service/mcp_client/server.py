@@ -38,7 +38,7 @@ RECONNECT_TIMEOUT = 5.0
 
 
 class RemoteServer:
-    """Offers the tools of one MCP server; implements :class:`toolchat.service.api.dynamic_tools.DynamicTools`."""
+    """Offers the tools of one MCP server; implements :class:`toolchat.service.api.tool_registry.DynamicTools`."""
 
     def __init__(self, name: str, entry: ServerEntry, tuning: Tuning, proxies: Proxies) -> None:
         self.version = 0
@@ -72,7 +72,7 @@ class RemoteServer:
             async with asyncio.timeout(self._tuning.tool_server_wait):
                 await self._settled.wait()
         except TimeoutError:
-            _log.warning("the service starts without the MCP server %s", self._name)
+            _log.warning("the service is ready without the MCP server %s", self._name)
 
     async def check(self) -> str:
         """Describe in a few words what the server offers."""

@@ -135,15 +135,10 @@ class Reading:
 
     def _is_beside(self, parameter: Parameter, value: Value) -> bool:
         """Whether a value stands behind its parameter's name; a number also behind its words, or before a unit."""
-        words = {parameter.name.lower(), parameter.words}
-        is_number = parameter.role == "number"
-        if is_number:
-            words |= {*parameter.words.split(), *re.findall("[a-z]{4,}|[㐀-鿿]{2,4}", parameter.about)}
-        singular = sorted({each.removesuffix("s") for each in words if each}, key=len, reverse=True)
-        name = "|".join(map(re.escape, singular))
+        name = parameter.names
         lead = rf"(?<![\w-])(?:{name})s?[\W_]{{0,3}}(?:(?:\b(?:is|to|of|at|as|for)|[为是])\W{{0,3}})?$"
         before = self.text.command[max(value.start - 60, 0) : value.start]
-        behind = is_number and re.match(rf"[ -]?(?:{name})s?(?![a-z])", self.text.command[value.end :])
+        behind = parameter.role == "number" and re.match(rf"[ -]?(?:{name})s?(?![a-z])", self.text.command[value.end :])
         return bool(behind or re.search(lead, before))
 
     def _on_side(self, parameter: Parameter, found: Sequence[Value]) -> Sequence[Value]:

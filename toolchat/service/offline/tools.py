@@ -84,6 +84,15 @@ class Parameter:
         return found[0] if len(found) == 1 else ""
 
     @cached_property
+    def names(self) -> str:
+        """The form of its name, and for a number of its words, without the ``s`` of a plural."""
+        words = {self.name.lower(), self.words}
+        if self.role == "number":
+            words |= {*self.words.split(), *re.findall("[a-z]{4,}|[㐀-鿿]{2,4}", self.about)}
+        singular = {each.removesuffix("s") or each for each in words if each}
+        return "|".join(map(re.escape, sorted(singular, key=len, reverse=True)))
+
+    @cached_property
     def _validator(self) -> SchemaValidator:
         """Pydantic's own engine; its patterns take linear time. One that cannot be read allows nothing."""
         limits = {"minimum": "ge", "maximum": "le"} if self.type in _NUMBERS else {"pattern": "pattern"}

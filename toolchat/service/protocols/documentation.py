@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from fastapi import APIRouter, Response
 from pydantic_core import to_json
 
-from toolchat.service.api.fast_router import Ask, QuestionRoute
+from toolchat.service.api.fast_router import Ask, DirectRoute
 from toolchat.service.api.responses.event_stream import EVENT_SCHEMA
 
 
@@ -49,7 +49,7 @@ def add_question(
         summary=summary,
         response_class=Response,
         responses={**documentation.responses},
-        route_class_override=QuestionRoute,
+        route_class_override=DirectRoute,
         openapi_extra={"requestBody": body} | ({"parameters": [*more]} if more else {}),
     )
 

@@ -1,5 +1,6 @@
 """Serving over HTTP: the listening socket, signals, draining, and uvicorn's settings."""
 
+import asyncio
 import errno
 import logging
 import os
@@ -19,6 +20,7 @@ from toolchat.service.observability.logs import write_text
 from toolchat.service.process import keep_objects
 from toolchat.service.server.client_limits import ClientLimits
 from toolchat.service.server.http_protocol import LimitedProtocol
+from toolchat.service.settings.base import reload_secrets
 from toolchat.service.settings.service_settings import Settings
 
 CLOSING_SECONDS = 5
@@ -81,10 +83,14 @@ class Server(uvicorn.Server):
         """Start to serve, handle two more signals, and report it."""
         if hasattr(signal, "SIGQUIT"):
             signal.signal(signal.SIGQUIT, self.handle_exit)
-            signal.signal(signal.SIGHUP, lambda *_: self._app.state.access.reload())
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._reload)
         await super().startup(sockets)
         keep_objects()
         self._on_start()
+
+    def _reload(self) -> None:
+        self._app.state.access.reload()
+        reload_secrets()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
         """Accept no more chat requests; a second Ctrl-C cancels those that are running."""

@@ -1,5 +1,6 @@
 """Configuration from environment variables: base class, field types, and pydantic's faults as text."""
 
+import logging
 import os
 import re
 from collections.abc import Iterable
@@ -7,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, SecretStr, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, SecretStr, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
@@ -18,6 +19,8 @@ from pydantic_settings import (
 )
 
 from toolchat.errors import ConfigurationError
+
+_log = logging.getLogger(__name__)
 
 
 def _split_at_commas(value: Any) -> Any:
@@ -35,12 +38,28 @@ class _SecretFiles(PydanticBaseSettingsSource):
         found = (self.get_field_value(info, name) for name, info in self.settings_cls.model_fields.items())
         return {key: value for value, key, _ in found if value is not None}
 
-    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[str | None, str, bool]:
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[SecretStr | None, str, bool]:
         alias = field.validation_alias
         key = alias if isinstance(alias, str) else field_name
         if not is_secret(field.annotation) or f"{field_name}_file" in self.settings_cls.model_fields:
             return None, key, False
-        return _secret_in_file(environment_name(self.settings_cls, field_name)), key, False
+        text = _secret_in_file(environment_name(self.settings_cls, field_name))
+        return None if text is None else _FileSecret(text), key, False
+
+
+class _FileSecret(SecretStr):
+    """A secret in a file, which may have changed when :func:`reload_secrets` reads it again."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.current = text
+
+    def get_secret_value(self) -> str:
+        return self.current
+
+
+Fixed = AfterValidator(lambda secret: SecretStr(secret.get_secret_value()))
+"""Marks a secret that is used at start only."""
 
 
 def _secret_in_file(name: str) -> str | None:
@@ -115,11 +134,38 @@ def environment_name(settings: type[BaseModel], field: str) -> str:
 
 def read_settings(settings: type[_SettingsT]) -> _SettingsT:
     """Read a settings class from the environment; errors name no value."""
+    read = _last_read[settings] = _read(settings)
+    return read
+
+
+def _read(settings: type[_SettingsT]) -> _SettingsT:
     try:
         return settings()
     except ValidationError as error:
         lines = [_line(_variable(settings, place), message) for place, message, _ in describe_faults(error)]
         raise ConfigurationError("\n".join(lines)) from None
+
+
+_last_read: dict[type[EnvironmentSettings], EnvironmentSettings] = {}
+
+
+def reload_secrets() -> None:
+    """Read the files of secrets again; what uses a secret at each time has the new value, else the log says so."""
+    for settings, known in list(_last_read.items()):
+        names = {field: file_variable(environment_name(settings, field)) for field in settings.model_fields}
+        in_files = {field: name for field, name in names.items() if os.environ.get(name, "").strip()}
+        try:
+            found = _read(settings) if in_files else known
+        except ConfigurationError as error:
+            _log.warning("secrets stay as they are: %s", error)
+            continue
+        for field, variable in in_files.items():
+            old, new = getattr(known, field), getattr(found, field)
+            if isinstance(old, _FileSecret) and old != new:
+                old.current = new.get_secret_value()
+                _log.info("%s was read again", variable)
+            elif old != new:
+                _log.warning("%s has changed: restart the service to use the new value", variable)
 
 
 _SERVICE_LINK = re.compile(r"(tcp|udp|sctp)://[^/]+")

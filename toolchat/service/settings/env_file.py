@@ -13,7 +13,7 @@ from toolchat.errors import ConfigurationError
 from toolchat.service.settings.base import EnvironmentSettings, environment_name, file_variable, is_secret
 from toolchat.service.settings.typos import TypoIndex, suggest
 
-_OTHERS = frozenset({"HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY", "TZ"}) | {
+_OTHERS = frozenset({"HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY", "TZ", "TOOLCHAT_API_KEY"}) | {
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
     "REQUESTS_CA_BUNDLE",

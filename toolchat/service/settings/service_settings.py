@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr, field_validator, model_validator
 
 from toolchat.http.environment import is_public
-from toolchat.service.settings.base import EnvironmentSettings, environment_name
+from toolchat.service.settings.base import EnvironmentSettings, Fixed, environment_name
 from toolchat.service.settings.retention import Retention
 from toolchat.tool_calling.setting_types import Secret, Url, strip_text
 
@@ -88,13 +88,13 @@ class Settings(EnvironmentSettings):
         "never invent a value that a tool did not return.",
         description="System prompt of every chat request",
     )
-    state_url: Secret | None = Field(
+    state_url: Annotated[Secret, Fixed] | None = Field(
         None,
         description=f"State store: by default {_DEFAULT_STATE_URL}, a file in the working directory; "
         "redis://user:password@host:6379/0, rediss://, unix:// or postgresql://user:password@host:5432/database for "
         "several machines; memory:// for none. REDIS_URL is another name",
     )
-    redis_url: Secret | None = Field(
+    redis_url: Annotated[Secret, Fixed] | None = Field(
         None, description="Another name of STATE_URL, which it precedes", json_schema_extra={"alias_of": "STATE_URL"}
     )
     redis_timeout: float = Field(
@@ -247,7 +247,7 @@ class Tuning:
     breaker_pause: float = 10
     """Seconds a circuit stays open before a trial request: short for a client that retries, long for an upstream."""
     tool_server_wait: float = 5
-    """Seconds the start waits for MCP servers: most list their tools in two, and slower ones are added afterwards."""
+    """Seconds until the service is ready without an MCP server: most list their tools in two, others join later."""
     tool_list_refresh: float = 60
     """Seconds between two requests for an MCP server's list of tools, for servers that do not report changes."""
     webhook_pause: float = 5

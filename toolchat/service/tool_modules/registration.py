@@ -9,8 +9,7 @@ from dishka import AsyncContainer
 
 from toolchat.chat.tool_module import ToolModule
 from toolchat.errors import ConfigurationError
-from toolchat.service.api.dynamic_tools import DynamicTools
-from toolchat.service.api.tool_registry import Entry, ToolRegistry
+from toolchat.service.api.tool_registry import DynamicTools, Entry, ToolRegistry
 from toolchat.service.tool_modules.definition_checks import raised_by, shown_path, source_file
 from toolchat.service.tool_modules.discovery import ConfiguredModule
 from toolchat.tool_calling.callback import ToolCallback, ToolSet
@@ -27,9 +26,7 @@ _RESERVED = frozenset({"ask"})
 async def open_registry(
     containers: Mapping[str, AsyncContainer], modules: Iterable[ConfiguredModule]
 ) -> AsyncGenerator[ToolRegistry, None]:
-    """Create the tools of every configured module and open its tool source.
-
-    Sources that take time, such as other servers, are waited for concurrently.
+    """Create the tools of every configured module and open its tool source, without waiting for tools of other servers.
 
     Raises:
         ConfigurationError: a tool definition is invalid, or a tool source cannot be opened; names the file.
@@ -39,8 +36,6 @@ async def open_registry(
             registry = ToolRegistry([await _entry(containers, each, stack) for each in modules], _RESERVED)
         except ToolDefinitionError as error:
             raise ConfigurationError(str(error)) from error
-        # After all sources are opened, so that slow servers are waited for together.
-        await registry.wait_ready()
         try:
             yield registry
         finally:

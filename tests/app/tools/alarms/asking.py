@@ -7,8 +7,6 @@ import httpx
 from tests.app.tools.examples.asking import calls
 from tests.players.openai_player import Answer
 
-__all__ = ["alarm_at", "alarms", "key"]
-
 
 def key(name: str = "k-1", **headers: str) -> dict[str, str]:
     return {"Idempotency-Key": name, **{each.replace("_", "-"): value for each, value in headers.items()}}

@@ -1,6 +1,5 @@
-"""Alarms: how they are set, at which times, what sets none, and that a write which is asked for twice happens once."""
+"""Alarms: how they are set, at which times, what sets none, and whose they are."""
 
-import asyncio
 from collections.abc import AsyncGenerator
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -12,9 +11,9 @@ from app.tools.alarms.alarms import AlarmOrder, AlarmStore, due_at
 from tests.app.tools.alarms.asking import alarm_at, alarms, key
 from tests.app.tools.examples.asking import SAID, ZONE
 from tests.calling_as import calling_as
-from tests.chat.played import EVENTS, JSON
-from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, body, delta, sse
-from tests.serving import events_of, service
+from tests.chat.played import JSON
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest
+from tests.serving import service
 from tests.waiting import until
 from toolchat.errors import NotFound
 from toolchat.state.sqlite import SqliteStateStore
@@ -109,14 +108,6 @@ async def test_an_alarm_is_deleted_by_its_tenant_alone(offline: httpx.AsyncClien
     assert await alarms(offline) == []
 
 
-async def test_two_wishes_are_two_alarms_even_under_one_request_id(
-    offline: httpx.AsyncClient, tenant: dict[str, str]
-) -> None:
-    for name in ("k-1", "k-2"):
-        await offline.post("/tool/alarm", headers=key(name, X_Request_ID="same") | tenant)
-    assert len(await alarms(offline, **tenant)) == 2
-
-
 def obedient(request: PlayedRequest) -> Answer:
     """A model that sets an alarm at the time which is the question, whatever it is."""
     last = request.body["messages"][-1]
@@ -125,10 +116,7 @@ def obedient(request: PlayedRequest) -> Answer:
 
 @pytest.fixture(scope="module")
 async def client() -> AsyncGenerator[httpx.AsyncClient, None]:
-    async with (
-        OpenAIPlayer(obedient) as player,
-        service(OPENAI_BASE_URL=player.base_url) as client,
-    ):
+    async with OpenAIPlayer(obedient) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         yield client
 
 
@@ -178,90 +166,3 @@ def test_a_time_that_clocks_leave_out_is_refused(year: int) -> None:
         with pytest.raises(ToolExecutionError, match="put forward") as refused:
             due_at(f"{year}-03-{sunday}T{left_out}", asked_at, zone)
         assert refused.value.kind == "no-such-time"
-
-
-async def test_a_write_without_a_key_is_refused(offline: httpx.AsyncClient) -> None:
-    assert (await offline.post("/tool/alarm")).status_code == 422
-    assert await alarms(offline) == []
-
-
-@pytest.mark.parametrize("given", [b"", b"x" * 256, b"a\tb", "é".encode()], ids=lambda given: repr(given)[:20])
-async def test_a_key_that_is_none_is_refused(given: bytes, offline: httpx.AsyncClient) -> None:
-    answer = await offline.post("/tool/alarm", headers=[(b"Idempotency-Key", given)])
-    twice = await offline.post("/tool/alarm", headers=[("Idempotency-Key", "a"), ("Idempotency-Key", "b")])
-    assert twice.status_code == 422
-    assert (answer.status_code, await alarms(offline)) == (422, [])
-
-
-async def test_the_same_key_and_question_get_the_first_answer_again_in_every_form() -> None:
-    async with OpenAIPlayer([alarm_at("PT10M"), SAID]) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        first = await client.post("/tool/alarm", headers=key(**JSON))
-        again = [await client.post("/tool/alarm", headers=key(**form)) for form in (JSON, {}, EVENTS)]
-        assert len(await alarms(client)) == 1
-    assert "idempotency-replayed" not in first.headers
-    assert [each.headers["idempotency-replayed"] for each in again] == ["true"] * 3
-    assert len(player.requests) == 2
-    for part in ("answer", "tool_calls", "rounds", "usage"):
-        assert again[0].json()[part] == first.json()[part]
-    assert again[1].text == "done"
-    names = [event.name for event in events_of(again[2].text)]
-    assert names == ["tool_call_started", "tool_call_finished", "delta", "usage", "done"]
-
-
-async def test_the_same_key_with_another_question_is_refused(
-    offline: httpx.AsyncClient, tenant: dict[str, str]
-) -> None:
-    await offline.post("/tool/alarm", headers=key() | tenant)
-    answer = await offline.post("/tool/alarm?query=20分钟以后的闹钟，确认", headers=key() | tenant)
-    assert (answer.status_code, answer.json()["code"]) == (422, "validation")
-    assert len(await alarms(offline, **tenant)) == 1
-
-
-async def test_a_second_request_while_the_first_runs_conflicts() -> None:
-    hanging = sse(delta(content="a"), ending="hang", done=False)
-    async with (
-        OpenAIPlayer([hanging]) as player,
-        service(OPENAI_BASE_URL=player.base_url) as client,
-        client.stream("POST", "/tool/alarm", headers=key(**EVENTS)) as first,
-    ):
-        pieces = first.aiter_text()
-        await anext(pieces)
-        seconds = [await client.post("/tool/alarm", headers=key(**form)) for form in ({}, EVENTS)]
-    assert [(each.status_code, each.json()["code"]) for each in seconds] == [(409, "idempotency-conflict")] * 2
-    assert [each.headers["retry-after"] for each in seconds] == ["1", "1"]
-    assert len(player.requests) == 1
-
-
-async def test_the_key_of_a_question_that_failed_and_set_nothing_is_free_again() -> None:
-    script = [sse(delta(content="a"), ending="cut", done=False), SAID]
-    async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        first = await client.post("/tool/alarm", headers=key(**EVENTS))
-        second = await client.post("/tool/alarm", headers=key())
-    assert events_of(first.text)[-1].name == "error"
-    assert (second.text, "idempotency-replayed" in second.headers) == ("done", False)
-
-
-async def test_many_requests_with_one_key_at_once_set_one_alarm(
-    offline: httpx.AsyncClient, tenant: dict[str, str]
-) -> None:
-    answers = await asyncio.gather(*(offline.post("/tool/alarm", headers=key() | tenant) for _ in range(20)))
-    assert len(await alarms(offline, **tenant)) == 1
-    first = [each for each in answers if each.status_code == 200 and "idempotency-replayed" not in each.headers]
-    assert len(first) == 1
-    assert {each.status_code for each in answers} <= {200, 409}
-
-
-async def test_a_question_that_fails_after_its_alarm_was_set_is_not_run_again() -> None:
-    script = [alarm_at("PT10M"), body(b"{}", 400), alarm_at("PT20M"), SAID]
-    async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        failed = await client.post("/tool/alarm", headers=key())
-        again = await client.post("/tool/alarm", headers=key())
-        assert len(await alarms(client)) == 1
-    assert failed.status_code == 502
-    assert (again.status_code, again.headers["idempotency-replayed"]) == (200, "true")
-    assert "闹钟已设置" in again.text
-    assert len(player.requests) == 2
-
-
-async def test_a_key_may_have_255_printable_characters(offline: httpx.AsyncClient, tenant: dict[str, str]) -> None:
-    assert (await offline.post("/tool/alarm", headers=key('a "b"~' + "x" * 249) | tenant)).status_code == 200

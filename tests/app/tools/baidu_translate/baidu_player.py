@@ -1,78 +1,24 @@
 """A server that plays Baidu, byte for byte, and a client of the translation tool for it."""
 
-import asyncio
 import json
-import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl
 
 import pytest
 
 from app.tools.baidu_translate.client import BaiduTranslateClient
 from app.tools.baidu_translate.tools import BaiduTranslateService, BaiduTranslateTools
 from app.tools.baidu_translate.translator import BaiduTranslateSettings
+from tests.app.tools.upstream import Player, playing
 from toolchat.http.client import OutboundHttp
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider
 
-__all__ = [
-    "APP_ID",
-    "RESULT",
-    "SECRET_KEY",
-    "Player",
-    "answer",
-    "client_of",
-    "error_of",
-    "fault",
-    "played",
-    "player_of",
-    "reply",
-    "settings",
-    "tools",
-]
-
 APP_ID, SECRET_KEY = "2015063000000001", "12345678"
 FAST = {"requests_per_second": 1000.0}
 RESULT = {"src": "你好", "dst": "Hello"}
-
-
-@dataclass
-class Arrival:
-    """A request as it came."""
-
-    form: dict[str, str]
-    body: bytes
-    head: str
-    at: float
-
-
-@dataclass
-class Player:
-    """Plays Baidu: scripted answers first, then every line in brackets."""
-
-    answers: list[bytes]
-    arrivals: list[Arrival] = field(default_factory=list)
-    url: str = ""
-
-    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while head := (await reader.readuntil(b"\r\n\r\n")).decode():
-                length = next(
-                    int(h.split(":")[1]) for h in head.lower().split("\r\n") if h.startswith("content-length")
-                )
-                body = await reader.readexactly(length)
-                form = dict(parse_qsl(body.decode(), keep_blank_values=True))
-                self.arrivals.append(Arrival(form, body, head, time.monotonic()))
-                writer.write(self.answers.pop(0) if self.answers else translation(*form["q"].split("\n")))
-                await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
 
 
 def reply(body: bytes, status: str = "200 OK", kind: str = "application/json") -> bytes:
@@ -107,10 +53,11 @@ async def client_of(chosen: BaiduTranslateSettings, **limits: float) -> AsyncGen
 
 @asynccontextmanager
 async def player_of(*answers: bytes) -> AsyncGenerator[Player, None]:
-    """A player at an address of its own."""
-    player = Player(list(answers))
-    async with await asyncio.start_server(player.handle, "127.0.0.1", 0) as server:
-        player.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/translate"
+    """Play answers; after them, every line comes back in brackets."""
+    left = list(answers)
+    async with playing(
+        lambda asked: left.pop(0) if left else translation(*asked.form["q"].split("\n")), "/translate"
+    ) as player:
         yield player
 
 

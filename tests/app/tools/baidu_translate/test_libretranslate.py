@@ -9,7 +9,8 @@ import pytest
 
 from app.tools.baidu_translate.libretranslate import LibreTranslateClient
 from app.tools.baidu_translate.translator import Translation
-from tests.app.tools.baidu_translate.baidu_player import Player, answer, player_of, reply, settings
+from tests.app.tools.baidu_translate.baidu_player import answer, player_of, reply, settings
+from tests.app.tools.upstream import Player
 from tests.chat.played import JSON
 from tests.serving import service
 from toolchat.errors import UpstreamError

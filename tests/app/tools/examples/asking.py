@@ -6,8 +6,6 @@ from typing import Any
 from tests.chat.played import asks
 from tests.players.openai_player import Answer, message, whole
 
-__all__ = ["READING", "SAID", "ZONE", "calls"]
-
 READING = (
     "/tools/simple/test",
     "/tools/simple/call",

@@ -9,8 +9,6 @@ from pydantic_core import to_json
 from tests.chat.played import JSON, asks, says, turns
 from tests.players.openai_player import Answer, PlayedRequest
 
-__all__ = ["Caller", "dutiful"]
-
 
 def dutiful(request: PlayedRequest) -> Answer:
     """A model that hands the question to todoUpdate as its arguments and answers with the result."""

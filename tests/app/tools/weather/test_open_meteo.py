@@ -8,7 +8,8 @@ from pydantic import SecretStr
 
 from app.tools.weather import create_client, module
 from app.tools.weather.open_meteo import OpenMeteoClient
-from tests.app.tools.weather.weatherapi_player import Player, failure_of, player_of, reply, settings
+from tests.app.tools.upstream import Player
+from tests.app.tools.weather.weatherapi_player import failure_of, player_of, reply, settings
 from tests.chat.played import JSON
 from tests.serving import service
 from toolchat.errors import UpstreamInvalid, UpstreamTimeout

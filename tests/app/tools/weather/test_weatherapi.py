@@ -2,15 +2,11 @@
 
 import json
 import logging
-from collections.abc import AsyncGenerator
 from urllib.parse import urlsplit
 
 import pytest
 from pydantic import SecretStr
-from pydantic_core import from_json
-from starlette.applications import Starlette
 
-from app.tools.weather.client import WeatherClient
 from app.tools.weather.places import MAX_NAME
 from tests.app.tools.weather.weatherapi_player import (
     CURRENT,
@@ -18,8 +14,6 @@ from tests.app.tools.weather.weatherapi_player import (
     HTML,
     KEY,
     PLACE,
-    both,
-    called,
     client_of,
     day,
     error,
@@ -29,12 +23,8 @@ from tests.app.tools.weather.weatherapi_player import (
     replaced,
     reply,
     settings,
-    without,
 )
-from tests.app.upstreams.weatherapi import routes
-from tests.serving import serving
 from toolchat.errors import UpstreamInvalid, UpstreamTimeout
-from toolchat.tool_calling.errors import ToolExecutionError
 
 
 @pytest.mark.parametrize(
@@ -44,25 +34,18 @@ from toolchat.tool_calling.errors import ToolExecutionError
         (error(1003), "invalid-place", False),
         (error(1005), "unavailable", True),
         (error(1006), "no-such-place", False),
-        (error("1006"), "no-such-place", False),
-        (error(1006, 200), "no-such-place", False),
         (error(2006, 401), "provider-auth", True),
         (error(2007, 403), "provider-quota", True),
-        (error(2008, 403), "provider-auth", True),
         (error(2009, 403), "unavailable", True),
         (error(9999), "unavailable", False),
         (error(4711), "unavailable", True),
         (error([1006]), "unavailable", True),
-        (error(True), "unavailable", True),
         (error(None, 200), "unavailable", True),
         (reply({"error": "no"}, 400), "unavailable", True),
         (reply(HTML, 404), "unavailable", True),
-        (reply(b"", 204), "unavailable", True),
         (reply(HTML, 429), "unavailable", False),
-        (error(1006, 429), "unavailable", False),
         (reply(HTML, 500), "unavailable", False),
         (error(1006, 503), "unavailable", False),
-        (reply(forecast(), 502), "unavailable", False),
     ],
 )
 async def test_every_error_has_its_reaction_and_shows_neither_key_nor_body(
@@ -78,15 +61,6 @@ async def test_every_error_has_its_reaction_and_shows_neither_key_nor_body(
     assert len(warnings) == warned
     everything = failure.as_result() + "".join(str(vars(record)) for record in caplog.records)
     assert not any(secret in everything for secret in (KEY, "MESSAGE OF", "degrees", "127.0.0.1", "Beijing"))
-
-
-async def test_an_unknown_place_has_a_hint_for_the_model() -> None:
-    async with played(error(1006)) as (client, _):
-        for callback in both(client):
-            with pytest.raises(ToolExecutionError) as caught:
-                await called(callback, city="Nowhere", days=1)
-            assert from_json(caught.value.as_result())["error"]["kind"] == "no-such-place"
-            assert "pinyin name with its country" in (caught.value.hint or "")
 
 
 async def test_an_internal_error_is_tried_once_more() -> None:
@@ -115,17 +89,13 @@ async def test_a_plan_that_refuses_even_three_days_is_unavailable(days: int, req
     [
         HTML,
         b"",
-        b"[]",
         b"{}",
         json.dumps(forecast()).encode()[:-5],
-        json.dumps(forecast()).encode("utf-16"),
         json.dumps(forecast()).replace("Beijing", "\\ud800").encode(),
         b'{"location":' + b"[" * 100_000,
         json.dumps(forecast()).replace("-0.6", "NaN").encode(),
         forecast() | {"padding": "x" * 1_100_000},
-        without("location"),
         replaced({"name": " "}, "location"),
-        without("forecast"),
         replaced([], "forecast"),
         replaced([], "forecast", "forecastday"),
         replaced([None, 21, "sunny", [], {}], "forecast", "forecastday"),
@@ -209,23 +179,14 @@ async def test_a_name_in_chinese_characters_requests_chinese_texts() -> None:
         "",
         " \u3000 ",
         "auto:ip",
-        "metar:EGLL",
-        "id:2801268",
         "8.8.8.8",
-        "８．８．８．８",
         "127.0.0.1#",
-        "127。0。0。1",
         "2130706433",
         "::1",
-        "http://169.254.169.254/",
         "../../etc",
-        "?key=",
         "a\nb",
-        "Paris\x00",
         "\u202eParis",
         "\ud800",
-        "🍕",
-        "...",
         "91,0",
         "0,181",
         "x" * (MAX_NAME + 1),
@@ -244,19 +205,6 @@ async def test_an_invalid_place_name_is_rejected_without_a_request(city: str) ->
     assert player.arrivals == []
 
 
-@pytest.fixture(scope="module")
-async def sandbox() -> AsyncGenerator[str, None]:
-    """The address of a sandbox; it keeps nothing from one question to the next."""
-    async with serving(Starlette(routes=routes)) as url:
-        yield url
-
-
-@pytest.fixture
-async def client(sandbox: str) -> AsyncGenerator[WeatherClient, None]:
-    async with client_of(settings(SANDBOX_URL=sandbox)) as client:
-        yield client
-
-
 async def test_in_the_sandbox_the_upstreams_own_key_stays_at_home() -> None:
     async with played() as (_, player):
         origin = player.url.removesuffix("/v1")
@@ -265,14 +213,6 @@ async def test_in_the_sandbox_the_upstreams_own_key_stays_at_home() -> None:
     (arrival,) = player.arrivals
     assert urlsplit(arrival.target).path == "/weatherapi/v1/forecast.json"
     assert arrival.headers["key"] == "sandbox"
-
-
-@pytest.mark.parametrize(
-    ("city", "kind"),
-    [("nowhere", "no-such-place"), ("error 2006", "provider-auth"), ("status 503", "unavailable")],
-)
-async def test_the_sandbox_plays_faults_that_reach_the_model(city: str, kind: str, client: WeatherClient) -> None:
-    assert (await failure_of(client, city)).kind == kind
 
 
 @pytest.mark.parametrize("city", ["Trinidad & Tobago", "москва"])

@@ -5,9 +5,7 @@ import copy
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any, cast
-from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from pydantic import SecretStr
@@ -15,6 +13,7 @@ from pydantic import SecretStr
 from app.tools.weather.client import WeatherClient, WeatherSettings
 from app.tools.weather.tools import WeatherService, WeatherTools
 from app.tools.weather.weatherapi import WeatherApiClient
+from tests.app.tools.upstream import Player, playing
 from tests.waiting import PATIENCE
 from toolchat.http.client import OutboundHttp
 from toolchat.service.settings.base import environment_class
@@ -22,28 +21,6 @@ from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider
-
-__all__ = [
-    "CURRENT",
-    "DAY",
-    "HTML",
-    "KEY",
-    "PLACE",
-    "Player",
-    "both",
-    "called",
-    "client_of",
-    "day",
-    "error",
-    "failure_of",
-    "forecast",
-    "played",
-    "player_of",
-    "replaced",
-    "reply",
-    "settings",
-    "without",
-]
 
 KEY = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
 HTML = b"<html><body>It is 21 degrees</body></html>"
@@ -134,51 +111,9 @@ def replaced(value: object, *path: str) -> dict[str, Any]:
     return body
 
 
-@dataclass
-class Arrival:
-    """A request as it came."""
-
-    target: str
-    headers: dict[str, str]
-
-    @property
-    def parameters(self) -> list[tuple[str, str]]:
-        return parse_qsl(urlsplit(self.target).query, keep_blank_values=True)
-
-
-@dataclass
-class Player:
-    """Plays WeatherAPI: answers from the script, the last one again and again; an empty one is silence."""
-
-    script: list[bytes]
-    arrivals: list[Arrival] = field(default_factory=list)
-    url: str = ""
-
-    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while True:
-                first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode().strip().split("\r\n")
-                headers = dict(line.lower().split(": ", 1) for line in lines)
-                self.arrivals.append(Arrival(first.split(" ")[1], headers))
-                answer = self.script.pop(0) if len(self.script) > 1 else self.script[0]
-                writer.write(answer)
-                await writer.drain()
-                if answer and not is_whole(answer):
-                    break
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
-
-
 def reply(body: object, status: int = 200) -> bytes:
     payload = body if isinstance(body, bytes) else json.dumps(body).encode()
     return b"HTTP/1.1 %d Played\r\nContent-Length: %d\r\n\r\n" % (status, len(payload)) + payload
-
-
-def is_whole(answer: bytes) -> bool:
-    head, _, body = answer.partition(b"\r\n\r\n")
-    return b"Content-Length: %d" % len(body) in head
 
 
 def error(code: object, status: int = 400) -> bytes:
@@ -201,12 +136,10 @@ async def client_of(configured: WeatherSettings, **limits: float) -> AsyncGenera
 
 @asynccontextmanager
 async def player_of(*script: bytes) -> AsyncGenerator[Player, None]:
-    """A player at an address of its own."""
-    player = Player(list(script))
-    async with await asyncio.start_server(player.handle, "127.0.0.1", 0) as server:
-        player.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    """Play answers; the last one again and again."""
+    left = list(script)
+    async with playing(lambda _: left.pop(0) if len(left) > 1 else left[0], "/v1") as player:
         yield player
-        server.close()
 
 
 @asynccontextmanager

@@ -96,7 +96,7 @@ def outcome_of(answer: httpx.Response) -> tuple[int, str]:
     if answer.status_code == 200:
         return 200, ""
     if "json" not in answer.headers["content-type"]:  # for useChat, which shows the text
-        code = "approval-by-another" if "decides about refund, not who asked" in answer.text else ""
+        code = "approval-by-another" if "must decide about refund; the one who asked cannot" in answer.text else ""
         codes = {"this needs the role ask": "forbidden", NOBODY: "not-found"}
         return answer.status_code, codes.get(answer.text, code)
     document = answer.json()

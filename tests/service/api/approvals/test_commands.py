@@ -1,13 +1,18 @@
 """What the commands do with calls that somebody else has to approve, and with the record of decisions."""
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
 
 from tests.command_line import run
 from tests.service.access.principals import as_
-from tests.service.api.approvals.desk_service import desk_service
+from tests.service.api.approvals.desk_service import Desk, desk_service
+from tests.serving import serving
 
 DESK = str(Path(__file__).parent / "desk")
 
@@ -31,11 +36,54 @@ def test_what_is_no_time_is_refused(arguments: list[str], tmp_path: Path) -> Non
 def test_the_terminal_does_not_run_what_somebody_else_has_to_approve(amount: str, code: int, tmp_path: Path) -> None:
     ran = run("tools", "run", "refund", f"amount={amount}", cwd=tmp_path, TOOLS_PATH=DESK, STATE_URL="memory://")
     assert ran.returncode == code, ran.stderr
-    assert ("a person with the role manager decides about" in ran.stderr) == (code == 3)
+    assert ("a person with the role manager must decide about" in ran.stderr) == (code == 3)
 
 
 def test_a_dialogue_does_not_let_who_asks_approve(tmp_path: Path) -> None:
     question = ["ask", "--approve", "refund", "refund amount 50"]
     asked = run(*question, cwd=tmp_path, TOOLS_PATH=DESK, STATE_URL="memory://", CHAT_PROVIDER="offline")
     assert (asked.returncode, "refunded by" in asked.stdout) == (3, False), asked.stdout + asked.stderr
-    assert "a person with the role manager decides about refund, not who asked" in asked.stderr
+    assert "a person with the role manager must decide about refund; the one who asked cannot" in asked.stderr
+
+
+async def approvals(desk: Desk, tmp_path: Path, *typed: str, key: str = "lead") -> tuple[int, str, str]:
+    """What the command prints for a key: its exit code, the output, and the errors without the address."""
+    url = str(desk.client.base_url).rstrip("/")
+    typed = ("approvals", *typed, "--url", url)
+    done = await asyncio.to_thread(run, *typed, cwd=tmp_path, TOOLCHAT_API_KEY=key)
+    return done.returncode, done.stdout, done.stderr.replace(url, "URL")
+
+
+async def test_what_waits_is_listed_and_decided_at_a_running_service(tmp_path: Path) -> None:
+    async with desk_service(tmp_path) as desk:
+        decided, first, second = [(await desk.ask(f"refund {amount}"))["id"] for amount in (50, 60, 70)]
+        assert (await desk.decide(decided, "lead")).status_code == 200
+        line = '{}  refund({{"amount":{}}}); asker asked: refund {}'
+        lines = [line.format(second, 70, 70), line.format(first, 60, 60)]
+        assert await approvals(desk, tmp_path) == (0, "".join(f"{each}\n" for each in lines), "")
+        for_asker = (await approvals(desk, tmp_path, "list", key="asker"))[1].splitlines()
+        assert for_asker == [f"{each}; somebody else decides" for each in lines]
+
+        assert (await approvals(desk, tmp_path, "approve", first))[:2] == (0, "Done: 60 refunded by asker of acme\n")
+        assert "it is late" in (await approvals(desk, tmp_path, "reject", second, "--reason", "it is late"))[1]
+        assert json.loads((await approvals(desk, tmp_path, "show", second))[1])["reason"] == "it is late"
+
+
+async def test_a_decision_that_is_refused_is_told_with_its_reason(tmp_path: Path) -> None:
+    async with desk_service(tmp_path) as desk:
+        waiting = (await desk.ask())["id"]
+        assert (await approvals(desk, tmp_path, "approve", waiting, key="nobody"))[0] == 1
+        code, _, told = await approvals(desk, tmp_path, "approve", waiting, key="asker")
+        assert (code, "the role manager" in told) == (1, True)
+        again = (await desk.ask("refund 51"))["id"]
+        assert (await approvals(desk, tmp_path, "approve", again))[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "told"), [("<html>", "does not answer as toolchat does"), (None, "could not be reached")]
+)
+async def test_what_is_no_service_is_told_in_one_line(body: str | None, told: str, tmp_path: Path) -> None:
+    async with serving(Starlette(routes=[Route("/approvals", lambda _: PlainTextResponse(body))])) as url:
+        address = url if body else "http://127.0.0.1:1"
+        done = await asyncio.to_thread(run, "approvals", "--url", address, cwd=tmp_path)
+    assert (done.returncode, done.stderr.count("\n"), told in done.stderr) == (1, 1, True), done.stderr

@@ -11,7 +11,7 @@ from tests.command_line import ROOT, run, started, with_tools
 from tests.programs import require
 
 PAGE = (ROOT / "docs" / "approvals.md").read_text(encoding="utf-8")
-SECTION = PAGE.partition("## Let somebody else decide")[2].partition("## Tell who decides")[0]
+SECTION = PAGE.partition("## Let somebody else decide")[2].partition("## Notify approvers")[0]
 
 
 def created_keys(folder: Path) -> dict[str, str]:
@@ -48,7 +48,7 @@ def test_a_refund_is_approved_by_a_second_key_as_the_page_says(tmp_path: Path) -
                 (shown,) = from_json(told[-1])["approvals"]
                 identifier, call = shown["id"], shown["calls"][0]["id"]
     asked, _, decided, learnt = told
-    assert asked == "Waiting: a person with the role manager decides about refund, not who asked"
+    assert asked == "Waiting: a person with the role manager must decide about refund; the one who asked cannot"
     assert asked in SECTION
     assert decided == "50 refunded"
     assert from_json(learnt).items() >= {"decision": "approved", "by": "lead", "answer": "50 refunded"}.items()

@@ -174,7 +174,7 @@ async def test_neither_the_link_of_an_answer_nor_its_page_lets_who_asked_decide(
     body = {"model": "toolchat", "messages": [{"role": "user", "content": "refund 50"}]}
     answer = (await desk.client.post("/v1/chat/completions", json=body, headers=as_("asker"))).json()
     text = answer["choices"][0]["message"]["content"]
-    assert text == "Waiting: a person with the role manager decides about refund, not who asked"
+    assert text == "Waiting: a person with the role manager must decide about refund; the one who asked cannot"
     assert (await desk.decide(answer["approval"]["id"], "lead")).status_code == 200
 
 
@@ -225,7 +225,7 @@ async def test_a_host_of_mcp_never_decides_and_learns_the_outcome(desk: Desk) ->
 
     first, second = await call(), await call()
     assert first["isError"]
-    assert "a person with the role manager decides about refund" in first["content"][0]["text"]
+    assert "a person with the role manager must decide about refund" in first["content"][0]["text"]
     identifier = first["_meta"]["toolchat/approval"]
     assert second["_meta"]["toolchat/approval"] == identifier
     assert identifier not in to_json(first["content"]).decode()

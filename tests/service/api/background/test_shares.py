@@ -15,7 +15,7 @@ from toolchat.errors import Overloaded, QuotaExceeded
 from toolchat.service.access.keys import digest_of
 from toolchat.service.access.principals import ANONYMOUS
 from toolchat.service.api.background.backlog import Backlog
-from toolchat.service.api.background.records import MAX_AGE, BackgroundQuestion, Unfinished
+from toolchat.service.api.background.records import MAX_AGE, BackgroundQuestion, BackgroundRecords, Unfinished
 from toolchat.service.api.background.runner import BackgroundRunner
 from toolchat.service.request_state import state_of
 from toolchat.state.sqlite import SqliteStateStore
@@ -122,12 +122,36 @@ async def test_a_question_is_answered_while_another_client_has_a_hundred_slow_on
     assert (await finished(client, await accepted(client)))["status"] == "completed"
 
 
+async def _ready() -> None:
+    """Every tool is there."""
+
+
+async def test_stored_questions_wait_for_the_tools_that_they_may_need() -> None:
+    waits, tools, answered, store = asyncio.Event(), asyncio.Event(), asyncio.Event(), SqliteStateStore()
+
+    async def answer(*_: object) -> None:
+        answered.set()
+
+    async def wait_ready() -> None:
+        waits.set()
+        await tools.wait()
+
+    question = BackgroundQuestion("/chat", (), ANONYMOUS, "")
+    await BackgroundRecords(store).add(question, b"{}")
+    runner = BackgroundRunner(answer, store, lambda principal: principal, wait_ready)
+    async with asyncio.timeout(PATIENCE), runner.running():
+        await waits.wait()
+        assert not answered.is_set()
+        tools.set()
+        await answered.wait()
+
+
 @pytest.mark.parametrize(("wait", "event"), [(MAX_AGE + 1, "failed"), (1, "waiting")])
 async def test_a_quota_is_waited_for_unless_the_question_has_failed_by_then(wait: float, event: str) -> None:
     async def refuse(scope: Scope, _: Receive, __: Send) -> None:
         state_of(scope).fail(QuotaExceeded("used up", "day", retry_after=wait))
 
-    runner = BackgroundRunner(refuse, SqliteStateStore(), lambda principal: principal)
+    runner = BackgroundRunner(refuse, SqliteStateStore(), lambda principal: principal, _ready)
     question = BackgroundQuestion("/chat", (), ANONYMOUS, "")
     async with runner.running():
         await runner.accept(question, b"{}")
@@ -139,7 +163,7 @@ async def test_a_question_that_waits_for_its_turn_can_be_cancelled() -> None:
     async def answer(*_: object) -> None:
         await asyncio.Event().wait()
 
-    runner = BackgroundRunner(answer, SqliteStateStore(), lambda principal: principal)
+    runner = BackgroundRunner(answer, SqliteStateStore(), lambda principal: principal, _ready)
     questions = [BackgroundQuestion("/chat", (), ANONYMOUS, "") for _ in range(33)]
     async with asyncio.timeout(PATIENCE), runner.running():
         for each in questions:

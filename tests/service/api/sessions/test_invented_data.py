@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import httpx
 
-from tests.app.upstreams import create_sandbox
+from tests.application import create_sandbox
 from tests.chat.played import EVENTS, JSON, asks, clock, says, turns
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
 from tests.service.api.sessions.conversing import ask, conversation

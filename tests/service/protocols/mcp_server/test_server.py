@@ -8,7 +8,7 @@ import httpx
 import pytest
 from pydantic_core import from_json, to_json
 
-from tests.app.upstreams import create_sandbox
+from tests.application import create_sandbox
 from tests.players.openai_player import OpenAIPlayer, sensible_model, whole
 from tests.service.protocols.mcp_server.host import ACCEPT, FOLDERS, LEGACY, MODERN, PREFIX, Host, meta
 from tests.serving import client_of, configured, service, serving

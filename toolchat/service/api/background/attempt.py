@@ -47,9 +47,9 @@ class Attempt:
         """Those that end the answer."""
         self._writing = asyncio.Lock()
 
-    async def take_over(self, rights: Callable[[Principal], Principal | None]) -> BackgroundQuestion:
+    async def run(self, rights: Callable[[Principal], Principal | None]) -> BackgroundQuestion:
         """Run a stored question, and return it as it was stored then: queued if it is to be tried again."""
-        body, turn = await self._records.asked(self._question)
+        self._body, turn = await self._records.asked(self._question)
         with decoding("the checkpoint of this question cannot be read"):
             self._earlier = turn_of(from_json(turn)) if turn else None
         if self._question.state == "running":  # it was not stored how the last try ended, so its process has died
@@ -60,13 +60,8 @@ class Attempt:
         if principal is None or self._question.crashes >= _MAX_CRASHES or self._question.is_late():
             document = problem(_refusal(self._question, principal), hashed(self._question.identifier))
             return await self._end("failed", ("failed", to_json(document).decode()))
-        self._question = replace(self._question.begun, principal=principal)
+        self._question = replace(self._question, tries=self._question.tries + 1, principal=principal)
         await self._store()
-        return await self.run(body)
-
-    async def run(self, body: bytes) -> BackgroundQuestion:
-        """Run a question that was stored as begun."""
-        self._body = body
         scope = self._scope()
         try:
             if await self._is_cancelled_before(self._app(scope, self._receive, self._send)):
@@ -152,7 +147,6 @@ class Attempt:
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def _send(self, message: Message) -> None:
-        """Receive a part of the answer: a stream of events, or a problem document."""
         if message["type"] == "http.response.start":
             self._is_stream = dict(message["headers"]).get(b"content-type", b"").startswith(b"text/event-stream")
             return
@@ -172,7 +166,6 @@ def _event(block: bytes) -> Event | None:
 
 
 def _refusal(question: BackgroundQuestion, principal: Principal | None) -> ToolchatError:
-    """Why a question may not be tried again."""
     if principal is None:
         return Unauthorized("the key that asked has been withdrawn")
     if question.crashes >= _MAX_CRASHES:

@@ -56,17 +56,14 @@ class Backlog:
         return pause
 
     def remove(self, question: Unfinished) -> None:
-        """Remove a question that has ended."""
         self._entries.pop(question.identifier, None)
         if all(each.question.client != question.client for each in self._entries.values()):
             self._turns.pop(question.client, None)
 
     def known(self) -> Mapping[str, Unfinished]:
-        """All questions by their identifiers."""
         return {identifier: each.question for identifier, each in self._entries.items()}
 
     def runs(self, identifier: str) -> bool:
-        """Whether a question has a slot here."""
         return identifier in self._entries and self._entries[identifier].runs
 
     def refresh(self, before: Mapping[str, Unfinished], listed: Mapping[Unfinished, bool]) -> None:
@@ -92,7 +89,6 @@ class Backlog:
         return entry.question if entry and self._takes_slot(entry) else None
 
     def _takes_slot(self, entry: _Entry) -> bool:
-        """Give a question a slot, if one is free for its client."""
         client, running = entry.question.client, self._running()
         free = _SLOTS - running.total()
         if running[client] < _SLOTS_OF_A_CLIENT and free > (_SLOTS_KEPT if running[client] else 0):

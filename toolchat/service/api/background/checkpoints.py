@@ -46,7 +46,6 @@ class CheckpointAdvisor(Advisor):
         """The calls that write and have no result yet, by id, with the result that they have if this process dies."""
 
     def prompt(self, asked: PromptSpec) -> PromptSpec:
-        """The question as it is asked in this try."""
         request, earlier = asked.request, self._earlier
         if earlier is not None:
             request = replace(request, messages=earlier.history, resume=Resume(earlier.message, {}, earlier))
@@ -85,7 +84,6 @@ class CheckpointAdvisor(Advisor):
             await self._save(self._turn(loop))
 
     def _turn(self, loop: LoopState) -> ChatResponse:
-        """The turn as if it paused now."""
         finished = [*self._finished[len(loop.executions) :], *filter(None, self._begun.values())]
         message, history, results = loop.message, loop.request.messages, loop.results(loop.message, finished)
         if results.responses:

@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
-from weakref import WeakValueDictionary
 
 from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
@@ -81,7 +80,6 @@ class BackgroundQuestion:
 
     @property
     def lists(self) -> tuple[str, ...]:
-        """The lists of the store in which it is."""
         owner = self.principal.owner
         return (*(parts_of(owner + self.session) if self.session else ()), *of_person(owner))
 
@@ -93,12 +91,7 @@ class BackgroundQuestion:
     def is_finished(self) -> bool:
         return self.state in ("completed", "failed", "cancelled")
 
-    @property
-    def begun(self) -> "BackgroundQuestion":
-        return replace(self, state="running", tries=self.tries + 1)
-
     def is_late(self, seconds: float = 0) -> bool:
-        """Whether its time is over, or will be after some seconds."""
         return time.time() + seconds >= self.created_at + MAX_AGE
 
     def after_crash(self, progress: int) -> "BackgroundQuestion":
@@ -115,16 +108,12 @@ class BackgroundRecords:
     def __init__(self, store: StateStore) -> None:
         self._store = store
         self._locks = Locks(store, wait=0)
-        self._changes = WeakValueDictionary[str, asyncio.Event]()
-        """What those wait for who read a question's events, by its identifier."""
 
     async def add(self, question: BackgroundQuestion, body: bytes) -> None:
         """Store a question and its request's body; once this returns, it is answered whatever crashes."""
-        await self._store.commit(_added(question, body), name="accept question")
-
-    def begin(self, question: BackgroundQuestion, body: bytes) -> Hold:
-        """Likewise, and hold its lock from the same step on."""
-        return self._locks.hold(question.key, *_added(question, body))
+        value, lists = _QUESTION.dump_json(question), question.lists
+        entry = Write(question.key, value, _STORED_SECONDS, is_kept=True, lists=lists, line=body)
+        await self._store.commit((entry, _listing(question)), name="accept question")
 
     def hold(self, identifier: str) -> Hold:
         """Hold the lock of a question, whose value is its record; raises ``SessionBusy`` if another process does."""
@@ -136,7 +125,6 @@ class BackgroundRecords:
         return question if question is not None and question.principal.owner == principal.owner else None
 
     def load(self, value: bytes | None) -> BackgroundQuestion | None:
-        """The question of a stored value."""
         with decoding("the record of this question cannot be read"):
             return _QUESTION.validate_json(value) if value else None
 
@@ -170,8 +158,6 @@ class BackgroundRecords:
         await self._store.commit_under(lock, writes, "store question")
         if not runs:
             self._locks.released(lock)
-        if (changed := self._changes.pop(question.identifier, None)) is not None:
-            changed.set()
         return question
 
     async def delete(self, question: BackgroundQuestion) -> None:
@@ -197,15 +183,12 @@ class BackgroundRecords:
                     await self.delete(question)
 
     async def request_cancellation(self, question: BackgroundQuestion) -> None:
-        """Ask the process that runs a question to stop it."""
         await self._store.put(f"background-cancel:{question.identifier}", b"1", ttl=MAX_AGE)
 
     async def is_cancelled(self, question: BackgroundQuestion) -> bool:
-        """Whether its cancellation was requested."""
         return await self._store.get(f"background-cancel:{question.identifier}") is not None
 
     async def asked(self, question: BackgroundQuestion) -> tuple[bytes, bytes | None]:
-        """The body of a question's request, and its turn at the last checkpoint."""
         with decoding("the request of this question cannot be read"):
             return (await self._store.read_log(question.key))[0], await self._store.get(_turn_key(question))
 
@@ -223,8 +206,6 @@ class BackgroundRecords:
         """The events behind one, as they come, to the end: each with its try and its number, from 0 in each try."""
         place, tries, number, is_over = 1, 0, 0, False
         while not is_over:
-            # Before it is read: what this process stores in the meantime is not missed.
-            changed = self._changes.setdefault(question.identifier, asyncio.Event())
             lines = await self._store.read_log(question.key, place)
             place += len(lines)
             for line in lines:
@@ -236,22 +217,10 @@ class BackgroundRecords:
                     if (tries, number) > after:
                         yield tries, number, tuple(event)
                     number += 1
-            if not lines and not await _comes(changed) and await self._store.get(question.key) is None:
-                return
-
-
-async def _comes(changed: asyncio.Event) -> bool:
-    """Wait until this process has stored something; false if another one may have."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_POLL_SECONDS):
-            return await changed.wait()
-    return False
-
-
-def _added(question: BackgroundQuestion, body: bytes) -> Sequence[Write]:
-    value, lists = _QUESTION.dump_json(question), question.lists
-    entry = Write(question.key, value, _STORED_SECONDS, is_kept=True, lists=lists, line=body)
-    return entry, _listing(question)
+            if not lines:
+                if await self._store.get(question.key) is None:
+                    return
+                await asyncio.sleep(_POLL_SECONDS)
 
 
 def _listing(question: BackgroundQuestion) -> Write:

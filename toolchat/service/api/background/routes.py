@@ -15,7 +15,7 @@ from toolchat.service.api.dependencies import reject_prefetch, require_same_site
 from toolchat.service.api.parameters import refuse_parameters
 from toolchat.service.api.problems import problem, problems
 from toolchat.service.api.responses.event_stream import EVENTS, EventStream
-from toolchat.service.api.responses.formats import JsonDocument, negotiate
+from toolchat.service.api.responses.formats import JsonDocument, json_response, negotiate
 from toolchat.service.api.service import ServiceState, service_state
 
 router = APIRouter(tags=["Chat"])
@@ -51,7 +51,7 @@ async def accept(request: Request, path: str, body: Mapping[str, Any], **more: A
 def accepted(request: Request, question: BackgroundQuestion) -> Response:
     """The answer to an accepted question: where to find it."""
     headers = {"Location": _location(request, question), "Preference-Applied": "respond-async", "Retry-After": "1"}
-    return Response(to_json(_document(question, None)), 202, headers, "application/json")
+    return json_response(_document(question, None), 202, headers)
 
 
 def stream(
@@ -85,7 +85,7 @@ async def show(request: Request, identifier: _Identifier) -> Response:
     With `Accept: text/event-stream` its events are streamed as they happen; `Last-Event-ID` continues after an event.
     """
     question = await _found(request, identifier)
-    if negotiate(request.headers.get("accept", ""), _FORMS) is _FORMS[1]:
+    if negotiate(request, _FORMS) is _FORMS[1]:
         return await resume(request, identifier) or stream(request, question)
     return await _shown(background(request), question)
 
@@ -111,8 +111,7 @@ async def cancel(request: Request, identifier: _Identifier) -> Response:
 
 async def _shown(runner: BackgroundRunner, question: BackgroundQuestion) -> Response:
     waiting = {} if question.is_finished else {"Retry-After": "1"}
-    document = _document(question, await runner.records.result(question))
-    return Response(to_json(document), media_type="application/json", headers=waiting)
+    return json_response(_document(question, await runner.records.result(question)), headers=waiting)
 
 
 class _StoredEvents(EventStream):

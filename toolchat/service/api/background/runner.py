@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from contextvars import Context
 from math import inf
 from typing import Any
@@ -30,17 +30,23 @@ class BackgroundRunner:
     Args:
         app: answers a request as if its client were still connected.
         rights: the current rights of the principal that asked; ``None`` if they were withdrawn.
+        wait_ready: waits for the tools, which the questions of other processes may need.
     """
 
-    def __init__(self, app: ASGIApp, store: StateStore, rights: Callable[[Principal], Principal | None]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        store: StateStore,
+        rights: Callable[[Principal], Principal | None],
+        wait_ready: Callable[[], Awaitable[None]],
+    ) -> None:
         self.records = BackgroundRecords(store)
-        self._app, self._rights = app, rights
+        self._app, self._rights, self._wait_ready = app, rights, wait_ready
         self._backlog = Backlog()
         self._tasks: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None, None]:
-        """Run questions within the block; other processes carry on with the rest at once."""
         watching = asyncio.create_task(self._watch())
         try:
             yield
@@ -55,14 +61,14 @@ class BackgroundRunner:
         unfinished = question.unfinished
         has_slot = self._backlog.admit(unfinished)
         try:
-            if has_slot:
-                await self._begin(question.begun, body)
-            else:
-                await self.records.add(question, body)
-                self._backlog.put(unfinished)
+            await self.records.add(question, body)
         except BaseException:
             self._backlog.remove(unfinished)
             raise
+        if has_slot:
+            self._start(unfinished, self._taken_over(question.identifier))
+        else:
+            self._backlog.put(unfinished)
 
     def of_sessions(self, client: str) -> dict[str, str]:
         """The ids of a client's unfinished questions by their sessions; those of other processes come with a delay."""
@@ -79,6 +85,7 @@ class BackgroundRunner:
         return await self.records.find(question.identifier, question.principal) or question
 
     async def _watch(self) -> None:
+        await self._wait_ready()
         while True:
             with suppress(StoreUnavailable):
                 known = self._backlog.known()
@@ -90,25 +97,12 @@ class BackgroundRunner:
         while (found := self._backlog.next()) is not None:
             self._start(found, self._taken_over(found.identifier))
 
-    async def _begin(self, question: BackgroundQuestion, body: bytes) -> None:
-        """Store a question with its lock, and start its first try."""
-        async with AsyncExitStack() as stack:
-            lock = await stack.enter_async_context(self.records.begin(question, body))
-            held = stack.pop_all()
-
-        async def tried() -> BackgroundQuestion:
-            async with held:
-                return await Attempt(self._app, self.records, question, lock).run(body)
-
-        self._start(question.unfinished, tried())
-
     async def _taken_over(self, identifier: str) -> BackgroundQuestion | None:
-        """Try a stored question."""
         async with self.records.hold(identifier) as lock:
             question = self.records.load(lock.value)
             if question is None or question.is_finished:
                 return question
-            return await Attempt(self._app, self.records, question, lock).take_over(self._rights)
+            return await Attempt(self._app, self.records, question, lock).run(self._rights)
 
     def _start(self, question: Unfinished, trying: _Trying) -> None:
         # In an empty context: nothing of the request that has accepted the question belongs to its answer.

@@ -17,16 +17,16 @@ from toolchat.models.resilience import ModelTimeouts
 from toolchat.service.access.authentication import APPROVAL_HEADER
 from toolchat.service.access.principals import ALL_TOOLS, current_request_caller
 from toolchat.service.access.quotas import QuotaReservation
-from toolchat.service.api.approval_records import words_about
-from toolchat.service.api.approval_tokens import link_to
+from toolchat.service.api.approval_records import link_to, words_about
 from toolchat.service.api.approvals import ConsentAdvisor, PendingTurn
 from toolchat.service.api.body_limits import connection_of
 from toolchat.service.api.dependencies import session_of
 from toolchat.service.api.paths import path_below_root
-from toolchat.service.api.service import ServiceState
+from toolchat.service.api.service import ServiceState, model_label
 from toolchat.service.observability import tracing
 from toolchat.service.observability.logs import hashed
 from toolchat.service.observability.metrics import OTHER
+from toolchat.service.observability.observer import current_request
 from toolchat.service.request_state import state_of
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import CONVERSATION_ID
@@ -80,8 +80,24 @@ class ActiveRequest:
         pending = self._consent.pending
         return None if pending is None or _waits_for_another(pending) else pending
 
+    def headers(self, response: ChatResponse | None = None) -> dict[str, str]:
+        """The headers of the answer as far as they are known; a stream's go out before there is a ``response``."""
+        headers = {"Vary": "Accept", **self.reservation.headers}
+        if self.has_model:
+            # With CHAT_FALLBACKS another model than the configured one may have answered.
+            answered_by = current_request.get().answered_by
+            headers["X-Chat-Model"] = model_label(*answered_by) if answered_by else self.service.model_label
+            if response is not None:
+                headers["X-Finish-Reason"] = response.finish_reason
+        if self.session:
+            headers["X-Session-ID"] = self.session
+        if sandboxed := self.prompt.request.tool_set.sandboxed:
+            headers["X-Sandbox"] = ", ".join(name for name in sandboxed if name.isascii()) or "true"
+        if self.pending:
+            headers["X-Approval-ID"] = self.pending["id"]
+        return headers
+
     def complete(self) -> Coroutine[Any, Any, ChatResponse]:
-        """The complete answer."""
         return self._answer(self.prompt.call().response())
 
     def stream(self, emit: Emit) -> Coroutine[Any, Any, ChatResponse]:
@@ -110,9 +126,14 @@ class ActiveRequest:
             # The deadline below ends the work; this ends the connection of a client that does not read its answer.
             self._connection.abort_after(limit + _READING_SECONDS)
         # As asyncio.timeout, at two thirds of the cost.
-        with ModelTimeouts(deadline=inf, idle=limit, error=lambda: _too_late(limit)):
+        late = "the question was not answered within {:g} s"
+        with ModelTimeouts(deadline=inf, idle=limit, error=lambda: DeadlineExceeded(late.format(limit))):
             response = await self._outcome_of(answering)
-        self._record(response)
+        calls = [
+            {"name": each.call.name[:64], "outcome": each.error_kind or "ok", "ms": each.duration_ms}
+            for each in response.executions
+        ]
+        self._summary |= {"rounds": response.rounds, "tool_calls": calls}
         return response
 
     async def _outcome_of(self, answering: Coroutine[Any, Any, ChatResponse]) -> ChatResponse:
@@ -151,16 +172,7 @@ class ActiveRequest:
         link = link_to(address, identifier, token)
         return f"To approve or reject {names} within {pending['expires_in'] / 60:g} minutes, open {link}"
 
-    def _record(self, response: ChatResponse) -> None:
-        """Record the answer for the request's log line."""
-        calls = [
-            {"name": each.call.name[:64], "outcome": each.error_kind or "ok", "ms": each.duration_ms}
-            for each in response.executions
-        ]
-        self._summary |= {"rounds": response.rounds, "tool_calls": calls}
-
     def document(self, response: ChatResponse) -> dict[str, Any]:
-        """The answer as a JSON document."""
         document = answer_document(response, self.service.chat.model.provider)
         document["duration_ms"] = round((time.perf_counter() - self._started) * 1000, 3)
         document["request_id"] = self.request_id
@@ -209,7 +221,3 @@ def door_of(scope: Scope) -> str:
     path = path_below_root(scope)
     first = f"/{path.split('/')[1]}" if path.startswith("/") else path
     return first if first in ("/approvals", "/tools") else path[:64]
-
-
-def _too_late(limit: float) -> DeadlineExceeded:
-    return DeadlineExceeded(f"the question was not answered within {limit:g} s")

@@ -11,19 +11,18 @@ from toolchat.service.api.dependencies import reject_prefetch
 from toolchat.service.api.idempotency import IdempotencyAdvisor, IdempotencyStore, IdempotentRequest
 from toolchat.service.api.responses.active_request import ActiveRequest
 from toolchat.service.api.responses.formats import AnswerFormat, accepted_format
-from toolchat.service.api.service import ServiceState, service_state
+from toolchat.service.api.service import service_state
 from toolchat.service.request_state import state_of
 
 
 def answer(request: Request, query: str, tools: Sequence[object] = ()) -> Coroutine[Any, Any, Response]:
     """Answer a question without a session."""
-    service = service_state(request)
-    return start_answer(request, service, service.chat.prompt(query).tools(*tools))
+    return answer_prompt(request, service_state(request).chat.prompt(query).tools(*tools))
 
 
-def answer_prompt(
+async def answer_prompt(
     request: Request, prompt: PromptSpec, only: AnswerFormat | None = None, *, taken: PendingTurn | None = None
-) -> Coroutine[Any, Any, Response]:
+) -> Response:
     """Answer a prompt.
 
     Args:
@@ -32,7 +31,16 @@ def answer_prompt(
         only: the format of a route that has a single one.
         taken: the paused turn that the prompt resumes, if any.
     """
-    return start_answer(request, service_state(request), prompt, only, taken)
+    reject_prefetch(request)  # even a question without effects costs money
+    form = accepted_format(request, only)
+    if response := form.short_circuit(request):
+        return response
+    state = state_of(request.scope)
+    state.form = form.media_type
+    if form.error_response is not None:
+        # For the exception handlers, which answer an error before the first byte.
+        state.error_response = form.error_response
+    return await form.respond(ActiveRequest(request, service_state(request), prompt, taken))
 
 
 async def answer_once(
@@ -49,23 +57,3 @@ async def answer_once(
     if known is not None:
         response.headers["Idempotency-Replayed"] = "true"
     return response
-
-
-async def start_answer(
-    request: Request,
-    service: ServiceState,
-    prompt: PromptSpec,
-    only: AnswerFormat | None = None,
-    taken: PendingTurn | None = None,
-) -> Response:
-    """As :func:`answer_prompt`, for callers that know the running service."""
-    reject_prefetch(request)  # even a question without effects costs money
-    form = accepted_format(request, only)
-    if response := form.short_circuit(request):
-        return response
-    state = state_of(request.scope)
-    state.form = form.media_type
-    if form.error_response is not None:
-        # For the exception handlers, which answer an error before the first byte.
-        state.error_response = form.error_response
-    return await form.respond(ActiveRequest(request, service, prompt, taken))

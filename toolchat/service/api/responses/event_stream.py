@@ -21,7 +21,7 @@ from toolchat.models.base import ChatResponse, TextDelta
 from toolchat.service.api.problems import as_toolchat_error, problem
 from toolchat.service.api.responses.active_request import ActiveRequest
 from toolchat.service.api.responses.formats import AnswerFormat, JsonDocument, PlainText
-from toolchat.service.request_state import RequestState, state_of
+from toolchat.service.request_state import state_of
 from toolchat.tool_calling.events import (
     ToolCallFinished,
     ToolCallProgress,
@@ -31,7 +31,7 @@ from toolchat.tool_calling.events import (
 )
 
 KEEP_ALIVE = b": keep-alive\n\n"
-
+"""A comment of server-sent events."""
 EVENT_SCHEMA: dict[str, Any] = {
     "type": "object",
     "required": ["data"],
@@ -56,8 +56,7 @@ class StreamFormat(AnswerFormat):
         return StreamedAnswer(active, self)
 
     def headers(self, active: ActiveRequest, response: ChatResponse | None = None) -> dict[str, str]:
-        """See :meth:`AnswerFormat.headers`; nginx would otherwise buffer the stream."""
-        return super().headers(active, response) | {"X-Accel-Buffering": "no"}
+        return super().headers(active, response) | {"X-Accel-Buffering": "no"}  # nginx would buffer the stream
 
 
 class StreamWriter(ABC):
@@ -77,16 +76,14 @@ class StreamWriter(ABC):
         return b""
 
     def keep_alive(self) -> bytes:
-        """The bytes that keep a silent stream open: a comment of server-sent events."""
+        """The bytes that keep a silent stream open."""
         return KEEP_ALIVE
 
     @abstractmethod
-    def event(self, event: ChatEvent) -> bytes:
-        """Encode an event that occurs before the answer is complete."""
+    def event(self, event: ChatEvent) -> bytes: ...
 
     @abstractmethod
-    def done(self, response: ChatResponse) -> bytes:
-        """Encode the end: the complete answer."""
+    def done(self, response: ChatResponse) -> bytes: ...
 
     @abstractmethod
     def on_error(self, error: ToolchatError) -> bytes:
@@ -129,7 +126,9 @@ class EventWriter(StreamWriter):
             self.text_frame = _TEXT_FRAME
             return self._write("delta", {"text": event.text})
         if isinstance(event, ToolCallStarted):
-            return self._write("tool_call_started", _started(event))
+            call, arguments = event.call, parse_arguments(event.call)
+            begun = {"id": call.id, "name": call.name, "arguments": arguments, "round": event.round}
+            return self._write("tool_call_started", begun)
         if isinstance(event, ToolCallProgress):
             return self._write("tool_call_progress", event.to_dict())
         if isinstance(event, ToolCallFinished):
@@ -141,7 +140,6 @@ class EventWriter(StreamWriter):
         return usage + self._write("done", self.active.document(response))
 
     def on_error(self, error: ToolchatError) -> bytes:
-        """See :meth:`StreamWriter.on_error`; a problem document."""
         return self._write("error", problem(error, self.active.request_id))
 
     def _write(self, name: str, data: Mapping[str, Any]) -> bytes:
@@ -152,11 +150,6 @@ class EventWriter(StreamWriter):
         return identifier + piece
 
 
-def _started(event: ToolCallStarted) -> dict[str, Any]:
-    call = event.call
-    return {"id": call.id, "name": call.name, "arguments": parse_arguments(call), "round": event.round}
-
-
 class ServerSentEvents(StreamFormat):
     """Server-sent events, each with a JSON object."""
 
@@ -165,9 +158,7 @@ class ServerSentEvents(StreamFormat):
 
     def short_circuit(self, request: Request) -> Response | None:
         """Answer a browser that reconnects with 204, which stops it; else the model would run twice."""
-        if "last-event-id" not in request.headers:
-            return None
-        return Response(status_code=204)
+        return Response(status_code=204) if "last-event-id" in request.headers else None
 
 
 class EventStream(Response):
@@ -196,7 +187,6 @@ class EventStream(Response):
         raise NotImplementedError
 
     def keep_alive(self) -> bytes:
-        """The bytes that keep a silent stream open: a comment of server-sent events."""
         return KEEP_ALIVE
 
     def answer_headers(self) -> Mapping[str, str]:
@@ -204,12 +194,20 @@ class EventStream(Response):
         return {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
-        """Answer one request."""
         self._send = send
         # A task only for an answer that is silent for so long: most are complete before.
         begin = asyncio.get_running_loop().call_later(self._first_silence, self._begin_keeping_open)
         try:
-            await self._answer(state_of(scope))
+            await self.write(await self.produce(), is_last=True)
+        except (Exception, asyncio.CancelledError) as error:
+            # Before the first byte the handlers answer with a status; without a client there is nobody to write to.
+            state = state_of(scope)
+            client_is_gone = isinstance(error, asyncio.CancelledError) and state.outcome == CLIENT_GONE
+            if not self.started or client_is_gone:
+                raise
+            last = as_toolchat_error(error)
+            state.fail(last)
+            await self.write(self.on_error(last), is_last=True)
         finally:
             begin.cancel()
             if self._keeper is not None:
@@ -218,20 +216,7 @@ class EventStream(Response):
     def _begin_keeping_open(self) -> None:
         self._keeper = asyncio.create_task(self._keep_open())
 
-    async def _answer(self, state: RequestState) -> None:
-        try:
-            await self.write(await self.produce(), is_last=True)
-        except (Exception, asyncio.CancelledError) as error:
-            # Before the first byte the handlers answer with a status; without a client there is nobody to write to.
-            client_is_gone = isinstance(error, asyncio.CancelledError) and state.outcome == CLIENT_GONE
-            if not self.started or client_is_gone:
-                raise
-            last = as_toolchat_error(error)
-            state.fail(last)
-            await self.write(self.on_error(last), is_last=True)
-
     async def write(self, piece: bytes, *, is_last: bool = False) -> None:
-        """Send a piece."""
         if not self.started:
             self.started = True
             if is_last:
@@ -267,7 +252,6 @@ class StreamedAnswer(EventStream):
         self._writer = form.writer(active)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request within the limit of concurrent requests."""
         async with self._active.service.admission.slot() as self._active.reservation:
             await super().__call__(scope, receive, send)
 

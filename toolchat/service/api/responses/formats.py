@@ -1,16 +1,18 @@
-"""Response formats, and their choice by ``Accept``: plain text, JSON, or a stream (``event_stream.py``)."""
+"""Response formats and their choice by ``Accept``: plain text, JSON, or a stream (``event_stream.py``)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping
 from functools import lru_cache
 from typing import Any, ClassVar
 
 from fastapi import Request, Response
+from fastapi.responses import StreamingResponse
 from pydantic_core import to_json
 
 from toolchat.errors import NotAcceptable, ToolchatError
 from toolchat.models.base import ChatResponse
-from toolchat.service.api.headers import answer_headers
+from toolchat.service.access.hosts import headers
+from toolchat.service.api.problems import problems
 from toolchat.service.api.responses.active_request import ActiveRequest
 
 
@@ -42,7 +44,7 @@ class AnswerFormat(ABC):
 
     def headers(self, active: ActiveRequest, response: ChatResponse | None = None) -> dict[str, str]:
         """The headers of an answer, computed when they are sent; a stream's go out before there is a ``response``."""
-        return answer_headers(active, response)
+        return active.headers(response)
 
 
 class BufferedFormat(AnswerFormat):
@@ -81,16 +83,17 @@ class JsonDocument(BufferedFormat):
 
 
 def accepted_format(request: Request, only: AnswerFormat | None = None) -> AnswerFormat:
-    """Choose the format of a response."""
     if only is not None and not only.negotiated:
         return only
-    forms: tuple[AnswerFormat, ...] = (only,) if only else request.app.state["answer_formats"]
-    accept = [value.decode("latin-1") for name, value in request.scope["headers"] if name == b"accept"]
-    return negotiate(",".join(accept), forms)
+    return negotiate(request, (only,) if only else request.app.state["answer_formats"])
+
+
+def negotiate(request: Request, forms: tuple[AnswerFormat, ...]) -> AnswerFormat:
+    return _best(",".join(headers(request.scope, b"accept")), forms)
 
 
 @lru_cache(maxsize=256)
-def negotiate(accept: str, forms: tuple[AnswerFormat, ...]) -> AnswerFormat:
+def _best(accept: str, forms: tuple[AnswerFormat, ...]) -> AnswerFormat:
     """Choose by quality, then by how exactly a range names the format, then by the order of the header."""
     if not accept.strip():
         return forms[0]
@@ -98,14 +101,10 @@ def negotiate(accept: str, forms: tuple[AnswerFormat, ...]) -> AnswerFormat:
     ranges = [_media_range(part) for part in accept[:4096].split(",")]
     rank, best = max(((_rank(form, ranges), form) for form in forms), key=lambda ranked: ranked[0])
     if rank[0] <= 0:
-        raise NotAcceptable(_refusal(forms))
+        if len(forms) == 1:
+            raise NotAcceptable(f"the only form here is {forms[0].media_type}")
+        raise NotAcceptable(f"Accept allows none of {', '.join(form.media_type for form in forms)}")
     return best
-
-
-def _refusal(forms: Sequence[AnswerFormat]) -> str:
-    if len(forms) == 1:
-        return f"the only form here is {forms[0].media_type}"
-    return f"Accept allows none of {', '.join(form.media_type for form in forms)}"
 
 
 def _media_range(part: str) -> tuple[str, float]:
@@ -125,3 +124,29 @@ def _rank(form: AnswerFormat, ranges: list[tuple[str, float]]) -> tuple[float, i
                 # If only a wildcard matches, all formats have the same rank, and max keeps the first.
                 return quality, exactness, -position
     return 0.0, 0, 0
+
+
+_MEDIA_TYPE = "application/jsonl"
+
+
+def json_response(document: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A document as JSON; FastAPI's own would copy it first, and refuse NaN."""
+    return Response(to_json(document, inf_nan_mode="strings"), status, headers, "application/json")
+
+
+def json_lines_responses(*errors: type[ToolchatError]) -> dict[int | str, dict[str, Any]]:
+    """The responses of a route that answers by :func:`json_lines`, for OpenAPI."""
+    content = {_MEDIA_TYPE: {"schema": {"type": "string"}}}
+    return {200: {"description": "One JSON object a line", "content": content}, **problems(*errors)}
+
+
+async def json_lines(entries: AsyncGenerator[Mapping[str, Any], None]) -> StreamingResponse:
+    first = await anext(entries, None)  # so that a store that is away gets a status of its own
+
+    async def lines() -> AsyncGenerator[bytes, None]:
+        if first is not None:
+            yield to_json(first) + b"\n"
+        async for each in entries:
+            yield to_json(each) + b"\n"
+
+    return StreamingResponse(lines(), media_type=_MEDIA_TYPE)

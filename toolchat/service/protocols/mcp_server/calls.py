@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from fastapi import Request
@@ -13,7 +12,6 @@ from toolchat.chat.client import PromptSpec
 from toolchat.chat.request import ChatEvent, Emit
 from toolchat.models.base import ChatResponse
 from toolchat.service.api.approvals import PendingTurn
-from toolchat.service.api.headers import answer_headers
 from toolchat.service.api.responses.active_request import ActiveRequest
 from toolchat.service.api.service import ServiceState
 from toolchat.service.request_state import state_of
@@ -53,7 +51,7 @@ async def run_call(ctx: Context, origin: Origin, call: Call) -> Result:
     reports = "progress_token" in (ctx.meta or {})
     form = "text/event-stream" if reports else "application/json"
     state = state_of(origin.request.scope)
-    state.form, state.answer_headers, state.for_model = form, partial(answer_headers, active), True
+    state.form, state.answer_headers, state.for_model = form, active.headers, True
     async with active.service.admission.slot() as active.reservation:
         response = await (active.stream(_progress(ctx, active)) if reports else active.complete())
     return call.render(active, response)

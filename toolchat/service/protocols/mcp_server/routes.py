@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from toolchat.errors import NotFound
 from toolchat.service.access.runtime import Access
 from toolchat.service.api.dependencies import refuse_cross_site
-from toolchat.service.api.fast_router import Ask, QuestionRoute
+from toolchat.service.api.fast_router import Ask, DirectRoute
 from toolchat.service.api.guard import ProtocolAdapter
 from toolchat.service.api.problems import PROBLEM_MEDIA_TYPE, problems
 from toolchat.service.api.responses.event_stream import EVENT_SCHEMA
@@ -45,7 +45,7 @@ def add_mcp(router: APIRouter) -> None:
         methods=["POST"],
         response_class=Response,
         responses=_RESPONSES,
-        route_class_override=QuestionRoute,
+        route_class_override=DirectRoute,
         tags=["MCP"],
         summary="MCP server: list and call the tools",
         description=_DESCRIPTION,

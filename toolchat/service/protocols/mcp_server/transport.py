@@ -39,7 +39,7 @@ from starlette.types import Scope
 from toolchat.errors import ToolchatError
 from toolchat.service.api import problems
 from toolchat.service.api.body_limits import body_of, connection_of
-from toolchat.service.api.dependencies import scoped_key, tenant_of
+from toolchat.service.api.dependencies import scoped_key, stored_tenant
 from toolchat.service.api.responses.event_stream import EventStream
 from toolchat.service.api.service import ServiceState, service_state
 from toolchat.service.api.sessions import conversation_of
@@ -161,7 +161,7 @@ def _cancel(request: Request, identifier: object) -> None:
 
 def _context(request: Request) -> dict[str, Any]:
     """Values for tools that the model does not see: the tenant, and the conversation if the URL names one."""
-    context: dict[str, Any] = {"tenantId": tenant_of(request)}
+    context: dict[str, Any] = {"tenantId": stored_tenant()}
     if request.scope["query_string"] and (sessions := request.query_params.getlist("sessionId")):
         context[CONVERSATION_ID] = conversation_of(sessions[-1])
     return context

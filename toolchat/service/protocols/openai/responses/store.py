@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
 
 from toolchat.errors import NotFound, StoreUnavailable
-from toolchat.service.api.approval_tokens import without_tokens
+from toolchat.service.api.approval_records import without_tokens
 from toolchat.service.api.dependencies import belonging_to, scoped_key
 from toolchat.service.protocols.openai.responses.requests import CALLS, OUTPUTS, Item, ResponsesRequest
 from toolchat.service.protocols.partial_turns import saved_turn_id

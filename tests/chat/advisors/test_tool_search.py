@@ -66,6 +66,13 @@ async def test_a_model_is_offered_the_search_and_then_the_found_tools() -> None:
     assert response.executions[1].result == "nothing new in Rome"
 
 
+async def test_rounds_that_offer_the_same_tools_offer_one_set_so_that_it_is_written_as_json_once() -> None:
+    asking, model = searching(search("weather"), calls(WEATHER), says("Nothing new."))
+    await asking.call().response()
+    first, found, again = [prompt.tools for prompt in model.prompts]
+    assert (first is found, found is again) == (False, True)
+
+
 async def test_the_result_of_a_search_is_short_and_has_a_hint() -> None:
     long = named("getWeatherReport", f"Tell every detail. {'x' * 5000}")
     client, model = client_of(search("weather"), says("ok"), advisors=[ToolSearchAdvisor(ABOVE)])
@@ -81,17 +88,7 @@ async def test_a_search_finds_so_many_tools_at_most_and_all_stay_in_the_order_in
     asking, model = searching(search("joke", "发货"), search("天气"), says("ok"))
     await asking.call().response()
     jokes = [f"tellJoke{number}" for number in range(MOST_FOUND)]
-    assert offered(model)[1:] == [
-        [SEARCH_TOOL, *jokes, "shipOrder"],
-        [SEARCH_TOOL, *jokes, "shipOrder", "getWeather"],
-    ]
-
-
-async def test_a_search_without_a_result_adds_no_tools() -> None:
-    asking, model = searching(search("quantum"), says("sorry"))
-    await asking.call().response()
-    assert from_json(told(model.prompts[1])[0])["tools"] == []
-    assert offered(model)[1] == [SEARCH_TOOL]
+    assert offered(model)[1:] == [[SEARCH_TOOL, *jokes, "shipOrder"], [SEARCH_TOOL, *jokes, "shipOrder", "getWeather"]]
 
 
 async def test_a_tool_that_was_not_found_cannot_be_called() -> None:
@@ -101,7 +98,7 @@ async def test_a_tool_that_was_not_found_cannot_be_called() -> None:
     assert f"available: {SEARCH_TOOL}" in told(model.prompts[1])[0]
 
 
-@pytest.mark.parametrize("arguments", ["", "{}", '{"query":7}', "weather", '{"query":""}'])
+@pytest.mark.parametrize("arguments", ["", "{}", '{"query":7}', "weather", '{"query":""}', '{"query":"quantum"}'])
 async def test_a_search_with_odd_arguments_finds_nothing_and_ends_nothing(arguments: str) -> None:
     asking, model = searching(calls((SEARCH_TOOL, arguments)), says("sorry"))
     assert await asking.call().content() == "sorry"

@@ -1,23 +1,31 @@
-"""The tool loop of a question: which tools it runs, which the caller runs, and how it comes to an end."""
+"""The tool loop of a question: which tools run, which wait for approval or for the caller, and how it ends."""
 
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from threading import Event
 from typing import Any
 
 import pytest
 
 from tests.chat.played import asks as plays, says as plays_text
-from tests.chat.scripted import ADD, WatchedModel, add, calls, client_of, offered, receipt, says, told
+from tests.chat.scripted import ADD, Turn, WatchedModel, add, calls, client_of, offered, receipt, says, told
 from tests.models.openai.playing import played
 from tests.models.test_refused_tools import names_in, refusal, resilient_of
 from tests.players.openai_player import Answer, PlayedRequest, message, whole
-from toolchat import ChatClient, FunctionToolCallback
+from tests.waiting import PATIENCE
 from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED, ToolCallingAdvisor
+from toolchat.chat.client import ChatClient
 from toolchat.chat.request import Approval, ChatEvent, ChatRequest
 from toolchat.errors import ToolLoop, UpstreamUnavailable
 from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage, Usage, UserMessage
 from toolchat.models.base import ChatOptions, ChatResponse, Prompt, TextDelta
 from toolchat.tool_calling.callback import ClientToolCallback
+from toolchat.tool_calling.caller import current_caller
+from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import ToolDefinition, tool
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 from toolchat.tool_calling.limits import ToolCallLimits
 from toolchat.tool_calling.manager import ToolCallingManager
 
@@ -118,15 +126,6 @@ async def test_the_other_calls_of_the_message_are_run_first_and_stand_in_the_his
     assert len(model.prompts) == 1
 
 
-async def test_the_caller_continues_with_the_history_and_its_results() -> None:
-    response, model, client = await asked(calls(ROLLED, ADD), says("9"))
-    rolled = ToolResponse("call_0", "roll", "6")
-    *before, ours = response.history
-    whole = ToolResponseMessage((rolled, *ours.responses))
-    answer = await client.prompt().messages((*before, whole)).tools("add", ROLL).call().content()
-    assert (answer, told(model.prompts[1])) == ("9", ["6", "3"])
-
-
 async def test_a_stream_reports_only_the_services_calls_and_no_text_twice() -> None:
     client, _ = client_of(calls(ROLLED, ADD, text="Both."))
     *events, last = [event async for event in client.prompt("?").tools("add", ROLL).stream().events()]
@@ -165,15 +164,6 @@ async def test_a_call_that_needs_consent_is_not_run_beside_the_callers() -> None
     )
     assert response.finish_reason == "tool_calls"
     assert [each.error_kind for each in response.executions] == ["not-run"]
-
-
-async def test_a_call_that_needs_approval_pauses_if_it_is_alone() -> None:
-    response, _, client = await asked(
-        calls(("ship", '{"number":1}')), says("It was not shipped."), tools=(FunctionToolCallback.from_function(ship),)
-    )
-    assert response.finish_reason == APPROVAL_REQUIRED
-    resumed = client.resume(response, {"call_0": Approval(False)}).tools(FunctionToolCallback.from_function(ship))
-    assert await resumed.call().content() == "It was not shipped."
 
 
 async def test_client_tools_stay_when_the_services_tools_are_withdrawn() -> None:
@@ -223,14 +213,6 @@ async def test_a_caller_may_run_the_calls_himself_round_by_round() -> None:
     assert model.prompts[2].messages[0] == UserMessage("1+2+3?")
 
 
-async def test_a_stream_gives_the_calls_to_the_caller_too() -> None:
-    client, _ = client_of(calls(ADD))
-    events = [event async for event in client.prompt("?").tools("add").options(BY_HAND).stream().events()]
-    assert isinstance(events[-1], ChatResponse)
-    assert [call.name for call in events[-1].message.tool_calls] == ["add"]
-    assert not [event for event in events if isinstance(event, ToolCallStarted | ToolCallFinished)]
-
-
 ADDING = calls(("add", '{"a":1,"b":2}'))
 HISTORY: tuple[Message, ...] = (
     UserMessage("1+2?"),
@@ -241,18 +223,12 @@ HISTORY: tuple[Message, ...] = (
 )
 
 
-async def test_withdrawn_tools_stay_defined_and_may_not_be_called() -> None:
-    client, model = client_of(ADDING, says("3"), max_rounds=1)
-    assert await client.prompt("?").tools("add").call().content() == "3"
-    assert offered(model) == [["add"], ["add"]]
-    assert [each.options.tool_choice for each in model.prompts] == [None, "none"]
-
-
-async def test_a_model_that_calls_a_withdrawn_tool_is_asked_again_without_any_and_no_call_runs() -> None:
+async def test_withdrawn_tools_stay_defined_until_a_model_calls_one_and_no_call_runs() -> None:
     client, model = client_of(ADDING, ADDING, says("3"), max_rounds=1)
     response = await client.prompt("?").tools("add").call().response()
     assert (response.message.text, len(response.executions), response.rounds) == ("3", 1, 3)
     assert offered(model) == [["add"], ["add"], []]
+    assert [each.options.tool_choice for each in model.prompts[:2]] == [None, "none"]
     assert model.prompts[2].messages == model.prompts[1].messages
 
 
@@ -363,3 +339,182 @@ async def test_the_usage_of_a_request_that_fails_counts_up_to_its_failure() -> N
     asking = asking_tool(ChatClient(inner, advisors=(loop,)))
     answer = await ChatClient(outer, advisors=(loop,)).prompt("outer").tools(asking).call().response()
     assert answer.usage.total_tokens == 102
+
+
+SHIP_1, SHIP_2 = ("ship", '{"number":1}'), ("ship", '{"number":2}')
+
+
+@dataclass
+class Dock:
+    """A tool that needs consent, and what it has done."""
+
+    shipped: list[int]
+
+    @tool(requires_approval=True)
+    async def ship(self, number: int) -> str:
+        """Ship an order."""
+        self.shipped.append(number)
+        return f"shipped {number}"
+
+
+async def paused_at(*turns: Turn, dock: Dock) -> tuple[ChatClient, WatchedModel, ChatResponse]:
+    client, model = client_of(*turns)
+    response = await client.prompt("Ship").tools(dock, "add").call().response()
+    assert response.finish_reason == APPROVAL_REQUIRED
+    return client, model, response
+
+
+async def test_a_call_that_needs_approval_pauses_the_turn_after_the_other_calls() -> None:
+    dock = Dock([])
+    client, model, paused = await paused_at(calls(SHIP_1, ADD, SHIP_2), says("done"), dock=dock)
+    assert dock.shipped == []
+    assert [each.result for each in paused.executions] == ["3"]
+    assert [call.arguments for call in paused.waiting_calls] == [SHIP_1[1], SHIP_2[1]]
+    assert len(model.prompts) == 1
+    approved = {"call_0": Approval(True), "call_2": Approval(True)}
+    response = await client.resume(paused, approved).tools(dock, "add").call().response()
+    assert told(model.prompts[1]) == ["shipped 1", "3", "shipped 2"]
+    assert [each.call.name for each in response.whole_turn().executions] == ["add", "ship", "ship"]
+
+
+@pytest.mark.parametrize("limit", [None, 100, "no number"])
+async def test_a_rule_decides_for_each_call_whether_it_waits(limit: float | str | None) -> None:
+    paid: list[int] = []
+
+    async def is_large(arguments: Mapping[str, int], context: ToolContext) -> bool:
+        return arguments["amount"] > int(context.get("limit"))
+
+    @tool(requires_approval=is_large)
+    async def pay(amount: int) -> str:
+        """Pay an amount."""
+        paid.append(amount)
+        return "paid"
+
+    client, model = client_of(calls(("pay", '{"amount":"99"}'), ("pay", '{"amount":101}'), ("pay", "{}")), says("done"))
+    limits = {} if limit is None else {"limit": limit}
+    paused = await client.prompt("?").tools(pay).tool_context(limits).call().response()
+    # A rule that fails allows nothing. A call that cannot run asks nobody.
+    assert paid == ([99] if limit == 100 else [])
+    assert [call.id for call in paused.waiting_calls] == ["call_1"] if limit == 100 else ["call_0", "call_1"]
+    await client.resume(paused, {"call_1": Approval(True)}).tools(pay).call().response()
+    assert paid[-1] == 101
+    assert '"invalid-arguments"' in told(model.prompts[1])[2]
+
+
+@pytest.mark.parametrize(
+    ("rule", "approver", "expected"),
+    [
+        (True, "manager", "manager"),
+        (lambda _, __: "lead", "manager", "lead"),
+        (lambda _, __: True, "manager", "manager"),
+        (lambda _, __: 1 / 0, "manager", "manager"),
+        (lambda _, __: True, "", ""),
+    ],
+    ids=["always", "a role of the rule's own", "by the rule", "a rule that fails", "who asked"],
+)
+async def test_the_role_of_who_approves_is_told_with_the_call(rule: Any, approver: str, expected: str) -> None:
+    @tool(requires_approval=rule, approver=approver)
+    async def pay(amount: int) -> str:
+        """Pay an amount."""
+        return "paid"
+
+    client, _ = client_of(calls(("pay", '{"amount":1}')), says("done"))
+    paused = await client.prompt("?").tools(pay).call().response()
+    assert paused.approvers == ({"call_0": expected} if expected else {})
+    response = await client.resume(paused, {"call_0": Approval(True, by="lead")}).tools(pay).call().response()
+    assert response.executions[0].to_dict()["approved_by"] == "lead"
+
+
+async def test_a_call_whose_rule_names_nobody_runs() -> None:
+    @tool(requires_approval=lambda _, __: "", approver="manager")
+    async def pay(amount: int) -> str:
+        """Pay an amount."""
+        return "paid"
+
+    client, _ = client_of(calls(("pay", '{"amount":1}')), says("done"))
+    response = await client.prompt("?").tools(pay).call().response()
+    assert [each.result for each in response.executions] == ["paid"]
+
+
+async def test_a_rule_that_blocks_does_not_stop_the_event_loop() -> None:
+    answered = Event()
+
+    def is_denied(arguments: Mapping[str, int], context: ToolContext) -> bool:
+        return not answered.wait(PATIENCE) or context.caller is not current_caller.get()
+
+    @tool(requires_approval=is_denied)
+    async def pay(amount: int) -> str:
+        """Pay an amount."""
+        return f"paid {amount}"
+
+    client, _ = client_of(calls(("pay", '{"amount":1}')), says("done"))
+    asyncio.get_running_loop().call_later(0.01, answered.set)
+    response = await client.prompt("?").tools(pay).call().response()
+    assert [each.result for each in response.executions] == ["paid 1"]
+
+
+SHIP_7 = '{"number":7}'
+
+
+def refused(reason: str = "the user rejected this call") -> str:
+    return f'{{"error":{{"kind":"rejected","message":"{reason}"}}}}'
+
+
+@pytest.mark.parametrize(
+    ("approvals", "shipped", "results"),
+    [
+        ({"call_0": Approval(True), "call_1": Approval(True)}, [1, 2], ["shipped 1", "shipped 2"]),
+        ({"call_0": Approval(True), "call_1": Approval(False, "too early")}, [1], ["shipped 1", refused("too early")]),
+        ({"call_1": Approval(True)}, [2], [refused(), "shipped 2"]),
+        ({"call_0": Approval(True, arguments=SHIP_7), "call_1": Approval(True)}, [7, 2], ["shipped 7", "shipped 2"]),
+        ({"other": Approval(True)}, [], [refused()] * 2),
+        ({}, [], [refused()] * 2),
+    ],
+    ids=["approved", "rejected with a reason", "one decision missing", "changed", "another id", "none"],
+)
+async def test_approved_calls_run_and_rejected_calls_are_reported_to_the_model(
+    approvals: Mapping[str, Approval], shipped: list[int], results: list[str]
+) -> None:
+    dock = Dock([])
+    client, model, paused = await paused_at(calls(SHIP_1, SHIP_2), says("done"), dock=dock)
+    response = await client.resume(paused, approvals).tools(dock, "add").call().response()
+    assert sorted(dock.shipped) == sorted(shipped)
+    assert told(model.prompts[1]) == results
+    assert (response.message.text, response.finish_reason) == ("done", "stop")
+
+
+async def test_a_paused_turn_resumes_with_its_context_and_options() -> None:
+    @tool(requires_approval=True)
+    async def ship(number: int, context: ToolContext) -> str:
+        return f"shipped {number} for {context.get('tenant')}"
+
+    client, model = client_of(calls(ADD), calls(SHIP_1), says("done"))
+    options = ChatOptions(temperature=0.5, max_tokens=7)
+    asking = client.prompt("Ship").tools(FunctionToolCallback.from_function(ship), "add").options(options)
+    paused = await asking.tool_context({"tenant": "acme"}).call().response()
+    going_on = client.resume(paused, {"call_0": Approval(True)}).tools(FunctionToolCallback.from_function(ship))
+    response = await going_on.tool_context({"more": 1}).call().response()
+    assert response.executions[0].result == "shipped 1 for acme"
+    assert [each.options for each in model.prompts] == [options] * 3
+    assert response.context.values == {"tenant": "acme", "more": 1}
+
+
+async def test_changed_arguments_stand_in_the_conversation_and_are_checked() -> None:
+    dock = Dock([])
+    client, model, paused = await paused_at(calls(SHIP_1), says("done"), dock=dock)
+    changed = {"call_0": Approval(True, arguments='{"number":"none"}')}
+    response = await client.resume(paused, changed).tools(dock).call().response()
+    assert response.executions[0].error_kind == "invalid-arguments"
+    assert dock.shipped == []
+    assert model.prompts[1].messages[-2] == calls(("ship", '{"number":"none"}'))
+
+
+async def test_an_id_that_comes_again_is_not_approved_by_the_decision_before() -> None:
+    dock = Dock([])
+    client, _, paused = await paused_at(calls(SHIP_1), calls(SHIP_2), says("done"), dock=dock)
+    again = await client.resume(paused, {"call_0": Approval(True)}).tools(dock).call().response()
+    assert again.finish_reason == APPROVAL_REQUIRED
+    assert [call.arguments for call in again.message.tool_calls] == ['{"number":2}']
+    assert dock.shipped == [1]
+    done = await client.resume(again, {"call_0": Approval(False)}).tools(dock).call().response()
+    assert (done.message.text, dock.shipped) == ("done", [1])

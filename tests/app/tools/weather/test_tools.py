@@ -4,9 +4,7 @@ import asyncio
 
 import httpx
 import pytest
-from starlette.applications import Starlette
 
-from app.tools.weather import module
 from app.tools.weather.forecast import Day, Weather, in_words
 from tests.app.tools.weather.weatherapi_player import (
     CURRENT,
@@ -18,33 +16,12 @@ from tests.app.tools.weather.weatherapi_player import (
     forecast,
     played,
     reply,
-    settings,
 )
-from tests.app.upstreams.weatherapi import routes
 from tests.chat.played import JSON
-from tests.serving import service, serving
-from toolchat.http.client import OutboundHttp
+from tests.serving import service
 from toolchat.service.api.schemas import ChatAnswer, ToolCallRecord
-from toolchat.service.composition.wiring import module_container
-from toolchat.service.tool_modules.discovery import ConfiguredModule
-from toolchat.service.tool_modules.registration import open_registry
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolArgumentsError
-from toolchat.tool_calling.results import ToolCallResultConverter, convert_result
-
-
-async def test_the_container_makes_both_forms_from_the_settings() -> None:
-    folder = module.in_folder("weather")
-    async with serving(Starlette(routes=routes)) as url:
-        http = OutboundHttp()
-        configured = ConfiguredModule(folder, settings(SANDBOX_URL=url))
-        container = module_container(configured, {OutboundHttp: http, ToolCallResultConverter: convert_result})
-        async with open_registry({"weather": container}, [configured]) as tools:
-            (callback,), (method,) = tools.entries["weather"].functions, tools.entries["weather"].methods
-            assert callback.metadata.sandbox
-            assert await called(callback, city="Paris", days=1) == await called(method, city="Paris", days=1)
-        await container.close()
-        await http.aclose()
 
 
 async def test_both_forms_answer_the_model_in_words_and_the_client_with_each_field() -> None:

@@ -6,7 +6,8 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,10 @@ READMES = (ROOT / "README.md", ROOT / "README.zh-CN.md")
 PAGES = (*READMES, *sorted((ROOT / "docs").glob("*.md")))
 TRANSLATIONS = tuple(sorted((ROOT / "docs" / "zh").glob("*.md")))
 """Chinese pages, each with the code of the English page of its name."""
+ALONE = (READMES[1], ROOT / "docs" / "from-spring-ai.md")
+"""Pages whose tools have the names or the paths of others, so that one service cannot have all."""
+TOGETHER = (tuple(page for page in PAGES if page not in ALONE), *((page,) for page in ALONE))
+"""Pages, grouped by services that can have all their tools."""
 BASE_URL = "http://127.0.0.1:8083"
 APPROVAL_ID = "Qk3v0dWnT8yRz1LcXa5uEg"
 """Stands on a page for the id of the answer that waits for approval, which is another one each time."""
@@ -103,6 +108,15 @@ class Reader:
         return printed.replace(self._approval, APPROVAL_ID).strip("\n")
 
 
+@contextmanager
+def reader_of(*pages: Path) -> Iterator[Reader]:
+    """Start the example application with the tools of pages, for a reader who types their commands."""
+    with tempfile.TemporaryDirectory() as clone, tempfile.TemporaryDirectory() as project:
+        written_tools(Path(clone), *pages)
+        with started(cwd=Path(clone)) as (_, url):
+            yield Reader(url, Path(project))
+
+
 def filled(text: str, answer_of: Callable[[str], str]) -> str:
     """A page with every shown answer made anew."""
 
@@ -120,11 +134,9 @@ def _shown(block: str) -> Shown:
 
 def main() -> None:
     """Fill every answer of every page in anew."""
-    with tempfile.TemporaryDirectory() as clone, tempfile.TemporaryDirectory() as project:
-        written_tools(Path(clone), *PAGES)
-        with started(cwd=Path(clone)) as (_, url):
-            reader = Reader(url, Path(project))
-            for page in PAGES:
+    for pages in TOGETHER:
+        with reader_of(*pages) as reader:
+            for page in pages:
                 page.write_text(filled(page.read_text(encoding="utf-8"), reader.run), encoding="utf-8")
 
 

@@ -11,13 +11,13 @@ from pydantic import SecretStr
 from pydantic_core import PydanticUndefined, to_json
 
 import app
+from scripts.setting_groups import GROUPS
 from tests.application import TOOLS
 from toolchat import ToolSettings
 from toolchat.service.observability.tracing import TracingSettings
 from toolchat.service.settings.base import EnvironmentSettings, environment_class, environment_name
 from toolchat.service.settings.service_settings import Settings
 from toolchat.service.tool_modules.discovery import discover
-from tools.setting_groups import GROUPS
 
 _ClassT = TypeVar("_ClassT")
 

@@ -6,36 +6,16 @@ from itertools import product
 
 import pytest
 
-from tests.chat.scripted import (
-    ADD,
-    MarkingAdvisor,
-    WatchedModel,
-    add,
-    answer_of,
-    calls,
-    client_of,
-    offered,
-    says,
-    told,
-)
+from tests.chat.scripted import ADD, MarkingAdvisor, WatchedModel, add, answer_of, calls, client_of, offered, says, told
 from toolchat.chat.advisors.base import Advisor, AdvisorChain, BaseAdvisor
 from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.request import Approval, ChatRequest, Emit, Notice
 from toolchat.messages import ToolCall, UserMessage
 from toolchat.models.base import ChatResponse
-from toolchat.service.api.advisors import SandboxNoticeAdvisor
 from toolchat.tool_calling.callback import ToolCallback, ToolResult
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 from toolchat.tool_calling.manager import ProceedToolCall
-
-
-async def test_advisors_wrap_whole_answers_and_streams_alike_in_their_order() -> None:
-    client, _ = client_of(says("hi"), advisors=[MarkingAdvisor(1, "!"), MarkingAdvisor(2, "?")])
-    assert await client.prompt("").call().content() == "hi?!"
-    *_, last = [event async for event in client.prompt("").stream().events()]
-    assert isinstance(last, ChatResponse)
-    assert last.message.text == "hi?!"
 
 
 class Politely(BaseAdvisor):
@@ -83,17 +63,6 @@ def test_a_notice_with_a_name_that_a_stream_cannot_carry_is_refused(name: str) -
     assert Notice("my_progress", {}).name == "my_progress"
 
 
-async def test_an_answer_from_sandbox_data_has_the_notice_in_both_formats() -> None:
-    invented = FunctionToolCallback.from_function(add).in_sandbox()
-    client, _ = client_of(calls(ADD), says("3"), advisors=[SandboxNoticeAdvisor()])
-    answer = await client.prompt("?").tools(invented).call().content()
-    assert answer == "3" + SandboxNoticeAdvisor.notice
-    client, _ = client_of(calls(ADD), says("3"), advisors=[SandboxNoticeAdvisor()])
-    assert "".join([piece async for piece in client.prompt("?").tools(invented).stream().content()]) == answer
-    client, _ = client_of(says("I need no tool"), advisors=[SandboxNoticeAdvisor()])
-    assert await client.prompt("?").tools(invented).call().content() == "I need no tool"
-
-
 async def test_text_that_is_put_behind_an_answer_afterwards_is_a_piece_of_the_stream() -> None:
     class Signed(BaseAdvisor):
         def after(self, response: ChatResponse) -> ChatResponse:
@@ -139,14 +108,6 @@ async def test_a_tool_that_an_advisor_inside_the_loop_adds_is_offered_and_can_be
     assert offered(model) == [["add", "double"]] * 3
     # The loop keeps what the question offers; what the advisor adds is added anew.
     assert advisor.given == [["add"]] * 3
-
-
-async def test_a_tool_removed_by_an_advisor_inside_the_loop_cannot_run() -> None:
-    advisor = Offering(lambda tools: tools[:1])
-    client, model = client_of(calls(ADD, ("receipt", '{"number":1}')), says("3"), advisors=[advisor])
-    response = await client.prompt("?").tools("add", "receipt").call().response()
-    assert [each.error_kind for each in response.executions] == [None, "unknown-tool"]
-    assert offered(model) == [["add"], ["add"]]
 
 
 async def test_the_offered_tools_may_change_in_every_round() -> None:

@@ -6,25 +6,17 @@ import httpx
 import pytest
 from pydantic_core import from_json
 
-from app.tools.todo.advisors import REMINDER
 from app.tools.todo.lists import TodoLists
 from tests.app.tools.todo.caller import Caller
 from tests.application import read_configuration
-from tests.chat.played import JSON, asks, clock, says, turns, update
+from tests.chat.played import JSON, asks, says, turns
 from tests.players.openai_player import OpenAIPlayer
-from tests.players.redis_server import RedisServer
 from tests.serving import service
 from toolchat.service.composition.lifespan import open_service
 from toolchat.service.settings.service_settings import Settings
 from toolchat.state.sqlite import SqliteStateStore
 from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
-
-
-async def test_a_list_is_replaced_whole(caller: Caller) -> None:
-    await caller.updated(items=[{"id": "a", "text": "gone", "status": "pending"}])
-    await caller.updated(items=[{"id": "b", "text": "stays", "status": "pending"}])
-    assert (await caller.shown())["items"] == [{"id": "b", "text": "stays", "status": "pending"}]
 
 
 async def test_the_model_and_the_client_are_shown_the_same_text(caller: Caller) -> None:
@@ -135,7 +127,7 @@ async def test_each_session_has_a_list_of_its_own(dutiful_service: httpx.AsyncCl
 
 async def test_a_call_outside_any_conversation_is_refused() -> None:
     # It has nowhere to keep a list, and says so instead of sharing one.
-    async with open_service(read_configuration()) as (state, _):
+    async with open_service(read_configuration()) as state:
         for name, arguments in (("todoUpdate", '{"items":[{"text":"a"}]}'), ("todoRead", "")):
             tool = state.tools.tool(name)
             with pytest.raises(ToolExecutionError) as caught:
@@ -147,7 +139,7 @@ async def test_a_list_lives_as_long_as_a_session() -> None:
     # The second list is kept for an hour, the first one was for no time at all.
     store = SqliteStateStore()
     brief, long = (TodoLists(store, Settings(session_ttl=ttl)) for ttl in (1e-6, 3600))
-    async with open_service(read_configuration()) as (state, _):
+    async with open_service(read_configuration()) as state:
         tool = state.tools.tool("todoUpdate")
         await tool.call('{"items":[{"text":"a"}]}', ToolContext({CONVERSATION_ID: "s"}))
         items = await (await state.containers["todo"].get(TodoLists)).get("s")
@@ -164,17 +156,3 @@ async def test_an_unreadable_list_counts_as_empty() -> None:
         await store.put("todo:s", value, ttl=60)
         await store.put("todo-rounds:s", value, ttl=60)
         assert (await lists.get("s"), await lists.rounds("s")) == ((), 0)
-
-
-async def test_replicas_share_the_lists_and_the_rounds_since_the_last_update() -> None:
-    # The list is written by one service and read from another; the reminder comes after rounds on both.
-    rounds = [asks(clock(f"Etc/GMT+{n}")) for n in range(3)]
-    given = turns(asks(update(("a", "pending"))), *rounds[:2], says("done"), rounds[2], says("done"))
-    async with OpenAIPlayer(given) as player, RedisServer() as redis:
-        shared = {"OPENAI_BASE_URL": player.base_url, "REDIS_URL": redis.url}
-        async with service(**shared) as one, service(**shared) as other:
-            for client in (one, other):
-                answer = await client.get("/todo/chat", params={"sessionId": "s-1"})
-                assert answer.status_code == 200
-                assert (await Caller(client).shown())["text"] == "[ ] #1: a\n(0/1 completed)"
-    assert [REMINDER in str(each.body) for each in player.requests] == [False] * 5 + [True]

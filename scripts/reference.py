@@ -11,6 +11,7 @@ from typing import Any
 
 from docstring_parser import Docstring, parse
 
+from scripts.env_example import settings_classes
 from tests.architecture import ROOT
 from toolchat.chat.advisors.base import Advisor, BaseAdvisor
 from toolchat.models.base import ChatOptions, ChatResponse
@@ -33,7 +34,6 @@ from toolchat.tool_calling.function_callback import FunctionToolCallback, Method
 from toolchat.tool_calling.limits import ToolCallLimits
 from toolchat.tool_calling.manager import ToolCallingManager
 from toolchat.tool_calling.results import ToolAnswer, convert_result, quoted_result
-from tools.env_example import settings_classes
 
 __all__ = ["PAGE", "advisors", "written"]
 

@@ -3,11 +3,11 @@
 import re
 from typing import Any
 
+from scripts.env_example import default_of, grouped_variables
+from scripts.setting_groups import APPROVALS, GROUPS, PROVIDERS, SWITCHES
 from tests.command_line import ROOT
 from toolchat.service.settings.base import EnvironmentSettings
 from toolchat.service.tool_modules.sources import ToolsPathSettings
-from tools.env_example import default_of, grouped_variables
-from tools.setting_groups import APPROVALS, GROUPS, PROVIDERS, SWITCHES
 
 PAGE = ROOT / "docs" / "configuration.md"
 BESIDE = {PROVIDERS: ROOT / "docs" / "endpoints.md", APPROVALS: ROOT / "docs" / "approvals.md"}
@@ -26,7 +26,9 @@ variable counts as not set.
 
 A secret may be in a file instead, as Docker, Kubernetes and systemd hand it over: `NAME_FILE` has the path of the file
 with the value of `NAME`, for every key, password and URL with a password, such as `OPENAI_API_KEY_FILE` or
-`STATE_URL_FILE`. White space around the value is stripped. Setting both stops the start.
+`STATE_URL_FILE`. White space around the value is stripped. Setting both stops the start. After SIGHUP the files are
+read again: keys of models and tools, `APPROVALS_WEBHOOK_SECRET` and `PEOPLE_JWT_SECRET` are used at once; for any other
+that has changed, the log asks for a restart. If a file is not valid, the old values stay.
 
 Variables of other programs, such as `TZ` and those of
 [outbound proxies and certificates](running.md#outbound-proxies-and-certificates), may be in `.env` as well. The file
@@ -42,7 +44,7 @@ With `CHAT_PROVIDER=auto`, the chat model is the first of these:
    set `CHAT_PROVIDER` to `offline` or `auto_or_offline`.
 
 Described elsewhere: the variables of the example's [weather and translation](endpoints.md#weather-and-translation),
-those of [approvals](approvals.md#tell-who-decides), and those of
+those of [approvals](approvals.md#notify-approvers), and those of
 [your own tool modules](tools.md#settings-clients-and-routes).
 
 <!-- Written by `make docs` from the settings classes. -->

@@ -44,7 +44,6 @@ class Service:
     module: str = ""
     """What is run, for all but toolchat."""
     provider: str = ""
-    tools: str = "function"
     asked: tuple[str, ...] = tuple(CALLS)
     """The tools that questions need."""
     virtual_threads: bool = False
@@ -52,7 +51,7 @@ class Service:
     @property
     def path(self) -> str:
         """The path of a question; ``{tool}`` is its tool."""
-        return f"/{{tool}}/chat-tool-{self.tools}"
+        return "/{tool}/chat-tool-function"
 
     @property
     def needs_peers(self) -> bool:
@@ -102,17 +101,15 @@ def toolchat_environment(provider: str, port: int, upstream: str, **more: str) -
     }
 
 
-def _toolchat(name: str, title: str, provider: str, tools: str) -> Service:
-    return Service(name, f"toolchat, {title}", "toolchat", provider=provider, tools=tools)
+def _toolchat(name: str, title: str, provider: str) -> Service:
+    return Service(name, f"toolchat, {title}", "toolchat", provider=provider)
 
 
 SERVICES: Mapping[str, Service] = {
     each.name: each
     for each in (
-        _toolchat("toolchat", "OpenAI-compatible", "openai", "function"),
-        _toolchat("toolchat-method", "OpenAI-compatible, method tools", "openai", "method"),
-        _toolchat("toolchat-dashscope", "DashScope", "dashscope", "function"),
-        _toolchat("toolchat-dashscope-method", "DashScope, method tools", "dashscope", "method"),
+        _toolchat("toolchat", "OpenAI-compatible", "openai"),
+        _toolchat("toolchat-dashscope", "DashScope", "dashscope"),
         *(Service(name, name, "framework", package, module) for name, (module, package) in _FRAMEWORKS.items()),
         Service("spring", "Spring AI, platform threads", "spring", asked=("time",)),
         Service("spring-virtual", "Spring AI, virtual threads", "spring", asked=("time",), virtual_threads=True),

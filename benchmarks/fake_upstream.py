@@ -9,7 +9,6 @@ the same is served over TLS as well, on a port of its own; each port is told in 
 
 import asyncio
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -41,17 +40,11 @@ class Counts:
     forecasts: int = 0
     refused: int = 0
     """Requests that made no sense, or whose tool result was not what the tool had given."""
-    in_flight: int = 0
-    peak: int = 0
-    """Most model calls in flight at once since the last control request."""
-    cpu_seconds: float = 0
-    """CPU time of this process since it listens."""
 
 
 @dataclass
 class _World:
     counts: Counts
-    cpu_at_start: float
     first: float = 0.0
     piece: float = 0.0
 
@@ -111,8 +104,6 @@ class _Upstream(asyncio.Protocol):
         else:
             counts.calls += 1
             reply = calling(protocol, _first_name(request, tools))
-        counts.in_flight += 1
-        counts.peak = max(counts.peak, counts.in_flight)
         self._say(reply, number, streams=b"SSE: enable" in request[:body] or _last(request, _STREAM) > 0)
 
     def _say(self, reply: Reply, number: bytes, *, streams: bool) -> None:
@@ -121,18 +112,13 @@ class _Upstream(asyncio.Protocol):
         if not streams or not world.piece:
             content = reply.stream(number) if streams else reply.numbered(number)
             if world.first:
-                later(world.first, self._finish, content)
+                later(world.first, self._write, content)
             else:
-                self._finish(content)
+                self._write(content)
             return
         self._write(reply.head)
         for place, each in enumerate(reply.pieces):
-            send = self._finish if place == len(reply.pieces) - 1 else self._write
-            later(world.first + place * world.piece, send, numbered(each, number))
-
-    def _finish(self, content: bytes) -> None:
-        self._world.counts.in_flight -= 1
-        self._write(content)
+            later(world.first + place * world.piece, self._write, numbered(each, number))
 
 
 def _content_length(head: bytes) -> int:
@@ -157,9 +143,7 @@ def _control(world: _World, request: bytes) -> bytes:
     values = dict(parse_qsl(urlsplit(request[: request.index(b"\r\n")].split(b" ")[1].decode()).query))
     if values:
         world.first, world.piece = float(values.get("first", 0)), float(values.get("piece", 0))
-    world.counts.cpu_seconds = time.process_time() - world.cpu_at_start
     content = to_json(asdict(world.counts))
-    world.counts.peak = world.counts.in_flight
     return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(content) + content
 
 
@@ -170,7 +154,7 @@ async def serve(port: int, ready: Callable[[int], None]) -> None:
         port: where to listen; 0 picks a free one.
         ready: is told the port.
     """
-    made = partial(_Upstream, _World(Counts(), time.process_time()))
+    made = partial(_Upstream, _World(Counts()))
     server = await asyncio.get_running_loop().create_server(made, "127.0.0.1", port, backlog=4096)
     ready(server.sockets[0].getsockname()[1])
     await server.serve_forever()

@@ -1,4 +1,4 @@
-"""How the cost of a question grows: with tools, history, the size of a result, concurrency and workers."""
+"""How the cost of a question grows: with tools, history, the size of a result, and concurrency."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -43,7 +43,6 @@ CURVES = (
     Curve("history", "messages of history", (1, 20, 200)),
     Curve("result", "size of the tool's result, bytes", (1_000, 10_000, 100_000, 1_000_000)),
     Curve("concurrency", "questions at once", (1, 10, 100, 1000, 2000)),
-    Curve("workers", "processes", (1, 2)),
 )
 
 
@@ -58,7 +57,7 @@ async def measure_growth(stage: Stage, seconds: float, attempts: int) -> list[st
     Returns:
         A line for each curve that could not be measured.
     """
-    parts: Sequence[Callable[[Stage, float, int], Awaitable[None]]] = (_folders, _concurrency, _workers, _history)
+    parts: Sequence[Callable[[Stage, float, int], Awaitable[None]]] = (_folders, _concurrency, _history)
     missing = []
     for part in parts:
         try:
@@ -95,12 +94,6 @@ async def _concurrency(stage: Stage, seconds: float, attempts: int) -> None:
             await _point(stage, target, "concurrency", point, make, seconds, attempts, connections=point)
 
 
-async def _workers(stage: Stage, seconds: float, attempts: int) -> None:
-    for point in _points("workers"):
-        async with _toolchat(stage, {}, _TIME, workers=point) as target:
-            await _point(stage, target, "workers", point, question(_TIME), seconds, attempts)
-
-
 async def _history(stage: Stage, seconds: float, attempts: int) -> None:
     """Each question is asked in a session that has so many messages already, or in a new one."""
     for point in _points("history"):
@@ -127,16 +120,14 @@ async def _point(
 
 
 @asynccontextmanager
-async def _toolchat(
-    stage: Stage, more: Mapping[str, str], first: str, workers: int = 1
-) -> AsyncGenerator[Target, None]:
+async def _toolchat(stage: Stage, more: Mapping[str, str], first: str) -> AsyncGenerator[Target, None]:
     def environment(port: int, upstream: str) -> Mapping[str, str]:
         return toolchat_environment("openai", port, upstream, **more)
 
     def command(_: int) -> Sequence[str]:
         return ["python", "-m", "app"]
 
-    async with stage.started(SUBJECT, command, environment, first, workers) as (target, _):
+    async with stage.started(SUBJECT, command, environment, first) as (target, _):
         yield target
 
 

@@ -94,7 +94,7 @@ async def _ask(stage: Stage, target: Target, variant: Variant, questions: int) -
 
 
 async def _control(target: Target, option: str) -> None:
-    pid = str(target.processes[0][0].popen.pid)
+    pid = str(target.process.popen.pid)
     process = await asyncio.create_subprocess_exec(
         "callgrind_control", option, pid, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )

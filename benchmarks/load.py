@@ -26,15 +26,11 @@ class Load:
     """A request and its response; times in seconds."""
 
     latencies: list[float] = field(default_factory=list)
-    first_texts: list[float] = field(default_factory=list)
-    """Seconds to the first text of each stream."""
     asked: int = 0
     wrong: int = 0
     sample: bytes = b""
     """One wrong answer."""
     wall: float = 0.0
-    cpu: float = 0.0
-    """CPU seconds of the load itself."""
 
 
 def question(path: str, accept: str = "text/plain", parameter: str = "query", *more: str) -> Question:
@@ -52,7 +48,6 @@ async def ask(
     connections: int,
     seconds: float = 0,
     questions: int = 0,
-    end: bytes = END,
 ) -> Load:
     """Keep a number of connections busy, each with one question at a time.
 
@@ -62,7 +57,6 @@ async def ask(
         connections: how many there are; all are open before the first question.
         seconds: after which no new question is asked.
         questions: after which no new question is asked, if not 0.
-        end: what stands in every right answer, beside its number.
     """
     load, loop = Load(), asyncio.get_running_loop()
     left = itertools.count(questions, -1) if questions else itertools.repeat(1)
@@ -70,15 +64,15 @@ async def ask(
     for slot in range(connections):
 
         def made(slot: int = slot) -> _Connection:
-            return _Connection(load, make, slot, left, end)
+            return _Connection(load, make, slot, left)
 
         _, connection = await loop.create_connection(made, "127.0.0.1", ports[slot % len(ports)])
         opened.append(connection)
-    cpu, began = time.process_time(), time.perf_counter()
+    began = time.perf_counter()
     for connection in opened:
         connection.start(began + seconds if seconds else float("inf"))
     _, late = await asyncio.wait([each.done for each in opened], timeout=seconds + _ANSWER_SECONDS)
-    load.wall, load.cpu = time.perf_counter() - began, time.process_time() - cpu
+    load.wall = time.perf_counter() - began
     load.wrong += len(late)
     for connection in opened:
         connection.close()
@@ -112,11 +106,10 @@ class _Connection(asyncio.Protocol):
         make: Question,
         slot: int,
         left: "itertools.count[int] | itertools.repeat[int]",
-        end: bytes,
     ) -> None:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._load, self._make, self._slot, self._left, self._end = load, make, slot, left, end
-        self._deadline = self._began = self._first_text = 0.0
+        self._load, self._make, self._slot, self._left = load, make, slot, left
+        self._deadline = self._began = 0.0
         self._waiting = self._streams = False
         self._buffer, self._label = bytearray(), b""
         self._body = self._needed = 0
@@ -135,8 +128,6 @@ class _Connection(asyncio.Protocol):
         self._buffer += data
         if not self._body and not self._read_head():
             return
-        if self._streams and not self._first_text and self._label in data:
-            self._first_text = time.perf_counter()
         if self._buffer.endswith(b"\r\n0\r\n\r\n") if self._streams else len(self._buffer) >= self._needed:
             self._finish()
 
@@ -172,15 +163,13 @@ class _Connection(asyncio.Protocol):
         self._buffer, self._label = bytearray(), b""
         self._body = self._needed = 0
         self._streams = False
-        self._began = self._first_text = 0.0
+        self._began = 0.0
 
     def _finish(self) -> None:
         load, now = self._load, time.perf_counter()
         load.latencies.append(now - self._began)
-        if self._first_text:
-            load.first_texts.append(self._first_text - self._began)
         right = self._buffer.startswith(b"HTTP/1.1 200") and self._label in self._buffer
-        if not (right and (self._end in self._buffer or (self._streams and _ends(self._buffer)))):
+        if not (right and (END in self._buffer or (self._streams and _ends(self._buffer)))):
             load.wrong += 1
             load.sample = bytes(self._buffer[:2000])
         self._next()

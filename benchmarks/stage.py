@@ -14,7 +14,6 @@ from pydantic_core import from_json
 from benchmarks.load import Load, Question, ask, fetch
 from benchmarks.processes import FOUND, Running, cores, free_port, log_of, running
 from benchmarks.watch import Watch, marks_of
-from benchmarks.wire import END
 
 __all__ = ["BenchError", "Measurement", "Sample", "Stage", "Target", "percentile"]
 
@@ -41,8 +40,6 @@ class Measurement:
     questions: int = 0
     pace: tuple[float, float] = (0, 0)
     """Seconds that the model takes to its first piece, and from piece to piece."""
-    end: bytes = END
-    """What stands in every right answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +59,9 @@ class Target:
 
     name: str
     ports: list[int]
-    processes: list[tuple[Running, int]]
-    """Each process with its core."""
+    process: Running
     idle_mib: float = 0
     """Memory right after the first answer."""
-
-    def cpu_seconds(self, core: int | None = None) -> float:
-        """CPU time so far, of the processes on one core or of all."""
-        return sum(each.cpu_seconds() for each, its_core in self.processes if core in (None, its_core))
-
-    def rss_mib(self) -> float:
-        """Resident memory of all processes."""
-        return sum(each.rss_mib() for each, _ in self.processes)
 
 
 @dataclass
@@ -126,7 +114,6 @@ class Stage:
         command: Callable[[int], Sequence[str]],
         environment: Callable[[int, str], Mapping[str, str]],
         first: str,
-        workers: int = 1,
     ) -> AsyncGenerator[tuple[Target, Sample], None]:
         """Run a service until the block ends; gives it, and the sample of its start, once ``first`` got its 200.
 
@@ -135,22 +122,16 @@ class Stage:
         """
         await self.counts((0, 0))
         with ExitStack() as exits:
-            target = Target(name, [free_port() for _ in range(workers)], [])
+            port, log = free_port(), self.folder / f"{name}.log"
             watch, own, began = self._watch(), self._own(), time.perf_counter()
-            log = self.folder / f"{name}.log"
-            for number, port in enumerate(target.ports):
-                core = self.other_core if number % 2 else self.service_core
-                context = running(command(port), core, log, environment(port, self.upstream))
-                target.processes.append((exits.enter_context(context), core))
-            for (process, _), port in zip(target.processes, target.ports, strict=True):
-                await _until_first_200(process, port, first, log)
-            target.idle_mib = target.rss_mib()
+            started = running(command(port), self.service_core, log, environment(port, self.upstream))
+            target = Target(name, [port], exits.enter_context(started))
+            await _until_first_200(target.process, port, first, log)
+            target.idle_mib = target.process.rss_mib()
+            cpu = target.process.cpu_seconds()
             seconds = time.perf_counter() - began
-            values = {"first_200_s": seconds, "rss_mib": target.idle_mib, "start_cpu_s": target.cpu_seconds()}
-            used = [
-                target.cpu_seconds(self.service_core),
-                self._own() - own + target.cpu_seconds(self.other_core),
-            ]
+            values = {"first_200_s": seconds, "rss_mib": target.idle_mib, "start_cpu_s": cpu}
+            used = [cpu, self._own() - own]
             marks = marks_of(watch.uses(used), wrong=0, asked=1, upstream_calls=0, expected=0)
             yield target, self.keep(Sample(name, "start", values, marks))
 
@@ -173,11 +154,11 @@ class Stage:
     async def settled(self, target: Target) -> Sample:
         """What memory a service keeps a while after its last answer."""
         await asyncio.sleep(_SETTLE_SECONDS)
-        rss = target.rss_mib()
+        rss = target.process.rss_mib()
         return self.keep(Sample(target.name, "settled", {"rss_mib": rss, "grown_mib": rss - target.idle_mib}))
 
     async def _measured(self, target: Target, what: Measurement) -> Sample:
-        before, cpu, own = await self.counts(what.pace), self._cpu(target), self._own()
+        before, cpu, own = await self.counts(what.pace), target.process.cpu_seconds(), self._own()
         watch = self._watch()
         load = await ask(
             target.ports,
@@ -185,29 +166,22 @@ class Stage:
             connections=what.connections,
             seconds=what.seconds,
             questions=what.questions,
-            end=what.end,
         )
-        after, used = await self.counts(), self._cpu(target)
-        uses = watch.uses([used[0] - cpu[0], used[1] - cpu[1] + self._own() - own])
+        after, used = await self.counts(), target.process.cpu_seconds() - cpu
+        uses = watch.uses([used, self._own() - own])
         calls = _upstream_calls(after) - _upstream_calls(before)
         expected = what.calls * load.asked
         marks = marks_of(uses, wrong=load.wrong, asked=load.asked, upstream_calls=calls, expected=expected)
         if load.sample:
             print(f"a wrong answer of {target.name}: {load.sample[:500]!r}", flush=True)
-        values = _values(load, sum(used) - sum(cpu)) | {
+        values = _values(load, used) | {
             "faults": load.wrong + abs(calls - expected),
-            "upstream_peak": after["peak"],
-            "upstream_us": 1e6 * (after["cpu_seconds"] - before["cpu_seconds"]) / max(calls, 1),
-            "load_us": 1e6 * load.cpu / max(load.asked, 1),
-            "rss_mib": target.rss_mib(),
+            "rss_mib": target.process.rss_mib(),
         }
         return Sample(target.name, what.phase, values, marks)
 
     def _watch(self) -> Watch:
         return Watch([self.service_core, self.other_core])
-
-    def _cpu(self, target: Target) -> tuple[float, float]:
-        return target.cpu_seconds(self.service_core), target.cpu_seconds(self.other_core)
 
     def _own(self) -> float:
         """CPU seconds of the fake, of other helpers and of this process, which share a core."""
@@ -237,12 +211,9 @@ def _values(load: Load, cpu: float) -> dict[str, float]:
     return {
         "questions": load.asked,
         "cpu_ms": 1000 * cpu / answered,
-        "rps": answered / load.wall,
         "wall_s": load.wall,
         "p50_ms": 1000 * percentile(load.latencies, 50),
         "p99_ms": 1000 * percentile(load.latencies, 99),
-        "first_text_p50_s": percentile(load.first_texts, 50),
-        "first_text_p99_s": percentile(load.first_texts, 99),
     }
 
 

@@ -2,7 +2,6 @@
 
 import logging
 import re
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -11,25 +10,13 @@ import pytest
 
 from tests.service.access.principals import as_
 from tests.service.api.approvals.desk_service import Desk
-from tests.service.api.approvals.receiver import SECRET, Receiver, receiving, told_desk
+from tests.service.api.approvals.receiver import SECRET, Receiver, told_desk
 from tests.serving import configured
 from tests.waiting import until
 from toolchat.errors import ConfigurationError
 from toolchat.service.api import approval_webhook
 
 REQUESTED, DECIDED = "approval.requested", "approval.decided"
-
-
-@pytest.fixture
-async def receiver() -> AsyncGenerator[Receiver, None]:
-    async with receiving() as receiver:
-        yield receiver
-
-
-@pytest.fixture
-async def desk(receiver: Receiver, tmp_path: Path) -> AsyncGenerator[Desk, None]:
-    async with told_desk(tmp_path, receiver) as desk:
-        yield desk
 
 
 async def test_who_decides_is_told_what_waits_and_what_was_decided(desk: Desk, receiver: Receiver) -> None:

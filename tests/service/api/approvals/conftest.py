@@ -1,21 +1,14 @@
-"""A receiver of the webhook, and the support desk that tells it of its approvals."""
+"""The support desk, with keys for everybody who has a part in a refund."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
-from tests.service.api.approvals.desk_service import Desk
-from tests.service.api.approvals.receiver import Receiver, receiving, told_desk
+from tests.service.api.approvals.desk_service import Desk, desk_service
 
 
 @pytest.fixture
-async def receiver() -> AsyncGenerator[Receiver, None]:
-    async with receiving() as receiver:
-        yield receiver
-
-
-@pytest.fixture
-async def desk(receiver: Receiver, tmp_path: Path) -> AsyncGenerator[Desk, None]:
-    async with told_desk(tmp_path, receiver) as desk:
+async def desk(tmp_path: Path) -> AsyncGenerator[Desk, None]:
+    async with desk_service(tmp_path) as desk:
         yield desk

@@ -129,8 +129,9 @@ async def test_who_decided_by_a_link_gets_no_token_to_confirm_for_who_asked(desk
     assert (await desk.decide(following["id"], "asker")).status_code == 200
 
 
+@pytest.mark.slow(seconds=3)
 async def test_a_link_ends_when_the_approval_expires(desk: Desk, receiver: Receiver) -> None:
-    desk.service.approvals.approver_ttl = 1.0
+    desk.service.approvals.approver_ttl = 3.0
     approval = await desk.ask()
     place, bearer = await receiver.link(approval["id"])
 

@@ -14,14 +14,11 @@ from tests.service.server.watching import assert_nothing_was_reported
 from tests.serving import service
 from tests.waiting import PATIENCE
 
+pytestmark = pytest.mark.usefixtures("logged")
+
 HOST = b"Host: localhost\r\n"
 QUESTION = b"GET /time/chat?query=hi HTTP/1.1\r\n" + HOST + b"\r\n"
 HEALTHY = b"GET /health/live HTTP/1.1\r\n" + HOST + b"\r\n"
-
-
-@pytest.fixture(autouse=True)
-def _logged(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, logger="toolchat")
 
 
 @pytest.mark.parametrize(

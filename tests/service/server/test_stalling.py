@@ -1,7 +1,6 @@
 """Clients that read nothing, or little: they cost a bounded time and a bounded memory, and nobody else anything."""
 
 import asyncio
-import logging
 import time
 import urllib.request
 from collections.abc import Sequence
@@ -21,17 +20,14 @@ from tests.serving import service
 from tests.waiting import PATIENCE, until
 from toolchat.service.settings.service_settings import Tuning
 
+pytestmark = pytest.mark.usefixtures("logged")
+
 JSON = "application/json"
 MEBIBYTE = 2**20
 QUICK = {"SERVER_CLIENT_TIMEOUT": "0.5"}
 LONG = ["x" * MEBIBYTE] * 6
 """More than the kernel keeps for one connection, which is 4 MiB at most by Linux's defaults."""
 FLOOD = Flood([(0, event(delta(content="x" * 2000)))])
-
-
-@pytest.fixture(autouse=True)
-def _logged(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, logger="toolchat")
 
 
 async def test_a_model_that_never_stops_is_held_back_by_a_client_that_does_not_read() -> None:

@@ -109,23 +109,23 @@ async def test_what_was_decided_meanwhile_is_no_longer_announced(receiver: Recei
 
 
 async def test_an_event_that_never_arrives_is_given_up_with_one_line(
-    receiver: Receiver, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     receiver.answers = [500] * 1000
-    async with told_desk(tmp_path, receiver) as desk:
-        await desk.ask()
-        await until(lambda: len(receiver.events) > 1)
-        monkeypatch.setattr(approval_webhook, "_GIVE_UP", 0.0)
-        store = desk.service.store
+    await desk.ask()
+    await until(lambda: len(receiver.events) > 1)
+    webhook, store = desk.service.approvals.webhook, desk.service.store
+    assert webhook
+    webhook.give_up = 0.0
 
-        async def is_empty() -> bool:
-            return not await store.listed("webhook", limit=1)
+    async def is_empty() -> bool:
+        return not await store.listed("webhook", limit=1)
 
-        await until(is_empty)
-        lines = [each for each in caplog.records if each.levelno == logging.ERROR]
-        assert [each.getMessage() for each in lines] == ["an event for the webhook was given up"]
-        metrics = (await desk.client.get("/metrics", headers=as_("operator"))).text
-        assert 'toolchat_approvals_webhook_total{outcome="given up"}' in metrics
+    await until(is_empty)
+    lines = [each for each in caplog.records if each.levelno == logging.ERROR]
+    assert [each.getMessage() for each in lines] == ["an event for the webhook was given up"]
+    metrics = (await desk.client.get("/metrics", headers=as_("operator"))).text
+    assert 'toolchat_approvals_webhook_total{outcome="given up"}' in metrics
 
 
 BASE = {"APPROVALS_WEBHOOK_URL": "https://hooks.example.org/x", "PUBLIC_URL": "https://ai.example.org"}

@@ -14,7 +14,7 @@ BUDGET = {
     "toolchat/models": 3328,
     "toolchat/service": 351,
     "toolchat/service/access": 1547,
-    "toolchat/service/api": 6351,
+    "toolchat/service/api": 6350,
     "toolchat/service/cli": 1408,
     "toolchat/service/composition": 886,
     "toolchat/service/mcp_client": 1368,

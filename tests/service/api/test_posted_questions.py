@@ -120,13 +120,6 @@ async def test_an_invalid_body_is_rejected_before_the_model_is_called(
     assert player.requests == []
 
 
-@pytest.mark.parametrize("path", ["/time/chat", "/todo/chat"])
-async def test_a_longer_body_than_any_question_needs_is_not_read(path: str, client: httpx.AsyncClient) -> None:
-    # Images may come to /chat alone: test_images.py has its limit.
-    answer = await client.post(path, json={"query": "a" * 400_000})
-    assert (answer.status_code, answer.json()["detail"]) == (413, "the body is longer than 388096 bytes")
-
-
 async def test_a_compressed_body_is_rejected_as_such(client: httpx.AsyncClient) -> None:
     answer = await client.post("/chat", content=b"\x1f\x8b", headers=JSON_BODY | {"Content-Encoding": "gzip"})
     assert (answer.status_code, answer.json()["code"]) == (415, "unsupported-media-type")

@@ -1,6 +1,5 @@
 """The chat model is dead, slow, lying or cut: the client learns the truth in the form that it asked for."""
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import NamedTuple
@@ -183,17 +182,6 @@ async def test_different_calls_for_ever_end_in_an_error() -> None:
         answer = await client.get("/time/chat-tool-function")
     assert (answer.status_code, answer.json()["code"]) == (502, "tool-loop")
     assert ["tools" in each.body for each in player.requests] == [True] * 5 + [False]
-
-
-@pytest.mark.parametrize("headers", [{}, EVENTS], ids=["whole", "stream"])
-async def test_a_client_that_disconnects_cancels_the_model_call(headers: dict[str, str]) -> None:
-    script = [sse(delta(content="a"), done=False, ending="hang") if headers else Answer(ending="hang")]
-    async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        leaving = asyncio.create_task(client.get("/time/chat", headers=headers))
-        await until(player.asked.is_set)
-        leaving.cancel()
-        await until(player.aborted.is_set)
-        assert (await client.get("/health/live")).status_code == 200
 
 
 def test_every_error_has_a_code_and_a_status_of_its_own_kind() -> None:

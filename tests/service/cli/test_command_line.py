@@ -1,6 +1,5 @@
 """The command line, as a user runs it."""
 
-import asyncio
 import json
 import re
 import signal
@@ -14,11 +13,9 @@ from urllib.parse import quote
 import pytest
 
 from tests.command_line import application, environment, run, started
-from tests.players.openai_player import Answer, OpenAIPlayer, delta, sse
 from tests.ports import silent_port
 from tests.service.cli.terminal import at_a_terminal
-from tests.serving import client_of, events_of
-from tests.waiting import PATIENCE, until
+from tests.waiting import PATIENCE
 
 
 def test_ask_prints_the_answer_and_beside_it_the_tool_calls(tmp_path: Path) -> None:
@@ -165,17 +162,6 @@ def test_an_address_that_is_none_of_this_machine_stops_the_start_with_one_line(h
     assert done.stderr == f"toolchat: SERVER_HOST: cannot listen on {host}:8083: not an address of this machine\n"
 
 
-def test_a_line_of_the_env_file_that_cannot_be_read_stops_the_start(tmp_path: Path) -> None:
-    (tmp_path / ".env").write_text("OPENAI_API_KEY='sk-canary # x\nTIME_ENABLED=true\n", encoding="utf-8")
-    done = run("tools", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.startswith("toolchat: .env: line 1 cannot be read\n")
-    assert "canary" not in done.stderr
-    (tmp_path / ".env").unlink()
-    (tmp_path / ".env").mkdir()
-    assert run("tools", cwd=tmp_path).stderr == "toolchat: .env: is not a file\n"
-
-
 @pytest.mark.parametrize("query", ["", "  ", "x" * 32_001])
 def test_ask_rejects_the_same_questions_as_http(query: str, tmp_path: Path) -> None:
     done = run("ask", query, cwd=tmp_path)
@@ -193,27 +179,6 @@ def test_ask_offers_method_tools_and_survives_a_closed_pipe(tmp_path: Path) -> N
         assert process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == b""
-
-
-@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
-async def test_an_unfinished_answer_gets_draining_at_shutdown(accept: str, tmp_path: Path) -> None:
-    script = [sse(delta(content="half"), ending="hang", done=False) if "event" in accept else Answer(ending="hang")]
-    async with OpenAIPlayer(script) as player:
-        variables = {"OPENAI_BASE_URL": player.base_url, "SHUTDOWN_TIMEOUT": "1"}
-        with started(cwd=tmp_path, **variables) as (process, url):
-            async with client_of(url) as client:
-                asking = asyncio.create_task(client.get("/time/chat", headers={"Accept": accept}))
-                await until(player.asked.is_set)
-                process.send_signal(signal.SIGTERM)
-                answer = await asking
-            await asyncio.to_thread(process.wait, PATIENCE)
-        assert process.returncode == 0
-    if "json" in accept:
-        assert (answer.status_code, answer.json()["code"]) == (503, "draining")
-        assert answer.headers["retry-after"] == "1"
-    else:
-        assert [event.name for event in events_of(answer.text)] == ["delta", "error"]
-        assert events_of(answer.text)[-1].data["code"] == "draining"
 
 
 def test_serve_answers_until_sigterm(tmp_path: Path) -> None:

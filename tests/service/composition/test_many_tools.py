@@ -10,7 +10,7 @@ import pytest
 
 from tests.chat.played import JSON, asks, says, turns
 from tests.players.openai_player import OpenAIPlayer, PlayedRequest
-from tests.service.composition.test_folder_parts import serving_folders
+from tests.service.tool_modules.test_folder_parts import serving_folders
 from toolchat.chat.advisors.tool_search import SEARCH_TOOL
 
 HEAD = '''

@@ -4,9 +4,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import httpx
 import pytest
 from mcp_types import Tool
 
+from tests.service.mcp_client.playing import run, tools_of
 from toolchat.service.mcp_client.file import ServerEntry
 from toolchat.service.mcp_client.foreign_tools import remote_tools
 from toolchat.tool_calling.callback import ToolCallback
@@ -14,6 +16,7 @@ from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolArgumentsError
 
 ENTRY = ServerEntry.model_validate({"command": "x"})
+LONGEST_NAME = "a_name_with____" + "z" * 40 + "_503ccd64"
 
 
 async def echo(tool: str, arguments: Mapping[str, Any], _: ToolContext) -> str:
@@ -59,3 +62,11 @@ async def test_a_pattern_is_shown_to_the_model_and_applied_by_the_server() -> No
     (tool,) = offered(("find", {"properties": {"id": {"type": "string", "pattern": "^[a-z]+$"}}}))
     assert tool.definition.input_schema["properties"]["id"]["pattern"] == "^[a-z]+$"
     assert await tool.call('{"id": "5"}', ToolContext()) == '["find", {"id": "5"}]'
+
+
+async def test_a_duplicate_name_is_prefixed_with_the_server(client: httpx.AsyncClient) -> None:
+    first, twin = await tools_of(client, "first"), await tools_of(client, "twin")
+    assert {"echo", "first_getCityTimeFunction", "first_ask", LONGEST_NAME} < first.keys()
+    assert {"twin_echo", "twin_getCityTimeFunction", "hidden_one"} < twin.keys()
+    assert max(map(len, [*first, *twin])) == 64
+    assert (await run(client, "getCityTimeFunction", {"timeZoneId": "Asia/Tokyo"})).json()["outcome"] == "ok"

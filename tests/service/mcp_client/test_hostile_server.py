@@ -15,19 +15,10 @@ from tests.waiting import until
 
 TOO_LONG = ": it is longer than 4 MiB"
 UNUSABLE = {"huge", "deep", "list", "patient"}  # the last one would only run as a task
-LONGEST_NAME = "a_name_with____" + "z" * 40 + "_503ccd64"
 
 
 async def cancelled(client: httpx.AsyncClient, server: str = "") -> int:
     return int((await ran(client, f"{server}cancelled"))[1])
-
-
-async def test_a_duplicate_name_is_prefixed_with_the_server(client: httpx.AsyncClient) -> None:
-    first, twin = await tools_of(client, "first"), await tools_of(client, "twin")
-    assert {"echo", "first_getCityTimeFunction", "first_ask", LONGEST_NAME} < first.keys()
-    assert {"twin_echo", "twin_getCityTimeFunction", "hidden_one"} < twin.keys()
-    assert max(map(len, [*first, *twin])) == 64
-    assert (await run(client, "getCityTimeFunction", {"timeZoneId": "Asia/Tokyo"})).json()["outcome"] == "ok"
 
 
 async def test_only_unusable_tools_are_left_out(client: httpx.AsyncClient) -> None:

@@ -16,12 +16,6 @@ player = McpPlayer()
 
 
 @pytest.fixture(scope="module")
-async def receiver() -> AsyncGenerator[OtlpReceiver, None]:
-    async with OtlpReceiver() as receiver:
-        yield receiver
-
-
-@pytest.fixture(scope="module")
 async def client(
     receiver: OtlpReceiver, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncGenerator[httpx.AsyncClient, None]:

@@ -1,18 +1,11 @@
-"""A collector of traces and a model to be traced, which the tests of a module share."""
+"""A model to be traced, which the tests of a module share."""
 
 from collections.abc import AsyncGenerator
 
 import pytest
 
 from tests.players.openai_player import OpenAIPlayer
-from tests.players.otlp_receiver import OtlpReceiver
 from tests.service.observability.tracing import play
-
-
-@pytest.fixture(scope="module")
-async def receiver() -> AsyncGenerator[OtlpReceiver, None]:
-    async with OtlpReceiver() as receiver:
-        yield receiver
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Spans that tools open with OpenTelemetry's API, the caller's own current span, and MCP servers."""
+"""Spans that tools open with OpenTelemetry's API, the caller's own current span."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,11 +10,9 @@ from starlette.types import Receive, Scope, Send
 
 from tests.application import create_app
 from tests.command_line import started, with_tools
-from tests.players.otlp_receiver import OtlpReceiver, Received
-from tests.service.mcp_client.player import McpPlayer
-from tests.service.mcp_client.playing import ran, written
+from tests.players.otlp_receiver import OtlpReceiver
 from tests.service.observability.tracing import the, tree
-from tests.serving import client_of, service, serving
+from tests.serving import client_of, serving
 from toolchat import FunctionToolCallback, ToolCall, ToolCallingManager
 from toolchat.messages import AssistantMessage
 
@@ -102,15 +100,3 @@ async def test_a_tool_of_the_library_runs_in_the_callers_span() -> None:
     with provider.get_tracer("caller").start_as_current_span("caller") as span:
         await ToolCallingManager().execute_tool_calls([], calls, [FunctionToolCallback.from_function(look)])
     assert seen == [span.get_span_context().span_id]
-
-
-async def test_an_mcp_server_receives_the_trace_context(tmp_path: Path) -> None:
-    player = McpPlayer()
-    async with OtlpReceiver() as receiver, serving(player.app) as url:
-        file = written(tmp_path, far={"url": f"{url}/mcp"})
-        variables = receiver.variables | {"MCP_SERVERS_FILE": file, "CHAT_PROVIDER": "offline"}
-        async with service(**variables) as client:
-            assert await ran(client, "look") == ("ok", "seen")
-            found: list[Received] = await receiver.trace("/tools/")
-    [call] = player.calls()
-    assert call.params["_meta"]["traceparent"].split("-")[1] == found[0].trace

@@ -22,6 +22,8 @@ from tests.service.server.watching import (
 from tests.serving import service
 from tests.waiting import until
 
+pytestmark = pytest.mark.usefixtures("logged")
+
 JSON = "application/json"
 FOR_EVER = text([f"word {number} " for number in range(1000)], pause=0.02)
 SILENT = text(["never"], first=3600)
@@ -30,11 +32,6 @@ SILENT = text(["never"], first=3600)
 def by_query(body: Mapping[str, Any]) -> Sequence[Piece]:
     """Play a model that answers a question with ``quick`` in it at once, and any other one too late."""
     return text(["quick answer"]) if "quick" in body["messages"][-1]["content"] else SILENT
-
-
-@pytest.fixture(autouse=True)
-def _logged(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, logger="toolchat")
 
 
 async def leave(base_url: httpx.URL, after: bytes, seconds: float, path: str = "/time/chat") -> None:

@@ -5,6 +5,7 @@ import signal
 import socket
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -90,7 +91,12 @@ async def test_streams_that_outlast_the_shutdown_timeout_end_with_an_error(tmp_p
         with started(cwd=tmp_path, LOG_LEVEL="ERROR", SHUTDOWN_TIMEOUT="1", **variables) as (process, url):
             async with connected(url, 45) as clients:
                 silent, begun, running = clients[:15], clients[15:30], clients[30:]
-                await asyncio.gather(*(each.ask("/time/chat?query=silent") for each in silent))
+                await asyncio.gather(
+                    *(
+                        each.ask("/time/chat?query=silent", form)
+                        for each, form in zip(silent, cycle((EVENTS, "application/json")))
+                    )
+                )
                 await asyncio.gather(*(each.ask("/time/chat?query=begun") for each in begun))
                 await asyncio.gather(*(each.ask("/weather/chat-tool-function?query=tool") for each in running))
                 await asyncio.gather(*(each.read_until(b"\ndata: ") for each in begun + running))
@@ -101,6 +107,7 @@ async def test_streams_that_outlast_the_shutdown_timeout_end_with_an_error(tmp_p
         await until(lambda: (model.writing, weather.writing) == (0, 0))
     for answer in answers[:15]:
         assert answer.startswith(b"HTTP/1.1 503 ")
+        assert b"\r\nretry-after: 1\r\n" in answer
         assert b'"code":"draining"' in answer
     for events in map(events_of, answers[15:]):
         assert (events[-1].name, from_json(events[-1].data)["code"]) == ("error", "draining")

@@ -22,7 +22,7 @@ QUOTES = "the quotes around it belong to the value, as docker run --env-file kee
         (LINE.encode("utf-16"), ".env: is UTF-16; save the file as UTF-8"),
         (LINE.encode("utf-16-le"), ".env: is UTF-16; save the file as UTF-8"),
         (b"A=1\n" + LINE.encode("latin-1"), ".env: line 2: OPENAI_MODEL: is not UTF-8; save the file as UTF-8"),
-        (b"OPENAI_API_KEY='sk-canary\n", ".env: line 1 cannot be read"),
+        (b"OPENAI_API_KEY='sk-canary # x\nTIME_ENABLED=true\n", ".env: line 1 cannot be read"),
     ],
     ids=["utf-16", "utf-16 without a mark", "latin-1", "quote"],
 )
@@ -36,6 +36,11 @@ def test_a_file_that_cannot_be_read_stops_the_start_and_the_line_is_named(
         assert "canary" not in done.stderr
     done = run("new-tool", "air", cwd=tmp_path)
     assert "Traceback" not in done.stderr
+
+
+def test_a_folder_in_place_of_the_file_stops_the_start(tmp_path: Path) -> None:
+    (tmp_path / ".env").mkdir()
+    assert run("tools", cwd=tmp_path).stderr == "toolchat: .env: is not a file\n"
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,7 @@ class ApprovalWebhook:
         self._store, self._http, self._url, self._key, self._address = store, http, url, key, address
         self._receiver, self._pause = f"{RECEIVER}{urlsplit(url).hostname}", pause
         self._locks = Locks(store, wait=0)
+        self.give_up = _GIVE_UP
 
     def event(self, kind: str, approval: str) -> Write:
         """What stores an event, to be committed with what it tells of."""
@@ -104,7 +105,7 @@ class ApprovalWebhook:
 
     async def _has_ended(self, describe: Describe, identifier: str, event: _Event) -> bool:
         """Post an event; whether it has arrived, is given up, or is no longer so."""
-        if time.time() - event.at > _GIVE_UP:
+        if time.time() - event.at > self.give_up:
             metrics.WEBHOOK.labels("given up").inc()
             _log.error("an event for the webhook was given up", extra={"event": identifier, "tries": event.tries})
             return True

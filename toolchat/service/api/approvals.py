@@ -44,10 +44,6 @@ from toolchat.tool_calling.callback import ToolCallback, ToolSet, arguments_faul
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import parse_arguments
 
-_DAY = 86_400.0
-"""Seconds in which somebody else can decide, and for which it is then shown what was decided."""
-
-
 Checks = Mapping[str, Sequence[bytes | None]]
 
 
@@ -94,6 +90,8 @@ class ApprovalStore:
         on_saved: Callable[[str, Sequence[Message], str], Awaitable[None]] | None = None,
     ) -> None:
         self.ttl = ttl
+        self.approver_ttl = 86_400.0
+        """Seconds in which somebody else can decide, and for which it is then shown what was decided."""
         self._on_saved = on_saved
         self.tokens = ApprovalTokens(store)
         """Tokens with which people decide who have no key."""
@@ -108,7 +106,7 @@ class ApprovalStore:
     async def save(self, turn: PausedTurn, identifier: str = "") -> Asked:
         """Save a paused turn of the current caller, under an id of 128 random bits unless one is given."""
         record = self._codec.dump(turn)
-        ttl = _DAY if turn.response.approvers else self.ttl
+        ttl = self.approver_ttl if turn.response.approvers else self.ttl
         asked = asked_by_caller(turn, identifier or secrets.token_urlsafe(16), ttl)
         write = self._waiting(asked, to_json(record | {"asked": ASKED.dump_python(asked, mode="json")}))
         # One that has the id already was the first of several equal requests.
@@ -254,7 +252,7 @@ class ApprovalStore:
 
     def _decided(self, asked: Asked, decided: Decided) -> Write:
         asked = replace(asked, decided=decided)
-        ttl = _DAY if asked.roles else self.ttl
+        ttl = self.approver_ttl if asked.roles else self.ttl
         return Write(_decided_key(asked.identifier), ASKED.dump_json(asked), ttl, lists=lists_of(asked))
 
 

@@ -2,24 +2,14 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from tests.calling_as import calling_as
 from tests.service.access.principals import as_
 from tests.service.api.approvals.desk.refund import PAID
-from tests.service.api.approvals.desk_service import Desk, decisions, desk_service, outcome_of, write_keys, yes
+from tests.service.api.approvals.desk_service import Desk, decisions, outcome_of, write_keys, yes
 from tests.service.protocols.openai.asking import COMPLETIONS
 from tests.waiting import until
-
-
-@pytest.fixture
-async def desk(tmp_path: Path) -> AsyncGenerator[Desk, None]:
-    async with desk_service(tmp_path) as desk:
-        yield desk
 
 
 async def test_of_twenty_decisions_at_once_one_counts_and_runs_once(desk: Desk) -> None:

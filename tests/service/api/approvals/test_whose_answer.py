@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -20,12 +19,6 @@ from toolchat.service.access.authentication import Authenticator
 from toolchat.service.access.keys import KeyRegistry
 from toolchat.service.access.principals import Principal
 from toolchat.state.base import Lock
-
-
-@pytest.fixture
-async def desk(tmp_path: Path) -> AsyncGenerator[Desk, None]:
-    async with desk_service(tmp_path) as desk:
-        yield desk
 
 
 @pytest.mark.parametrize("form", [JSON, EVENTS], ids=["document", "stream"])

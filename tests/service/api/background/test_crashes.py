@@ -9,7 +9,7 @@ import pytest
 
 from tests.command_line import started
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, chunk, delta, finish, sensible_model, sse
-from tests.service.api.background.test_background import ASYNC, EVENTS, SILENT, finished
+from tests.service.api.background.test_routes import ASYNC, EVENTS, SILENT, finished
 from tests.serving import client_of, events_of, service
 from tests.waiting import until
 

@@ -1,6 +1,5 @@
 """Errors in OpenAI's format with OpenAI's status codes, wherever they arise."""
 
-import json
 from typing import Any
 
 import httpx
@@ -8,7 +7,6 @@ import pytest
 
 from tests.players.openai_player import body
 from tests.service.protocols.openai.asking import COMPLETIONS, ROLL, call, error_of, played, result, user
-from toolchat.service.api import body_limits as bodies
 
 AS_JSON = {"Content-Type": "application/json"}
 ROLLED = {"role": "assistant", "content": None, "tool_calls": [call("roll")]}
@@ -152,19 +150,6 @@ async def test_unknown_routes_and_methods_are_reported_in_openais_format(
     answer = await offline.request(method, path)
     assert error_of(answer)[0] == status
     assert words in answer.json()["error"]["message"]
-
-
-async def test_the_larger_limit_applies_to_this_protocol_only(offline: httpx.AsyncClient) -> None:
-    answer = await offline.post("/approvals/x", content=json.dumps({"a": "x" * 400_000}))
-    assert (answer.status_code, answer.json()["code"]) == (413, "too-large")
-
-
-async def test_all_large_bodies_together_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "MAX_LARGE_BODIES", 100_000)
-    async with played([]) as (client, _):
-        for _ in range(2):  # the place of a refused one is free again
-            assert error_of(await client.post(COMPLETIONS, content=b" " * 200_000))[:2] == (503, "overloaded")
-        assert error_of(await client.post(COMPLETIONS, content=b" " * 90_000, headers=AS_JSON))[0] == 400
 
 
 def nested(depth: int) -> Any:

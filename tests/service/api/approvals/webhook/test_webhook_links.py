@@ -4,8 +4,6 @@ import asyncio
 import json
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,22 +12,10 @@ from tests.chat.played import JSON
 from tests.service.access.principals import alike, as_
 from tests.service.api.approvals.desk.refund import PAID
 from tests.service.api.approvals.desk_service import Desk, decisions, outcome_of, yes
-from tests.service.api.approvals.receiver import Receiver, receiving, told_desk
+from tests.service.api.approvals.receiver import Receiver
 from tests.service.protocols.mcp_server.host import Host
 from tests.service.protocols.openai.asking import COMPLETIONS
 from tests.waiting import until
-
-
-@pytest.fixture
-async def receiver() -> AsyncGenerator[Receiver, None]:
-    async with receiving() as receiver:
-        yield receiver
-
-
-@pytest.fixture
-async def desk(receiver: Receiver, tmp_path: Path) -> AsyncGenerator[Desk, None]:
-    async with told_desk(tmp_path, receiver) as desk:
-        yield desk
 
 
 async def test_who_has_the_link_sees_and_decides_and_the_record_says_so(desk: Desk, receiver: Receiver) -> None:
@@ -143,17 +129,15 @@ async def test_who_decided_by_a_link_gets_no_token_to_confirm_for_who_asked(desk
     assert (await desk.decide(following["id"], "asker")).status_code == 200
 
 
-async def test_a_link_ends_when_the_approval_expires(
-    receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("toolchat.service.api.approvals._DAY", 1.0)
-    async with told_desk(tmp_path, receiver) as desk:
-        approval = await desk.ask()
-        place, bearer = await receiver.link(approval["id"])
+@pytest.mark.slow(seconds=3)
+async def test_a_link_ends_when_the_approval_expires(desk: Desk, receiver: Receiver) -> None:
+    desk.service.approvals.approver_ttl = 3.0
+    approval = await desk.ask()
+    place, bearer = await receiver.link(approval["id"])
 
-        async def is_over() -> bool:
-            answer = await desk.client.post(place, json={"decisions": {"none": yes()}}, headers=bearer)
-            return answer.status_code == 404
+    async def is_over() -> bool:
+        answer = await desk.client.post(place, json={"decisions": {"none": yes()}}, headers=bearer)
+        return answer.status_code == 404
 
-        await until(is_over)
-        assert outcome_of(await desk.client.get(place, headers=bearer)) == (404, "not-found")
+    await until(is_over)
+    assert outcome_of(await desk.client.get(place, headers=bearer)) == (404, "not-found")

@@ -1,6 +1,8 @@
-"""Bytes that are no request: each is refused, and nothing is reported as a fault of the service."""
+"""Bytes that are no request, and offers of another protocol: refused or answered, never a fault of the service."""
 
+import asyncio
 import logging
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 
 import httpx
@@ -10,15 +12,13 @@ from tests.service.server.paced_model import PacedModel, text
 from tests.service.server.raw_client import RawClient
 from tests.service.server.watching import assert_nothing_was_reported
 from tests.serving import service
+from tests.waiting import PATIENCE
+
+pytestmark = pytest.mark.usefixtures("logged")
 
 HOST = b"Host: localhost\r\n"
 QUESTION = b"GET /time/chat?query=hi HTTP/1.1\r\n" + HOST + b"\r\n"
 HEALTHY = b"GET /health/live HTTP/1.1\r\n" + HOST + b"\r\n"
-
-
-@pytest.fixture(autouse=True)
-def _logged(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, logger="toolchat")
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,7 @@ def _logged(caplog: pytest.LogCaptureFixture) -> None:
         b"GET / HTTP/9.9\r\n\r\n",
         b"GET / HTTP/1.1\r\nbad header\r\n\r\n",
         b"POST /chat HTTP/1.1\r\n" + HOST + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + HOST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
         b"GET /chat?query=what is it HTTP/1.1\r\n\r\n",
         b"GET /chat?query=a\x00b HTTP/1.1\r\n\r\n",
         b"GET http://[::1/secret HTTP/1.1\r\n" + HOST + b"\r\n",
@@ -92,3 +93,47 @@ async def test_a_question_whose_body_breaks_off_is_not_asked() -> None:
             for _ in range(3):
                 assert (await client.get("/time/chat")).status_code == 200
         assert model.finished + model.aborted == 3
+
+
+BODY = b'{"query":"What time is it in Paris?"}'
+POST = b"POST /time/chat-tool-function HTTP/1.1\r\n"
+HEADERS = b"Host: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(BODY)
+OFFERS = {
+    "h2c": b"Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAEAAEAAAAIAAAAB\r\nUpgrade: h2c\r\n",
+    "lower case": b"connection: upgrade\r\nupgrade: h2c\r\n",
+    "websocket": b"Upgrade: websocket\r\nConnection: keep-alive, Upgrade\r\nSec-WebSocket-Version: 13\r\n",
+}
+
+
+@pytest.fixture(scope="module")
+async def client() -> AsyncGenerator[httpx.AsyncClient, None]:
+    async with service() as client:
+        yield client
+
+
+@pytest.mark.parametrize("offer", OFFERS.values(), ids=OFFERS)
+@pytest.mark.parametrize("body_comes_later", [False, True])
+async def test_the_body_of_who_offers_another_protocol_is_read_and_the_connection_kept(
+    *, offer: bytes, body_comes_later: bool, client: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    head = POST + offer + HEADERS
+    async with RawClient(str(client.base_url)) as asking, asyncio.timeout(PATIENCE):
+        for _ in range(2):
+            asking.received.clear()
+            for piece in [head, BODY] if body_comes_later else [head + BODY]:
+                await asking.send(piece)
+                await asyncio.sleep(0)
+            assert (await asking.read_until(b"Europe/Paris")).startswith(b"HTTP/1.1 200 ")
+    assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
+
+
+async def test_a_body_that_would_be_left_unread_is_refused_and_never_taken_for_no_question(
+    client: httpx.AsyncClient,
+) -> None:
+    # The header itself comes in pieces, so that it is seen too late.
+    async with RawClient(str(client.base_url)) as asking, asyncio.timeout(PATIENCE):
+        first, second, third = OFFERS["h2c"].partition(b"Upgrade: h")
+        await asking.send(POST + first + second[:4])
+        await client.get("/health/live")
+        await asking.send(second[4:] + third + HEADERS + BODY)
+        assert (await asking.read_to_end()).startswith(b"HTTP/1.1 400 ")

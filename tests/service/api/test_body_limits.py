@@ -1,4 +1,4 @@
-"""Answers to requests whose body is still on its way: they are read, and then the connection ends."""
+"""Limits of request bodies: how long one may be, how long it may take, and how many large ones there may be."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -7,10 +7,13 @@ from contextlib import suppress
 import httpx
 import pytest
 
+from tests.service.api.test_bad_input import problem_of
+from tests.service.protocols.openai.asking import COMPLETIONS, error_of, played
 from tests.service.server.raw_client import RawClient
 from tests.serving import service
 from tests.waiting import PATIENCE
 from toolchat.service.access.keys import digest_of
+from toolchat.service.api import body_limits as bodies
 
 POST = b"POST /approvals/x HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
 MEBIBYTE = 2**20
@@ -101,3 +104,30 @@ async def test_a_connection_is_kept_after_a_body_that_was_read(client: httpx.Asy
             await kept.send(POST + b"Content-Length: 2\r\n\r\n[]")
             assert (await kept.read_until(b'"validation"')).startswith(b"HTTP/1.1 422 ")
             assert b"connection: close" not in kept.received
+
+
+async def test_a_body_beyond_the_limit_is_refused_before_it_is_parsed(offline: httpx.AsyncClient) -> None:
+    answer = await offline.post("/approvals/x", content=b"[" * 400_000, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, problem_of(answer).code) == (413, "too-large")
+    wrong = await offline.post("/approvals/x", content=b"{}", headers={"Content-Type": "text/plain"})
+    assert problem_of(wrong).detail.startswith("body: ")
+
+
+async def test_all_large_bodies_together_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "MAX_LARGE_BODIES", 100_000)
+    async with played([]) as (client, _):
+        for _ in range(2):  # the place of a refused one is free again
+            assert error_of(await client.post(COMPLETIONS, content=b" " * 200_000))[:2] == (503, "overloaded")
+        assert (
+            error_of(
+                await client.post(COMPLETIONS, content=b" " * 90_000, headers={"Content-Type": "application/json"})
+            )[0]
+            == 400
+        )
+
+
+@pytest.mark.parametrize("path", ["/time/chat", "/todo/chat"])
+async def test_a_longer_body_than_any_question_needs_is_not_read(path: str, client: httpx.AsyncClient) -> None:
+    # Images may come to /chat alone: test_images.py has its limit.
+    answer = await client.post(path, json={"query": "a" * 400_000})
+    assert (answer.status_code, answer.json()["detail"]) == (413, "the body is longer than 388096 bytes")

@@ -1,16 +1,17 @@
-"""The shares of clients: nobody's background questions keep those of others from being accepted or run."""
+"""The shares of clients: the limit of unfinished questions, and whose question runs next."""
 
 import asyncio
 from collections.abc import AsyncGenerator
+from pathlib import Path
 
 import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
 
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, sensible_model
-from tests.service.api.background.test_background import ASYNC, SILENT, accepted, finished
+from tests.service.api.background.test_routes import ASYNC, SILENT, accepted, finished
 from tests.serving import service
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, until
 from toolchat.errors import Overloaded, QuotaExceeded
 from toolchat.service.access.keys import digest_of
 from toolchat.service.access.principals import ANONYMOUS
@@ -102,7 +103,7 @@ def test_a_question_that_has_failed_for_a_while_pauses_in_all_processes() -> Non
 
 
 @pytest.fixture
-async def client() -> AsyncGenerator[httpx.AsyncClient, None]:
+async def busy_client() -> AsyncGenerator[httpx.AsyncClient, None]:
     def slow_for_alice(request: PlayedRequest) -> Answer:
         return SILENT if "slow" in str(request.body["messages"]) else sensible_model()(request)
 
@@ -114,12 +115,14 @@ async def client() -> AsyncGenerator[httpx.AsyncClient, None]:
         yield client
 
 
-async def test_a_question_is_answered_while_another_client_has_a_hundred_slow_ones(client: httpx.AsyncClient) -> None:
+async def test_a_question_is_answered_while_another_client_has_a_hundred_slow_ones(
+    busy_client: httpx.AsyncClient,
+) -> None:
     for _ in range(100):
         body = {"userInput": "slow"}
-        assert (await client.post("/chat", json=body, headers=ASYNC | {"X-API-Key": "alice"})).status_code == 202
-    client.headers["X-API-Key"] = "bob"
-    assert (await finished(client, await accepted(client)))["status"] == "completed"
+        assert (await busy_client.post("/chat", json=body, headers=ASYNC | {"X-API-Key": "alice"})).status_code == 202
+    busy_client.headers["X-API-Key"] = "bob"
+    assert (await finished(busy_client, await accepted(busy_client)))["status"] == "completed"
 
 
 async def _ready() -> None:
@@ -169,3 +172,28 @@ async def test_a_question_that_waits_for_its_turn_can_be_cancelled() -> None:
         for each in questions:
             await runner.accept(each, b"{}")
         assert (await runner.cancel(questions[-1])).state == "cancelled"
+
+
+async def test_one_client_has_a_limit_of_unfinished_questions(client: httpx.AsyncClient, player: OpenAIPlayer) -> None:
+    player.follow(lambda _: SILENT)
+    paths = [await accepted(client, key="alice") for _ in range(100)]
+    body, alice = {"userInput": "one more"}, {"X-API-Key": "alice"}
+    refused = await client.post("/chat", json=body, headers=ASYNC | alice)
+    assert (refused.status_code, refused.json()["code"]) == (503, "overloaded")
+    assert "of this client" in refused.json()["detail"]
+    other = await accepted(client, key="bob")
+    player.follow(sensible_model())
+    for path, key in [*((each, "alice") for each in paths), (other, "bob")]:
+        assert (await client.delete(path, headers={"X-API-Key": key})).is_success
+
+
+async def test_the_limit_counts_the_questions_of_all_processes(player: OpenAIPlayer, tmp_path: Path) -> None:
+    player.follow(lambda _: SILENT)
+    variables = {"OPENAI_BASE_URL": player.base_url, "STATE_URL": f"sqlite:///{tmp_path}/state.db"}
+    async with service(**variables) as one, service(**variables) as other:
+        await asyncio.gather(*(accepted(one) for _ in range(100)))
+
+        async def is_refused() -> bool:
+            return (await other.post("/chat", json={"userInput": "one more"}, headers=ASYNC)).status_code == 503
+
+        await until(is_refused)

@@ -9,12 +9,12 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from tests.command_line import run
+from tests.command_line import ROOT, run
 from tests.service.access.principals import as_
 from tests.service.api.approvals.desk_service import Desk, desk_service
 from tests.serving import serving
 
-DESK = str(Path(__file__).parent / "desk")
+DESK = str(ROOT / "tests/service/api/approvals/desk")
 
 
 async def test_the_decisions_are_exported_while_the_service_runs(tmp_path: Path) -> None:

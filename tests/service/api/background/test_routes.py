@@ -1,7 +1,6 @@
-"""Background questions of one process: accepted, shown, streamed, cancelled, owned and limited."""
+"""Background questions over HTTP: accepted, shown, streamed, cancelled and owned."""
 
 import asyncio
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -11,30 +10,10 @@ import pytest
 from tests.players.openai_player import Answer, OpenAIPlayer, delta, sensible_model, sse, whole
 from tests.serving import events_of, service
 from tests.waiting import until
-from toolchat.service.access.keys import digest_of
 
 ASYNC = {"Prefer": "respond-async"}
 EVENTS = {"Accept": "text/event-stream"}
 SILENT = Answer(is_silent=True, ending="hang")
-
-
-@pytest.fixture(scope="module")
-async def player() -> AsyncGenerator[OpenAIPlayer, None]:
-    async with OpenAIPlayer() as player:
-        yield player
-
-
-@pytest.fixture(scope="module")
-async def module_client(player: OpenAIPlayer) -> AsyncGenerator[httpx.AsyncClient, None]:
-    keys = ",".join(f"{name}={digest_of(name)}" for name in ("alice", "bob"))
-    async with service(OPENAI_BASE_URL=player.base_url, API_KEYS=keys, ALLOW_ANONYMOUS="true") as client:
-        yield client
-
-
-@pytest.fixture
-def client(module_client: httpx.AsyncClient, player: OpenAIPlayer) -> httpx.AsyncClient:
-    player.follow(sensible_model({"timeZoneId": "Asia/Tokyo"}))
-    return module_client
 
 
 async def accepted(client: httpx.AsyncClient, session: str = "", key: str = "") -> str:
@@ -177,19 +156,6 @@ async def test_the_list_of_sessions_has_their_unfinished_questions(
     assert "running" not in entry
 
 
-async def test_one_client_has_a_limit_of_unfinished_questions(client: httpx.AsyncClient, player: OpenAIPlayer) -> None:
-    player.follow(lambda _: SILENT)
-    paths = [await accepted(client, key="alice") for _ in range(100)]
-    body, alice = {"userInput": "one more"}, {"X-API-Key": "alice"}
-    refused = await client.post("/chat", json=body, headers=ASYNC | alice)
-    assert (refused.status_code, refused.json()["code"]) == (503, "overloaded")
-    assert "of this client" in refused.json()["detail"]
-    other = await accepted(client, key="bob")
-    player.follow(sensible_model())
-    for path, key in [*((each, "alice") for each in paths), (other, "bob")]:
-        assert (await client.delete(path, headers={"X-API-Key": key})).is_success
-
-
 async def test_any_process_can_cancel_a_question(player: OpenAIPlayer, tmp_path: Path) -> None:
     player.follow(lambda _: SILENT)
     variables = {"OPENAI_BASE_URL": player.base_url, "STATE_URL": f"sqlite:///{tmp_path}/state.db"}
@@ -199,15 +165,3 @@ async def test_any_process_can_cancel_a_question(player: OpenAIPlayer, tmp_path:
         await until(lambda: len(player.requests) > asked)
         assert (await other.delete(path)).json()["status"] == "cancelled"
         assert (await one.get(path)).json()["status"] == "cancelled"
-
-
-async def test_the_limit_counts_the_questions_of_all_processes(player: OpenAIPlayer, tmp_path: Path) -> None:
-    player.follow(lambda _: SILENT)
-    variables = {"OPENAI_BASE_URL": player.base_url, "STATE_URL": f"sqlite:///{tmp_path}/state.db"}
-    async with service(**variables) as one, service(**variables) as other:
-        await asyncio.gather(*(accepted(one) for _ in range(100)))
-
-        async def is_refused() -> bool:
-            return (await other.post("/chat", json={"userInput": "one more"}, headers=ASYNC)).status_code == 503
-
-        await until(is_refused)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.service.api.assembled import assembled
-from tests.service.composition.test_folder_parts import with_folders
+from tests.service.tool_modules.test_folder_parts import with_folders
 from toolchat.errors import ConfigurationError
 
 JSON = {"Accept": "application/json"}

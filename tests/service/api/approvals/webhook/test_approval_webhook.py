@@ -2,7 +2,6 @@
 
 import logging
 import re
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -11,25 +10,13 @@ import pytest
 
 from tests.service.access.principals import as_
 from tests.service.api.approvals.desk_service import Desk
-from tests.service.api.approvals.receiver import SECRET, Receiver, receiving, told_desk
+from tests.service.api.approvals.receiver import SECRET, Receiver, told_desk
 from tests.serving import configured
 from tests.waiting import until
 from toolchat.errors import ConfigurationError
 from toolchat.service.api import approval_webhook
 
 REQUESTED, DECIDED = "approval.requested", "approval.decided"
-
-
-@pytest.fixture
-async def receiver() -> AsyncGenerator[Receiver, None]:
-    async with receiving() as receiver:
-        yield receiver
-
-
-@pytest.fixture
-async def desk(receiver: Receiver, tmp_path: Path) -> AsyncGenerator[Desk, None]:
-    async with told_desk(tmp_path, receiver) as desk:
-        yield desk
 
 
 async def test_who_decides_is_told_what_waits_and_what_was_decided(desk: Desk, receiver: Receiver) -> None:
@@ -122,23 +109,23 @@ async def test_what_was_decided_meanwhile_is_no_longer_announced(receiver: Recei
 
 
 async def test_an_event_that_never_arrives_is_given_up_with_one_line(
-    receiver: Receiver, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     receiver.answers = [500] * 1000
-    async with told_desk(tmp_path, receiver) as desk:
-        await desk.ask()
-        await until(lambda: len(receiver.events) > 1)
-        monkeypatch.setattr(approval_webhook, "_GIVE_UP", 0.0)
-        store = desk.service.store
+    await desk.ask()
+    await until(lambda: len(receiver.events) > 1)
+    webhook, store = desk.service.approvals.webhook, desk.service.store
+    assert webhook
+    webhook.give_up = 0.0
 
-        async def is_empty() -> bool:
-            return not await store.listed("webhook", limit=1)
+    async def is_empty() -> bool:
+        return not await store.listed("webhook", limit=1)
 
-        await until(is_empty)
-        lines = [each for each in caplog.records if each.levelno == logging.ERROR]
-        assert [each.getMessage() for each in lines] == ["an event for the webhook was given up"]
-        metrics = (await desk.client.get("/metrics", headers=as_("operator"))).text
-        assert 'toolchat_approvals_webhook_total{outcome="given up"}' in metrics
+    await until(is_empty)
+    lines = [each for each in caplog.records if each.levelno == logging.ERROR]
+    assert [each.getMessage() for each in lines] == ["an event for the webhook was given up"]
+    metrics = (await desk.client.get("/metrics", headers=as_("operator"))).text
+    assert 'toolchat_approvals_webhook_total{outcome="given up"}' in metrics
 
 
 BASE = {"APPROVALS_WEBHOOK_URL": "https://hooks.example.org/x", "PUBLIC_URL": "https://ai.example.org"}

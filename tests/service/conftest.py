@@ -1,8 +1,17 @@
-"""An empty package in the working directory, for tool folders."""
+"""A receiver of traces, and an empty package in the working directory, for tool folders."""
 
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+
+from tests.players.otlp_receiver import OtlpReceiver
+
+
+@pytest.fixture(scope="module")
+async def receiver() -> AsyncGenerator[OtlpReceiver, None]:
+    async with OtlpReceiver() as receiver:
+        yield receiver
 
 
 @pytest.fixture

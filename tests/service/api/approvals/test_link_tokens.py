@@ -39,12 +39,6 @@ def shipping(request: PlayedRequest) -> Answer:
     return whole(message("tool_calls", content=None, tool_calls=[call("ship", '{"number":1}')]))
 
 
-@pytest.fixture(scope="module")
-async def receiver() -> AsyncGenerator[OtlpReceiver, None]:
-    async with OtlpReceiver() as receiver:
-        yield receiver
-
-
 @dataclass
 class Shop:
     client: httpx.AsyncClient

@@ -1,4 +1,4 @@
-"""Signals: whichever asks for the end gets an end in order, and a word."""
+"""The addresses on which the service listens, and signals: whichever asks for the end gets an end in order."""
 
 import asyncio
 import signal
@@ -6,12 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.command_line import LOG, environment, started
+from tests.players.redis_server import RedisServer
 from tests.service.server.paced_model import PacedModel, text
 from tests.service.server.raw_client import RawClient
 from tests.service.server.test_draining import not_ready_any_more
+from tests.serving import client_of
 from tests.waiting import PATIENCE
 
 
@@ -96,3 +99,13 @@ def test_sigterm_during_the_start_stops_the_service_with_a_message(module: str, 
         _, reported = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     assert "stopped" in reported or "toolchat on" in reported
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+async def test_all_addresses_are_those_of_both_protocols(workers: str, tmp_path: Path) -> None:
+    variables = {"SERVER_HOST": "::", "ALLOW_ANONYMOUS": "true", "CHAT_PROVIDER": "offline"}
+    async with RedisServer() as redis:
+        with started(cwd=tmp_path, **variables, SERVER_WORKERS=workers, REDIS_URL=redis.url) as (_, url):
+            for host in ("127.0.0.1", "[::1]"):
+                async with client_of(f"http://{host}:{httpx.URL(url).port}") as client:
+                    assert (await client.get("/time/chat?query=hi")).status_code == 200

@@ -3,6 +3,7 @@
 import asyncio
 import selectors
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -11,8 +12,18 @@ from tests.chat.scripted import Turn, WatchedModel, says, turn_of, unfinished
 from tests.models.responding import events_of
 from toolchat.errors import ProviderRateLimited, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
 from toolchat.messages import AssistantMessage, Usage, UserMessage
-from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Progress, Prompt, TextDelta
+from toolchat.models.base import (
+    ChatModel,
+    ChatOptions,
+    ChatResponse,
+    EmitModelEvent,
+    ModelEvent,
+    Progress,
+    Prompt,
+    TextDelta,
+)
 from toolchat.models.resilience import KEEPALIVE, ModelTimeouts, ResilientChatModel, RetryPolicy
+from toolchat.tool_calling.definition import ToolDefinition
 
 ASKED = Prompt((UserMessage("?"),), stream=True)
 
@@ -153,6 +164,17 @@ async def test_a_fault_that_stays_is_tried_three_times_and_one_that_cannot_pass_
     model, script = resilient(fault)
     with pytest.raises(type(fault)):
         await turn_of(model)
+    assert len(script.prompts) == tries
+
+
+@pytest.mark.parametrize(("choice", "tries"), [(None, 3), ("none", 1)])
+async def test_an_empty_answer_is_asked_for_again_unless_its_tools_are_withdrawn(
+    choice: str | None, tries: int
+) -> None:
+    model, script = resilient(says(""))
+    prompt = Prompt(ASKED.messages, (ToolDefinition("add", "Adds", {}),), ChatOptions(tool_choice=choice))
+    with suppress(UpstreamInvalid):
+        await events_of(model, prompt)
     assert len(script.prompts) == tries
 
 

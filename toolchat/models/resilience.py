@@ -169,7 +169,7 @@ class ResilientChatModel(ChatModel):
                     # The breaker is outside: a timeout must count as a failure of the upstream.
                     with self.breaker, timeouts:
                         response = await self._ask(prompt, listener)
-                        _check_not_empty(response)
+                        _check_not_empty(response, prompt)
                     call.record_response(response)
                     return response
                 except _ListenerFailed as failed:
@@ -227,9 +227,11 @@ class ResilientChatModel(ChatModel):
         return True
 
 
-def _check_not_empty(response: ChatResponse) -> None:
+def _check_not_empty(response: ChatResponse, prompt: Prompt) -> None:
     # Often the same question succeeds: https://github.com/google-gemini/deprecated-generative-ai-python/issues/744
-    if response.finish_reason == "stop" and not response.message.text.strip():
+    # With withdrawn tools the tool loop asks without any.
+    is_empty = response.finish_reason == "stop" and not response.message.text.strip()
+    if is_empty and not (prompt.tools and prompt.options.tool_choice == "none"):
         raise UpstreamInvalid("the chat model gave an empty answer", retryable=True)
 
 

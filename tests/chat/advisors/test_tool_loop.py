@@ -223,8 +223,9 @@ HISTORY: tuple[Message, ...] = (
 )
 
 
-async def test_withdrawn_tools_stay_defined_until_a_model_calls_one_and_no_call_runs() -> None:
-    client, model = client_of(ADDING, ADDING, says("3"), max_rounds=1)
+@pytest.mark.parametrize("forbidden", [ADDING, says("")], ids=["calls one", "gives nothing"])
+async def test_withdrawn_tools_stay_defined_until_a_model_does_not_answer_and_no_call_runs(forbidden: Any) -> None:
+    client, model = client_of(ADDING, forbidden, says("3"), max_rounds=1)
     response = await client.prompt("?").tools("add").call().response()
     assert (response.message.text, len(response.executions), response.rounds) == ("3", 1, 3)
     assert offered(model) == [["add"], ["add"], []]

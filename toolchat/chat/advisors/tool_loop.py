@@ -230,8 +230,12 @@ class LoopState:
         return ToolResponseMessage(tuple([by_id[call.id] for call in message.tool_calls if call.id in by_id]))
 
     def drops_tools(self, response: ChatResponse) -> bool:
-        """Whether the model has to be asked again, without any tool: some servers ignore ``tool_choice: none``."""
-        if not (self.is_forbidden and response.has_tool_calls and self.request.tools):
+        """Whether the model has to be asked again, without any tool: some servers ignore ``tool_choice: none``.
+
+        A small model then gives nothing, since it may write no call and the prompt still says how to.
+        """
+        is_empty = response.finish_reason == "stop" and not response.message.text.strip()
+        if not (self.is_forbidden and self.request.tools and (response.has_tool_calls or is_empty)):
             return False
         self.request = self.request.with_tools(())  # ollama/ollama#17921
         self.offered = self.request.tool_set

@@ -11,10 +11,9 @@ import pytest
 from tests.chat.scripted import Turn, WatchedModel, says, turn_of, unfinished
 from tests.models.responding import events_of
 from toolchat.errors import ProviderRateLimited, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
-from toolchat.messages import AssistantMessage, Usage, UserMessage
+from toolchat.messages import AssistantMessage, Message, ToolResponse, ToolResponseMessage, Usage, UserMessage
 from toolchat.models.base import (
     ChatModel,
-    ChatOptions,
     ChatResponse,
     EmitModelEvent,
     ModelEvent,
@@ -148,6 +147,9 @@ async def test_a_model_that_has_only_thought_is_asked_again() -> None:
     assert (thinks.asked, events) == (3, [*[Progress("Hm.")] * 3, TextDelta("ok")])
 
 
+RESULT = ToolResponseMessage((ToolResponse("call_0", "add", "3"),))
+
+
 def resilient(*turns: Turn, total: float = 600) -> tuple[ChatModel, WatchedModel]:
     model = WatchedModel(turns)
     return ResilientChatModel(model, total_timeout=total, idle_timeout=60, retry=RetryPolicy(3)), model
@@ -167,14 +169,11 @@ async def test_a_fault_that_stays_is_tried_three_times_and_one_that_cannot_pass_
     assert len(script.prompts) == tries
 
 
-@pytest.mark.parametrize(("choice", "tries"), [(None, 3), ("none", 1)])
-async def test_an_empty_answer_is_asked_for_again_unless_its_tools_are_withdrawn(
-    choice: str | None, tries: int
-) -> None:
+@pytest.mark.parametrize(("last", "tries"), [(UserMessage("?"), 3), (RESULT, 1)], ids=["question", "result"])
+async def test_an_empty_answer_is_tried_again_but_not_to_the_results_of_tools(last: Message, tries: int) -> None:
     model, script = resilient(says(""))
-    prompt = Prompt(ASKED.messages, (ToolDefinition("add", "Adds", {}),), ChatOptions(tool_choice=choice))
     with suppress(UpstreamInvalid):
-        await events_of(model, prompt)
+        await events_of(model, Prompt((UserMessage("?"), last), (ToolDefinition("add", "Adds", {}),)))
     assert len(script.prompts) == tries
 
 

@@ -13,6 +13,7 @@ import toolchat.instruments as instruments
 from toolchat.errors import ToolchatError, UpstreamError, UpstreamInvalid, UpstreamTimeout
 from toolchat.http.breakers import CircuitBreaker
 from toolchat.instruments import ModelCall
+from toolchat.messages import ToolResponseMessage
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Progress, Prompt
 from toolchat.models.provider_errors import MAX_RETRY_AFTER, quotable
 from toolchat.models.refused_tools import RefusedTools
@@ -229,9 +230,9 @@ class ResilientChatModel(ChatModel):
 
 def _check_not_empty(response: ChatResponse, prompt: Prompt) -> None:
     # Often the same question succeeds: https://github.com/google-gemini/deprecated-generative-ai-python/issues/744
-    # With withdrawn tools the tool loop asks without any.
+    # With results of tools the same would come again: the tool loop asks without tools.
     is_empty = response.finish_reason == "stop" and not response.message.text.strip()
-    if is_empty and not (prompt.tools and prompt.options.tool_choice == "none"):
+    if is_empty and not (prompt.tools and isinstance(prompt.messages[-1], ToolResponseMessage)):
         raise UpstreamInvalid("the chat model gave an empty answer", retryable=True)
 
 

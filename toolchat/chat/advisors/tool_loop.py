@@ -230,12 +230,13 @@ class LoopState:
         return ToolResponseMessage(tuple([by_id[call.id] for call in message.tool_calls if call.id in by_id]))
 
     def drops_tools(self, response: ChatResponse) -> bool:
-        """Whether the model has to be asked again, without any tool: some servers ignore ``tool_choice: none``.
+        """Whether the model has to be asked again, without any tool.
 
-        A small model then gives nothing, since it may write no call and the prompt still says how to.
+        Some servers ignore ``tool_choice: none``, and small models may give nothing after a tool's result.
         """
+        is_forbidden_call = self.is_forbidden and response.has_tool_calls
         is_empty = response.finish_reason == "stop" and not response.message.text.strip()
-        if not (self.is_forbidden and self.request.tools and (response.has_tool_calls or is_empty)):
+        if not self.request.tools or not (is_forbidden_call or (is_empty and self.executions)):
             return False
         self.request = self.request.with_tools(())  # ollama/ollama#17921
         self.offered = self.request.tool_set

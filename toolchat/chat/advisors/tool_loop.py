@@ -234,9 +234,8 @@ class LoopState:
 
         Some servers ignore ``tool_choice: none``, and small models may give nothing after a tool's result.
         """
-        is_forbidden_call = self.is_forbidden and response.has_tool_calls
         is_empty = response.finish_reason == "stop" and not response.message.text.strip()
-        if not self.request.tools or not (is_forbidden_call or (is_empty and self.executions)):
+        if not self.request.tools or not (is_empty or (self.is_forbidden and response.has_tool_calls)):
             return False
         self.request = self.request.with_tools(())  # ollama/ollama#17921
         self.offered = self.request.tool_set

@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 
-from tests.command_line import LOG, environment, started
+from tests.command_line import LOG, environment, started, url_of
 from tests.players.redis_server import RedisServer
 from tests.service.server.paced_model import PacedModel, text
 from tests.service.server.raw_client import RawClient
@@ -99,6 +100,34 @@ def test_sigterm_during_the_start_stops_the_service_with_a_message(module: str, 
         _, reported = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     assert "stopped" in reported or "toolchat on" in reported
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+async def test_hangups_from_the_first_moment_of_the_start_do_not_end_the_service(workers: str, tmp_path: Path) -> None:
+    module = "toolchat.service.composition.configuration"
+    async with RedisServer() as redis:
+        variables = environment({"SERVER_PORT": "0", "SERVER_WORKERS": workers, "REDIS_URL": redis.url})
+        command, reading = [sys.executable, "-c", START, module], {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with subprocess.Popen(command, cwd=tmp_path, env=variables, text=True, **reading) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            assert process.stdout.readline() == f"{module}\n"
+            process.send_signal(signal.SIGHUP)
+            async with client_of(url_of(process.stderr)) as client:
+                while not await is_live(client):
+                    assert process.poll() is None
+                    for each in (process, *psutil.Process(process.pid).children()):
+                        each.send_signal(signal.SIGHUP)
+            process.terminate()
+            _, reported = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, "was sent" in reported) == (0, False), reported  # as gunicorn says of a killed worker
+
+
+async def is_live(client: httpx.AsyncClient) -> bool:
+    try:
+        return (await client.get("/health/live", timeout=0.2)).status_code == 200
+    except httpx.TransportError:
+        return False
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

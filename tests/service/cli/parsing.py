@@ -14,9 +14,12 @@ def is_understood(program: Program, typed: Sequence[str]) -> bool:
     """Whether there is such a command with such options."""
     module = "toolchat.service.cli.commands.import_module"
     try:
-        with patch(module, MagicMock()) as imported, patch.dict(os.environ):  # ``demo`` sets variables
-            with commands(program).make_context("", list(typed)) as context:
-                context.command.invoke(context)
+        with (
+            patch(module, MagicMock()) as imported,
+            patch.dict(os.environ),  # ``demo`` sets variables
+            commands(program).make_context("", list(typed)) as context,
+        ):
+            context.command.invoke(context)
     except click.ClickException:
         return False
     return imported.called

@@ -122,7 +122,10 @@ def test_a_service_that_never_answers_is_given_up(
     monkeypatch.setattr("toolchat.service.cli.approvals.READ_TIMEOUT", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        codes = [list_waiting(Program(), url=url), *(use(Program(), url=url, identifier="x") for use in (show, approve))]
+        codes = [
+            list_waiting(Program(), url=url),
+            *(use(Program(), url=url, identifier="x") for use in (show, approve)),
+        ]
     assert codes == [1, 1, 1]
     assert capsys.readouterr().err == f"toolchat: {url}: the service did not answer within 0.05 s\n" * 3
 

@@ -33,11 +33,9 @@ def _at_service(use: Callable[..., Awaitable[int]]) -> Callable[..., int]:
 
         async def send(method: str, path: str, body: bytes = b"") -> Reply:
             headers = {"Accept": "text/plain", "Content-Type": "application/json", **key}
+            upstream, timeout = "the service", _ANSWER_TIMEOUT if body else READ_TIMEOUT
             address = f"{url}/approvals{path}"
-            timeout = _ANSWER_TIMEOUT if body else READ_TIMEOUT
-            reply = await http.fetch(
-                method, address, upstream="the service", timeout=timeout, headers=headers, data=body
-            )
+            reply = await http.fetch(method, address, upstream=upstream, timeout=timeout, headers=headers, data=body)
             if reply.status >= 400:
                 raise ToolchatError(str(from_json(reply.body)["detail"]))
             return reply

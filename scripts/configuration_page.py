@@ -28,7 +28,8 @@ A secret may be in a file instead, as Docker, Kubernetes and systemd hand it ove
 with the value of `NAME`, for every key, password and URL with a password, such as `OPENAI_API_KEY_FILE` or
 `STATE_URL_FILE`. White space around the value is stripped. Setting both stops the start. After SIGHUP the files are
 read again: keys of models and tools, `APPROVALS_WEBHOOK_SECRET` and `PEOPLE_JWT_SECRET` are used at once; for any other
-that has changed, the log asks for a restart. If a file is not valid, the old values stay.
+that has changed, the log asks for a restart. If a file is not valid, or not a regular file, the old
+values stay.
 
 Variables of other programs, such as `TZ` and those of
 [outbound proxies and certificates](running.md#outbound-proxies-and-certificates), may be in `.env` as well. The file

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from tests.command_line import ROOT, run
 from tests.service.access.principals import as_
 from tests.service.api.approvals.desk_service import Desk, desk_service
 from tests.serving import serving
+from toolchat.service.cli import Program
+from toolchat.service.cli.approvals import approve, list_waiting, show
 
 DESK = str(ROOT / "tests/service/api/approvals/desk")
 
@@ -77,6 +80,54 @@ async def test_a_decision_that_is_refused_is_told_with_its_reason(tmp_path: Path
         assert (code, "the role manager" in told) == (1, True)
         again = (await desk.ask("refund 51"))["id"]
         assert (await approvals(desk, tmp_path, "approve", again))[0] == 3
+
+
+async def test_an_empty_list_says_that_nothing_waits(tmp_path: Path) -> None:
+    async with desk_service(tmp_path) as desk:
+        nothing = (0, "", "Nothing waits for a decision.\n")
+        assert await approvals(desk, tmp_path) == nothing
+        assert (await desk.decide((await desk.ask())["id"], "lead")).status_code == 200
+        assert await approvals(desk, tmp_path) == nothing
+
+
+@pytest.mark.parametrize("identifier", ["-N8yRz1LcXa5uEgQk3v0dW", "--8yRz1LcXa5uEgQk3v0dW", "-u", "-"])
+@pytest.mark.parametrize("command", ["show", "approve", "reject"])
+async def test_an_id_may_begin_with_a_hyphen(command: str, identifier: str, tmp_path: Path) -> None:
+    async with desk_service(tmp_path) as desk:
+        code, _, told = await approvals(desk, tmp_path, command, identifier)
+    assert (code, told.startswith("toolchat: URL: "), "option" in told) == (1, True, False), told
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        *(
+            (["--url", url], "--url: must be a URL")
+            for url in ("foo", "127.0.0.1:18502", "http://", "ftp://127.0.0.1", "http://h:99999", "http://h\udcff")
+        ),
+        (["reject", "x", "--reason", "\udcff"], "the command line is not UTF-8"),
+        (["show", "\udcff"], "the command line is not UTF-8"),
+    ],
+)
+def test_an_unusable_argument_is_refused_in_one_line(typed: list[str], told: str, tmp_path: Path) -> None:
+    done = run("approvals", *typed, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert done.stderr.startswith(f"toolchat: {told}")
+
+
+def test_a_service_that_never_answers_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("toolchat.service.cli.approvals.READ_TIMEOUT", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        codes = [
+            list_waiting(Program(), url=url),
+            *(use(Program(), url=url, identifier="x") for use in (show, approve)),
+        ]
+    assert codes == [1, 1, 1]
+    assert capsys.readouterr().err == f"toolchat: {url}: the service did not answer within 0.05 s\n" * 3
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """What the command line says of itself, and of what it does not understand."""
 
+import os
 import re
 import shlex
 from collections.abc import Mapping, Set
@@ -15,6 +16,12 @@ from toolchat.service.cli import Program
 EVERY = ["serve", "demo", "ask", "chat", "tools", "new-tool", "check", "mcp", "keys", "state"]
 EVERY += ["approvals", "audit", "person"]
 EXAMPLE = Program("python -m app", sandbox=sandbox)
+
+
+def test_parsing_a_command_leaves_the_environment_of_other_tests_alone() -> None:
+    before = dict(os.environ)
+    assert is_understood(EXAMPLE, ["demo"])
+    assert dict(os.environ) == before
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,15 @@ import asyncio
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 
-from tests.command_line import LOG, environment, started
+from tests.command_line import LOG, environment, started, url_of
 from tests.players.redis_server import RedisServer
 from tests.service.server.paced_model import PacedModel, text
 from tests.service.server.raw_client import RawClient
@@ -85,20 +88,51 @@ sys.exit(main())
 """Starts the service, and prints the name of one of its modules when it is about to be imported."""
 
 
+@contextmanager
+def starting(module: str, cwd: Path, **more: str) -> Iterator[subprocess.Popen[str]]:
+    """A service that is about to import one of its modules."""
+    command, variables = [sys.executable, "-c", START, module], environment({"SERVER_PORT": "0", **more})
+    with subprocess.Popen(
+        command, cwd=cwd, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == f"{module}\n"
+        yield process
+
+
 @pytest.mark.parametrize(
     "module", ["toolchat.service.composition.configuration", "toolchat.service.main", "toolchat.service.server.runner"]
 )
 def test_sigterm_during_the_start_stops_the_service_with_a_message(module: str, tmp_path: Path) -> None:
-    command, variables = [sys.executable, "-c", START, module], environment({"SERVER_PORT": "0"})
-    with subprocess.Popen(
-        command, cwd=tmp_path, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == f"{module}\n"
+    with starting(module, tmp_path) as process:
         process.send_signal(signal.SIGTERM)
         _, reported = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     assert "stopped" in reported or "toolchat on" in reported
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+async def test_hangups_from_the_first_moment_of_the_start_do_not_end_the_service(workers: str, tmp_path: Path) -> None:
+    module = "toolchat.service.composition.configuration"
+    async with RedisServer() as redis:
+        with starting(module, tmp_path, SERVER_WORKERS=workers, REDIS_URL=redis.url) as process:
+            assert process.stderr is not None
+            process.send_signal(signal.SIGHUP)
+            async with client_of(url_of(process.stderr)) as client:
+                while not await is_live(client):
+                    assert process.poll() is None
+                    for each in (psutil.Process(process.pid), *psutil.Process(process.pid).children()):
+                        each.send_signal(signal.SIGHUP)
+            process.terminate()
+            _, reported = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, "was sent" in reported) == (0, False), reported  # as gunicorn says of a killed worker
+
+
+async def is_live(client: httpx.AsyncClient) -> bool:
+    try:
+        return (await client.get("/health/live", timeout=0.2)).status_code == 200
+    except httpx.TransportError:
+        return False
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

@@ -1,9 +1,11 @@
 """Secrets from files, as Docker, Kubernetes and systemd hand them over."""
 
+import os
 import signal
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -92,6 +94,33 @@ def test_a_secret_that_is_read_at_each_use_follows_its_file(
     assert value() == before
     reload_secrets()
     assert value() != before
+
+
+@pytest.mark.parametrize("replace", [os.mkfifo, Path.mkdir], ids=["pipe", "folder"])
+def test_a_reload_reads_no_file_that_may_block(
+    replace: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "secret"
+    file.write_text("before")
+    monkeypatch.setenv("WEATHER_API_KEY_FILE", str(file))
+    declared: Any = environment_class(WeatherSettings, "WEATHER_")
+    key = read_settings(declared).api_key
+    file.unlink()
+    replace(file)
+    reload_secrets()
+    assert key.get_secret_value() == "before"
+    assert f"secrets stay as they are: WEATHER_API_KEY_FILE: {file}: is not a regular file" in caplog.messages
+
+
+def test_a_pipe_can_be_read_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "secret")
+    monkeypatch.setenv("WEATHER_API_KEY_FILE", str(tmp_path / "secret"))
+    writer = Thread(target=(tmp_path / "secret").write_text, args=("piped\n",), daemon=True)
+    writer.start()
+    declared: Any = environment_class(WeatherSettings, "WEATHER_")
+    key = read_settings(declared).api_key
+    writer.join()
+    assert key.get_secret_value() == "piped"
 
 
 def test_the_files_of_a_url_and_of_a_tools_key_are_read(tmp_path: Path) -> None:

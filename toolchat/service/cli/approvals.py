@@ -6,19 +6,21 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import quote
 
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 
-from toolchat.errors import ToolchatError
+from toolchat.errors import ConfigurationError, ToolchatError
 from toolchat.http.client import OutboundHttp, Reply
 from toolchat.service.cli import Program
 from toolchat.service.cli.opened_service import ANSWERED, FAILED, WAITS
-from toolchat.service.cli.terminal import escape_controls, print_error, print_result
-from toolchat.service.settings.base import read_settings
+from toolchat.service.cli.terminal import escape_controls, print_error, print_note, print_result
+from toolchat.service.settings.base import describe_faults, read_settings
 from toolchat.service.settings.env_file import load_env_file
 from toolchat.service.settings.service_settings import Settings
+from toolchat.tool_calling.setting_types import BaseUrl
 
-_TIMEOUT = 3610.0
-"""Seconds: longer than an answer of the service can take."""
+READ_TIMEOUT, _ANSWER_TIMEOUT = 30.0, 3610.0
+"""Seconds: for what the service only looks up, and longer than an answer of the service can take."""
 _Send = Callable[..., Awaitable[Reply]]
 
 
@@ -31,10 +33,9 @@ def _at_service(use: Callable[..., Awaitable[int]]) -> Callable[..., int]:
 
         async def send(method: str, path: str, body: bytes = b"") -> Reply:
             headers = {"Accept": "text/plain", "Content-Type": "application/json", **key}
+            upstream, timeout = "the service", _ANSWER_TIMEOUT if body else READ_TIMEOUT
             address = f"{url}/approvals{path}"
-            reply = await http.fetch(
-                method, address, upstream="the service", timeout=_TIMEOUT, headers=headers, data=body
-            )
+            reply = await http.fetch(method, address, upstream=upstream, timeout=timeout, headers=headers, data=body)
             if reply.status >= 400:
                 raise ToolchatError(str(from_json(reply.body)["detail"]))
             return reply
@@ -54,7 +55,14 @@ def _at_service(use: Callable[..., Awaitable[int]]) -> Callable[..., int]:
         load_env_file()
         settings = read_settings(Settings)
         local = f"http://127.0.0.1:{settings.server_port}{settings.server_root_path}"
-        return asyncio.run(connected(url.rstrip("/") or local, options))
+        try:
+            "".join(options.values()).encode()
+            address = TypeAdapter(BaseUrl).validate_python(url or local)
+        except UnicodeEncodeError:
+            raise ConfigurationError("the command line is not UTF-8") from None
+        except ValidationError as error:
+            raise ConfigurationError(f"--url: {describe_faults(error)[0].message}") from None
+        return asyncio.run(connected(address, options))
 
     return command
 
@@ -65,13 +73,15 @@ async def list_waiting(send: _Send) -> int:
     before = ""
     while True:
         page = from_json((await send("GET", f"?limit=100&before={before}")).body)
-        for each in page["approvals"]:
-            if each["status"] != "waiting":  # they come last
-                return ANSWERED
+        waiting = [each for each in page["approvals"] if each["status"] == "waiting"]
+        if not waiting and not before:
+            print_note("Nothing waits for a decision.")
+        for each in waiting:
             calls = ", ".join(f"{call['name']}({to_json(call['arguments']).decode()})" for call in each["calls"])
             who = "" if each["may_decide"] else "; somebody else decides"
             print_result(f"{each['id']}  {calls}; {each['asked_by']} asked: {escape_controls(each['question'])}{who}")
-        if not (before := page["next"]):
+        are_all = len(waiting) < len(page["approvals"])  # those that were decided come last
+        if are_all or not (before := page["next"]):
             return ANSWERED
 
 

@@ -146,6 +146,7 @@ def commands(program: Program) -> Commands:
         more = [_DEMO] if program.sandbox and path in _WITH_SANDBOX else []
         run = partial(_run, program, target, demo=path == "demo")
         made = click.Command(name, callback=run, params=[*parameters, *more], help=text, epilog=_epilog(program, path))
+        made.ignore_unknown_options = _APPROVAL in parameters  # an id may begin with a hyphen
         groups[above].add_command(made)
         if above:
             groups[""].add_command(groups[above])

@@ -20,6 +20,8 @@ class _StoppedEarly(BaseException):
 def serve(program: Program, *, reload: bool = False, **options: str | None) -> int:
     """Serve over HTTP; ``host``, ``port`` and ``workers`` take precedence over their variables."""
     signal.signal(signal.SIGTERM, _stop_early)  # until the server has its own handler; process 1 would ignore it
+    if hasattr(signal, "SIGHUP") and not reload:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the server reloads its files on it
     # Read with all other variables, a wrong value is reported like any other.
     os.environ.update({f"SERVER_{name.upper()}": value for name, value in options.items() if value is not None})
     try:

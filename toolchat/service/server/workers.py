@@ -29,6 +29,7 @@ class Worker(GunicornWorker):  # type: ignore[misc] # gunicorn has no types
         """Reset the parent's signal handlers; the server installs its own."""
         for each in self.SIGNALS:
             signal.signal(each, signal.SIG_DFL)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.signal(signal.SIGABRT, self.handle_abort)  # no core dump, which could contain the keys
 
     def run(self) -> None:
@@ -60,6 +61,12 @@ class _Application(BaseApplication):  # type: ignore[misc]
             self.cfg.set(name, value)
 
 
+class _Parent(Arbiter):  # type: ignore[misc]
+    def handle_hup(self) -> None:
+        """Let each worker reload the key file; gunicorn would replace them all."""
+        self.kill_workers(signal.SIGHUP)
+
+
 def run_workers(app: FastAPI, listener: socket.socket, settings: Settings, announce: Callable[[], None]) -> int:
     """Run the workers; return the exit code, in the parent as well as in each worker."""
 
@@ -71,8 +78,6 @@ def run_workers(app: FastAPI, listener: socket.socket, settings: Settings, annou
 
     def when_ready(parent: Arbiter) -> None:
         parent.log.error_log.propagate = True
-        # Each worker reloads the key file; gunicorn would replace them all.
-        signal.signal(signal.SIGHUP, lambda *_: parent.kill_workers(signal.SIGHUP))
         announce()
 
     options = {
@@ -91,7 +96,7 @@ def run_workers(app: FastAPI, listener: socket.socket, settings: Settings, annou
         "loglevel": "warning",
     }
     try:
-        _Application(serve, options).run()
+        _Parent(_Application(serve, options)).run()
     except SystemExit as ended:
         return int(ended.code or 0)
     return 0

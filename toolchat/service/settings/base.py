@@ -4,8 +4,10 @@ import logging
 import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from stat import S_ISREG
 from typing import Annotated, Any, NamedTuple, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, SecretStr, ValidationError, model_validator
@@ -155,6 +157,9 @@ def reload_secrets() -> None:
         names = {field: file_variable(environment_name(settings, field)) for field in settings.model_fields}
         in_files = {field: name for field, name in names.items() if os.environ.get(name, "").strip()}
         try:
+            for field, variable in in_files.items():
+                if isinstance(getattr(known, field), SecretStr) and f"{field}_file" not in settings.model_fields:
+                    _require_regular_file(variable)
             found = _read(settings) if in_files else known
         except ConfigurationError as error:
             _log.warning("secrets stay as they are: %s", error)
@@ -166,6 +171,14 @@ def reload_secrets() -> None:
                 _log.info("%s was read again", variable)
             elif old != new:
                 _log.warning("%s has changed: restart the service to use the new value", variable)
+
+
+def _require_regular_file(variable: str) -> None:
+    """Refuse a pipe, for example: reading one would block the event loop."""
+    path = Path(os.environ[variable].strip())
+    with suppress(OSError):  # reading it names the fault
+        if not S_ISREG(path.stat().st_mode):
+            raise ConfigurationError(f"{variable}: {path}: is not a regular file")
 
 
 _SERVICE_LINK = re.compile(r"(tcp|udp|sctp)://[^/]+")

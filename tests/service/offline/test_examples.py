@@ -33,12 +33,15 @@ def policy(*examples: str) -> ToolCallback:
         ("What can you do?", ["getWeatherFunction"]),
         ("Which tools do you have?", ["getWeatherFunction"]),
         ("How does this work?", ["getWeatherFunction"]),
-        ("Thanks, that was all. Goodbye!", ["Hello!"]),
-        ("谢谢，再见", ["你好"]),
+        ("Thanks, that was all.", ["You are welcome."]),
+        ("Thanks, goodbye!", ["Goodbye!"]),
+        ("谢谢，再见", ["再见！"]),
         ("你能做什么？", ["getWeatherFunction", "你可以问"]),
     ],
 )
-async def test_a_greeting_and_a_call_for_help_are_answered_in_their_language(question: str, parts: list[str]) -> None:
+async def test_a_greeting_thanks_and_a_call_for_help_are_answered_in_their_language(
+    question: str, parts: list[str]
+) -> None:
     answer = (await response(UserMessage(question), tools=SETS["built_in"])).message.text
     assert [each for each in parts if each not in answer] == []
 

@@ -30,7 +30,7 @@ def _declared(entry: dict[str, Any]) -> ToolCallback:
 _ENTRIES = yaml.safe_load(Path(__file__).with_name("tools.yaml").read_text("utf-8"))
 _OF_SETS = {
     name: tuple(_declared(each) for each in _ENTRIES if each.get("set") == name)
-    for name in (None, "shop", "crm", "own")
+    for name in (None, "shop", "crm", "desk", "own")
 }
 _CLIENT: Any = None
 _callback = FunctionToolCallback.from_function
@@ -51,6 +51,7 @@ SETS: dict[str, tuple[ToolCallback, ...]] = {
     "built_in": _BUILT_IN,
     "shop": (*_OF_SETS["shop"], *_BUILT_IN),
     "crm": _OF_SETS["crm"],
+    "desk": _OF_SETS["desk"],
     "time": (CLOCK,),
     "todo": (*_BUILT_IN, _callback(TodoUpdate(_CLIENT)), _callback(TodoRead(_CLIENT))),
     "clock": tuple(to_callbacks([DateTimeTools()])),

@@ -31,12 +31,7 @@ class PlannedCall:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a question leads to.
-
-    Args:
-        readings: What a tool can answer, or could if nothing were missing: the whole question, or both of its halves.
-        is_confirmed: Whether the user has answered the proposed calls with yes; ``None``: not yet.
-    """
+    """What a question, or both of its halves, leads to; ``is_confirmed`` is the user's yes or no, ``None``: not yet."""
 
     text: Text
     readings: tuple[Reading, ...] = ()
@@ -113,14 +108,18 @@ class Planner:
     def _fitting(self, text: Text) -> Reading | None:
         found = find_values(text)
         concepts = {term[1:] for word, _ in text.words() for term in terms_of(word) if term[0] == "#"}
-        named = self._index.search(" ".join((text.command.replace("\0", " "), *concepts)), _MOST_READ)
-        first = [self._by_name[each.name] for each in named]
+        likely = self._index.search(" ".join((text.command.replace("\0", " "), *concepts)), _MOST_READ)
+        first = [self._by_name[each.name] for each in likely]
         readings: list[Reading] = []
         for tools in (first, [each for each in self.tools if each not in first]):
             readings += [reading for each in tools if (reading := read(each, text, found))]
             if any(each.is_complete for each in readings):
                 break
-        return max(readings, key=lambda each: each.rank, default=None)
+        best = max(readings, key=lambda each: each.rank, default=None)
+        # Words that only name another tool are no value: "delete customer" finds none that is called "delete".
+        named = [each for each in readings if each.missing and not (each.used or each.leftover)]
+        is_filled = best and best.is_complete and best.used
+        return max(named, key=lambda each: each.score, default=best) if is_filled else best
 
     def changed(self, before: Plan, text: Text) -> Plan | None:
         """The plan before with the values of a follow-up; ``None`` if that says anything else."""

@@ -9,7 +9,7 @@ from typing import Any
 from toolchat.service.offline.text import Span, Text, masked
 from toolchat.service.offline.tools import OfferedTool, Parameter
 from toolchat.service.offline.values import Value
-from toolchat.service.offline.words import ACTIONS, FUNCTION_WORDS, terms_of
+from toolchat.service.offline.words import ACTIONS, FUNCTION_WORDS, HAN_WORDS, terms_of
 
 _ENOUGH = 2
 _NO_WISH = re.compile(
@@ -19,8 +19,12 @@ _NEGATED = re.compile(
     r"(.)[不没]\1|(?P<no>\b(?:don['’]?t|not|never|without|cannot|can['’]?t|won['’]?t|stop|no|nothing)\b"
     r"|(?<![特告区分级性])别(?!人|的)|勿|没(?!错)|不(?!错|同))"
 )
-_PAST = ("was", "were", "did", "had")
-_CONDITION = re.compile(r"\b(?:if|unless|in case)\b|如果|要是|假如")
+_CONDITION = re.compile(
+    r"\b(?:if|unless|in case|once|except|maybe|perhaps|later|after|before|until|while|every(?:one|body|thing)?)\b"
+    r"|如果|要是|假如|除非|除了|以[后前]|之[后前]|后$|一旦|只要|也许|可能|等到|直到"
+)
+_NO_NAME = re.compile(r"\b(?:was|were|did|had)\b|[,;、或]|[㐀-鿿]{2}(?:[和与跟及]|以及|还是)[㐀-鿿]{2}")
+_CHANGES = {"#create", "#update", "#delete", "#send", "#book"}
 _BEFORE = {
     "from": r"(?:\bfrom|从|由|自|[0-9])[ :=\"“'‘「]*$",
     "to": r"(?:\bto|\binto|\bin|\bin unit|\bhow many|多少|到|去|给|成|为|换|往|至)[ :=\"“'‘「]*$",
@@ -110,6 +114,9 @@ class Reading:
             for piece, start, _ in _pieces(self.tool, self.text)
             if piece not in FUNCTION_WORDS and not any(one <= start < end for one, end in explained)
         ]
+        # A second choice is no word of the tool.
+        chosen = [one for each in parameters if each.role == "choice" for one in candidates[each.name]]
+        self.leftover += [str(one.value) for one in chosen if not any(a <= one.start < b for a, b in self.used)]
 
     def _take(self, parameter: Parameter, found: Sequence[Value]) -> None:
         """Hold the first value, and those of a row with it for calls of their own."""
@@ -127,7 +134,8 @@ class Reading:
     def _take_row(self, parameter: Parameter, free: Sequence[Value]) -> None:
         for last, each in pairwise(free):
             between = self.text.command[last.end : each.start]
-            if not ROW.fullmatch(between) or (self.tool.changes_something and re.search("or|还是", between)):
+            is_open = self.tool.changes_something or not parameter.recognizer
+            if not ROW.fullmatch(between) or (is_open and re.search(r"\bor\b|还是", between)):
                 break
             self.used.append((each.start, each.end))
             if each.value not in (self.arguments[parameter.name], *(value for _, value in self.others)):
@@ -200,7 +208,9 @@ class Reading:
         """Whether a part may be a name, or a few words to search for."""
         part, before = self.text.flat[start:end], self.text.flat[:start]
         words = part.split()
-        if len(words) > 4 or any(each in FUNCTION_WORDS or each in _PAST for each in words) or _NEGATED.search(part):
+        is_verb = self.tool.changes_something and not any(ACTIONS.isdisjoint(terms_of(each)) for each in words)
+        is_more = any(form.search(part) for form in (_NEGATED, _CONDITION, _NO_NAME))
+        if len(words) > 4 or is_verb or is_more or not FUNCTION_WORDS.isdisjoint(words):
             return False
         if any(each.kind in ("day", "days", "date", "time") and start <= each.start < end for each in self.found):
             return False
@@ -241,6 +251,12 @@ def read(tool: OfferedTool, text: Text, found: Sequence[Value]) -> Reading | Non
     # An id, or two units to convert between, name a tool without words.
     hints = sum(2 if each.role == "pattern" else each.role == "choice" and each.side != "" for each in named)
     if reading.score + hints < _ENOUGH or (tool.changes_something and _NO_WISH.search(text.command)):
+        return None
+    # One value does not tell that something is to be changed: its verb does.
+    verbs = ACTIONS & {term for term, weight in tool.vocabulary.items() if weight > 1}
+    said = (*(word for word, _ in text.words()), *(each for each in HAN_WORDS if each in text.command))
+    is_guess = tool.changes_something and verbs & _CHANGES and len(named) < 2 and reading.score < 100
+    if is_guess and all(verbs.isdisjoint(terms_of(word)) for word in said):
         return None
     rest = masked(text.command, [*reading.topic, *reading.used])
     if _CONDITION.search(rest) or any(

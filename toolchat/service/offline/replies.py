@@ -13,9 +13,11 @@ from toolchat.service.offline.text import is_chinese
 from toolchat.service.offline.tools import SUCH_AS, OfferedTool, Parameter, words_of
 
 _MOST_LISTED = 12
+# The last of them is answered, by the sentence with the group's name.
 _GREETING = re.compile(
-    r"\W*(?:(?:hello|hi|hey|good (?:morning|afternoon|evening)|thanks?|thank you|how are you|there|(?:good)?bye"
-    r"|that (?:was|is) all)\b\W*|(?:[你您早]好|(?:早上|下午|晚上)好|谢谢[你您]?|在吗|再见)\W*)+"
+    r"\W*(?:(?:(?P<greeting>(?:hello|hi|hey|good (?:morning|afternoon|evening)|how are you|there)\b|[你您早]好"
+    r"|(?:早上|下午|晚上)好|在吗)|(?P<welcome>(?:thanks?|thank you|that (?:was|is) all)\b|谢谢[你您]?)"
+    r"|(?P<bye>(?:good)?bye\b|再见))\W*)+"
 )
 _HELP = re.compile(
     r"(?:please |can you )?\W*(?:help(?: me)?|(?:what|how) (?:can|do|are) you (?:do|able to do|help)(?: \w+)?"
@@ -60,7 +62,8 @@ def reply(planned: Plan, planner: Planner) -> str:
             examples = _shown(planner, [each.tool], chinese, 1)
             return say("missing", chinese, names=listed(names, chinese), tool=each.tool.name, examples=examples)
     flat = planned.text.flat.strip()
-    key = "greeting" if _GREETING.fullmatch(flat) else "help" if _HELP.fullmatch(flat) else "refusal"
+    greeting = _GREETING.fullmatch(flat)
+    key = str(greeting.lastgroup) if greeting else "help" if _HELP.fullmatch(flat) else "refusal"
     names = [each.name for each in tools[:_MOST_LISTED]]
     examples = _shown(planner, tools, chinese, 2)
     return say(key, chinese, examples=examples, tools=say("and", chinese).join(names))

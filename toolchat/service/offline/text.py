@@ -10,14 +10,14 @@ from toolchat.tool_calling.text_normalization import normalize_name
 Span = tuple[int, int]
 LONGEST = 32_000
 """Characters of a question; what is behind them is not read."""
-_TOKEN = re.compile(r"[a-z0-9]+(?:['’][a-z]+)?|[㐀-鿿]+|[^\W\d_]+")
+_TOKEN = re.compile(r"[0-9]+|[a-z][a-z0-9]*(?:['’][a-z]+)?|[㐀-鿿]+|[^\W\d_]+")
 # No quotation holds its own opening mark, so that a row of these is not read again and again.
 _QUOTED = re.compile(
     r"「[^「」]+」|『[^『』]+』|“[^“”]+”|‘[^‘’]+’|《[^《》]+》|\"[^\"]+\"|`[^`]+`"
     r"|(?<![A-Za-z0-9])'(?:[^']|(?<=[A-Za-z])'(?=[A-Za-z]))+'(?![A-Za-z0-9])"
 )
 _SEPARATOR = re.compile(r"(?:(?<![0-9]):(?!//)|:(?![0-9/])|\n)\s*")
-_BREAK = re.compile(r"[,;!?、\n]+|。|\.(?=\s|$)|\b(?:and|also|then)\b|以及|还有|并且|然后|另外|同时|[和与跟及并再]")
+_BREAK = re.compile(r"[;!?。、\n]+|,(?!\d)|\.(?!\S)|\b(?:and|also|then)\b|以及|还有|并且|然后|另外|同时|[和与跟及并再]")
 
 
 @dataclass(frozen=True, eq=False)

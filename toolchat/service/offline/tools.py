@@ -12,7 +12,7 @@ from pydantic_core import SchemaError, SchemaValidator, ValidationError
 
 from toolchat.service.offline.text import Text
 from toolchat.service.offline.values import Value
-from toolchat.service.offline.words import FUNCTION_WORDS, HAN_WORDS, SYNONYMS, terms_of
+from toolchat.service.offline.words import FUNCTION_WORDS, HAN_WORDS, SYNONYMS, UNITS, terms_of
 from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 from toolchat.tool_calling.json_schema import alternatives
 from toolchat.tool_calling.recognizers import Recognizer
@@ -44,13 +44,7 @@ _NUMBERS = {"integer": "int", "number": "float"}
 
 @dataclass(frozen=True, eq=False)
 class Parameter:
-    """One value that a tool takes.
-
-    Args:
-        schema: Without references, and with the first alternative that is not null.
-        role: What fills it: a recognizer, a choice, or a kind of value.
-        words: Its name in words; ``about``: with the description.
-    """
+    """One value that a tool takes; ``role`` is what fills it, ``words`` its name, ``about`` also its description."""
 
     name: str
     schema: Mapping[str, Any]
@@ -124,6 +118,7 @@ class Parameter:
             found = [each for each in values if each.kind in _ACCEPTED.get(self.role, (self.role,))]
             found = [each for each in found if self.role != "word" or not re.search(r"\s", str(each.value))]
             found += self._written_out(text) if self.role == "text" else []
+            found = [each for each in found if each.kind != "number" or self._measures(text.command[each.end :])]
         fitting = (Value(each.kind, self._become(each, text), each.start, each.end) for each in found)
         return sorted((each for each in fitting if each.value is not None), key=lambda each: each.start)
 
@@ -132,6 +127,11 @@ class Parameter:
         form = rf"(?<![\w-]){re.escape(self.name.lower())}\s?[:=]\s?([^\s\0,;:=\"“'(][^\0,;\n]{{0,200}})"
         for match in re.finditer(form, text.command):
             yield Value("text", text.raw[match.start(1) : match.end(1)].rstrip(), *match.span(1))
+
+    def _measures(self, behind: str) -> bool:
+        """Whether behind a number there is no other unit than that of the parameter's name."""
+        own = [each for each in UNITS if each.search(self.words)]
+        return not (own and any(each.match(behind.lstrip(" -°")) for each in UNITS if each not in own))
 
     def _become(self, value: Value, text: Text) -> Any:
         if self.role == "date" and value.kind == "day":
@@ -177,12 +177,7 @@ def words_of(identifier: str) -> str:
 
 
 class OfferedTool:
-    """A tool of a prompt.
-
-    Attributes:
-        vocabulary: The weight of each term: 100 as the name, 3 in it, 2 in the description, 1 in the parameters.
-        han: The Chinese text of the declaration, in which parts of a question are found.
-    """
+    """A tool of a prompt, with the words by which a question names it."""
 
     def __init__(self, definition: ToolDefinition, metadata: ToolMetadata | None = None) -> None:
         self.definition, self.name, self.metadata = definition, definition.name, metadata or ToolMetadata()
@@ -193,6 +188,7 @@ class OfferedTool:
         about = "\n".join(" ".join(map(str, (each.about, *each.choices))) for each in self.parameters)
         about = SUCH_AS.sub("", about)
         self.han = "\n".join(re.findall("[㐀-鿿]{2,}", f"{words_of(self.name)} {description} {about}"))
+        # The weight of each term: 100 as the name, 3 in it, 2 in the description, 1 in the parameters.
         self.vocabulary: dict[str, int] = {}
         for weight, text in ((1, about.lower()), (2, description), (3, " ".join(self.name_words))):
             said = {each for each in re.findall("[a-z]{2,}", text) if weight == 3 or each not in FUNCTION_WORDS}

@@ -1,5 +1,6 @@
 """The words that the offline model knows: concepts of any tool, and words that say nothing about the tool."""
 
+import re
 import tomllib
 from functools import lru_cache
 from importlib.resources import files
@@ -11,6 +12,8 @@ FUNCTION_WORDS = frozenset(_TABLES["function_words"])
 """Words that may stand in any question or description and say nothing about the tool."""
 SYNONYMS: dict[str, list[str]] = _TABLES["synonyms"]
 """How the values of an enumeration are said in other words."""
+UNITS = [re.compile(rf"(?<![a-z])(?:{'|'.join(names)})s?(?![a-z])") for names in _TABLES["units"]]
+"""The form of each unit of measurement."""
 HAN_WORDS = [word for words in _TABLES["concepts"].values() for word in words if not word.isascii()]
 
 

@@ -201,10 +201,10 @@ class ChatClient:
         )
         return replace(client, default_tools=client.prompt().tools(*callbacks).request.tools)
 
-    def prompt(self, query: str | Sequence[Message] = "") -> "PromptSpec":
-        """Start a request with a question, or with a whole conversation that has its own instructions."""
+    def prompt(self, query: str | Sequence[Message] = "", images: Sequence[str] = ()) -> "PromptSpec":
+        """Start a request with a question and its images, or a whole conversation that has its own instructions."""
         if isinstance(query, str):
-            messages: tuple[Message, ...] = (UserMessage(query),) if query else ()
+            messages: tuple[Message, ...] = (UserMessage(query, tuple(images)),) if query else ()
             if self.system_text:
                 messages = (SystemMessage(self.system_text), *messages)
         else:

@@ -38,9 +38,9 @@ class MemoryWindow:
         """The part of a finished turn that is stored; its reasoning only with the tool rounds that led to it."""
         if self.tool_rounds and self.fits(messages):
             has_rounds = any(isinstance(each, ToolResponseMessage) for each in messages)
-            return tuple([_storable(each, keep_extra=has_rounds) for each in messages])
+            return tuple([storable(each, keep_extra=has_rounds) for each in messages])
         # Without any of its tool rounds: providers reject a call without its result, so none is dropped alone.
-        short = tuple(map(_storable, _without_tool_rounds(messages)))
+        short = tuple(map(storable, _without_tool_rounds(messages)))
         return short if estimate_size(short) <= self.max_tokens else tuple(map(self._truncate, short))
 
     def _truncate(self, message: Message) -> Message:
@@ -70,7 +70,7 @@ class MemoryWindow:
         return ()
 
 
-def _storable(message: Message, *, keep_extra: bool = False) -> Message:
+def storable(message: Message, *, keep_extra: bool = False) -> Message:
     """A message as it is read again: without its images and, unless it is kept, what some providers demand back."""
     if isinstance(message, ToolResponseMessage):
         stored = [replace(each, text=sendable(described(each)), images=()) for each in message.responses]

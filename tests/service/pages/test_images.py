@@ -22,6 +22,7 @@ PASTE = """async ([base64, text]) => {
     document.activeElement.dispatchEvent(event);
     return event.defaultPrevented;
 }"""
+ENTER = 'document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));'
 SIZE = """(url) => new Promise((resolve) => {
     const image = Object.assign(new Image(), { src: url, onload: () => resolve([image.width, image.height]) });
 })"""
@@ -102,6 +103,16 @@ async def test_images_are_chosen_and_removed_by_keyboard_at_most_four(visit: Vis
         await expect(page.get_by_role("alert")).to_be_hidden()
         await expect(page.locator(".turn.assistant .text")).to_have_text("A house.")
         assert len(player.requests[-1].body["messages"][-1]["content"]) == 2
+
+
+async def test_images_that_are_still_read_count_and_go_with_the_question(visit: Visit) -> None:
+    async with seeing(visit) as (page, player):
+        await page.get_by_label("Message").fill("What is it?")
+        await page.get_by_label("Message").focus()
+        pasting = f"(given) => {{ for (let n = 0; n < 5; n++) ({PASTE})(given); {ENTER} }}"
+        await page.evaluate(pasting, [b64encode(png(3200, 800)).decode(), ""])
+        await expect(page.locator(".turn.assistant .text")).to_have_text("A house.")
+        assert len(player.requests[-1].body["messages"][-1]["content"]) == 1 + 4
 
 
 @pytest.mark.parametrize(

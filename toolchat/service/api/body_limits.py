@@ -17,7 +17,7 @@ from toolchat.service.observability import metrics
 MAX_BODY_BYTES = 64 * 1024
 """The longest body, unless a protocol or ``QUESTION_MAX_CHARS`` allows more; longer ones count as large."""
 MAX_IMAGES_BYTES = 4 * 1024 * 1024
-"""The images of a question in a session, as data URLs; the store holds them until a background question is answered."""
+"""The images of a question in a session, as data URLs; the store holds them until a background question has ended."""
 MAX_LARGE_BODIES = 128 * 1024 * 1024
 """The limit of all longer bodies together while their requests are answered."""
 

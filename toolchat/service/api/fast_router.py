@@ -65,13 +65,9 @@ def question_routes(
 ) -> Callable[[_Endpoint], _Endpoint]:
     """Add an endpoint that answers a question: by GET with its parameters in the URL, by POST in a JSON body.
 
-    Args:
-        router: the application's router, or one that is included there.
-        path: the path.
-        parameters: the parameters that the endpoint reads, for the documentation.
-        once: whether the question has effects: only by POST, from no page of another site, and answered once for each
-            ``Idempotency-Key``; the endpoint takes an :data:`IdempotencyKey` and calls :func:`answer_once`.
-        **documentation: arguments of ``add_api_route``, such as ``summary``.
+    With ``once`` the question has effects: only by POST, from no page of another site, and answered once for each
+    ``Idempotency-Key``; the endpoint takes an :data:`IdempotencyKey` and calls :func:`answer_once`. ``documentation``
+    are arguments of ``add_api_route``, such as ``summary``.
     """
     responses, given = documentation.pop("responses", parameters.responses), documentation.pop("description", None)
 

@@ -10,6 +10,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
+from toolchat.chat.memory_window import storable
 from toolchat.chat.session_records import from_records, to_records
 from toolchat.errors import CannotPause, DependencyMissing
 from toolchat.messages import AssistantMessage, Message, Usage, UserMessage, sendable, turn_start
@@ -62,7 +63,9 @@ class PausedTurnCodec:
         for fault in self._faults(paused):
             _log.error("an answer cannot wait for approval", extra={"reason": fault})
             raise CannotPause(f"the answer needs an approval and cannot wait for it: {fault}")
-        return turn_record(paused.response) | {
+        # Without images, which may be megabytes: the rounds that have seen them are over.
+        history = tuple([storable(each, keep_extra=True) for each in paused.response.history])
+        return turn_record(replace(paused.response, history=history)) | {
             "tools": [each.definition.name for each in paused.tools],
             "advisors": [each.record_name for each in paused.advisors],
             "is_direct": paused.is_direct,
@@ -101,7 +104,7 @@ class PausedTurnCodec:
 
 def turn_record(response: ChatResponse) -> dict[str, Any]:
     turn = response.whole_turn()
-    executions = tuple([replace(each, result=sendable(each.result)) for each in turn.executions])
+    executions = tuple([replace(each, result=sendable(each.result), images=()) for each in turn.executions])
     return {
         "version": RECORD_VERSION,
         "messages": to_records((*response.history, response.message)),

@@ -102,12 +102,14 @@ def conversation_prompt(
     message: str | Sequence[Message],
     conversation: str,
     *,
+    images: Sequence[str] = (),
     tools: Sequence[object] = (),
     advisors: Sequence[Advisor] = (),
     context: Mapping[str, Any] | None = None,
 ) -> PromptSpec:
     """Put together the prompt for the next turn: messages, tools, memory, advisors and the conversation's id."""
-    prompt = service.chat.prompt(message if isinstance(message, str) or not conversation else last_turn(message))
+    message = message if isinstance(message, str) or not conversation else last_turn(message)
+    prompt = service.chat.prompt(message, images)
     if conversation:
         advisors = (service.memory_advisor, *advisors)
     elif advisors:
@@ -192,16 +194,9 @@ async def answer_in_session(
 ) -> Response:
     """Answer the next question of a session, in the format that the client accepts.
 
-    A ``POST`` with ``Prefer: respond-async`` is answered in the background.
-
-    Args:
-        request: the HTTP request.
-        question: the question and its conversation.
-        path: where a question in the background is posted again.
-        tools: the tools to offer, as ``PromptSpec.tools`` takes them.
-        advisors: advisors in addition to the memory.
-        context: values for tools and advisors in addition to the conversation id.
-        form: the format of a route that has a single one.
+    A ``POST`` with ``Prefer: respond-async`` is answered in the background, where it is posted to ``path`` again; a
+    route with a single format gives it as ``form``. The ``tools`` are as ``PromptSpec.tools`` takes them; ``advisors``
+    and ``context`` are in addition to the memory and the conversation's id.
 
     Raises:
         CrossSite: a page of another site sent the request, or a browser prefetches it.
@@ -212,13 +207,14 @@ async def answer_in_session(
         is_stream = form is EVENTS or EVENTS.media_type in request.headers.get("accept", "")
         return stream(request, accepted_question) if is_stream else accepted(request, accepted_question)
     service = service_state(request)
-    if question.replaced_turns:
-        context = {**(context or {}), REPLACED_TURNS: question.replaced_turns}
-    if question.is_new:
-        context = {**(context or {}), NEW_CONVERSATION: True}
-    message = (UserMessage(question.text, question.images),) if question.images else question.text
     prompt = conversation_prompt(
-        service, message, question.conversation, tools=tools, advisors=advisors, context=context
+        service,
+        question.text,
+        question.conversation,
+        images=question.images,
+        tools=tools,
+        advisors=advisors,
+        context={**(context or {}), REPLACED_TURNS: question.replaced_turns, NEW_CONVERSATION: question.is_new},
     )
     return await answer_prompt(request, prompt, form)
 
@@ -366,7 +362,6 @@ async def _ask(request: Request, form: AnswerFormat | None = None) -> Response:
 
 def _posted(question: SessionQuestion) -> dict[str, Any]:
     """The JSON body of a question, with its session's id even if that is new."""
-    body: dict[str, Any] = {"userInput": question.text, "sessionId": session_of(question.conversation)}
-    body |= {} if question.tools is None else {"tools": question.tools}
-    body |= {"images": question.images} if question.images else {}
-    return body | ({"replaceTurns": question.replaced_turns} if question.replaced_turns else {})
+    body = {"userInput": question.text, "sessionId": session_of(question.conversation)}
+    optional = {"tools": question.tools, "images": question.images or None, "replaceTurns": question.replaced_turns}
+    return body | {name: value for name, value in optional.items() if value is not None}

@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from pydantic import TypeAdapter
@@ -26,6 +27,8 @@ _STORED_SECONDS = MAX_AGE + _RESULT_TTL
 _POLL_SECONDS = 0.1
 _CANCEL_SECONDS = 10
 """Seconds in which a running try has to end."""
+_IMAGES_LEFT_OUT = b'"[images left out]"'
+"""The log's first line in place of a request with images, which is deleted when the question has ended."""
 _LIST, _MANY = "background", 2000
 """The list of all unfinished questions, and a number that it never has: there is a limit."""
 
@@ -111,9 +114,10 @@ class BackgroundRecords:
 
     async def add(self, question: BackgroundQuestion, body: bytes) -> None:
         """Store a question and its request's body; once this returns, it is answered whatever crashes."""
-        value, lists = _QUESTION.dump_json(question), question.lists
-        entry = Write(question.key, value, _STORED_SECONDS, is_kept=True, lists=lists, line=body)
-        await self._store.commit((entry, _listing(question)), name="accept question")
+        write = partial(Write, ttl=_STORED_SECONDS, is_kept=True, lists=question.lists)
+        images = [write(_images_key(question), body)] if b"data:image/" in body else []
+        entry = write(question.key, _QUESTION.dump_json(question), line=_IMAGES_LEFT_OUT if images else body)
+        await self._store.commit((entry, *images, _listing(question)), name="accept question")
 
     def hold(self, identifier: str) -> Hold:
         """Hold the lock of a question, whose value is its record; raises ``SessionBusy`` if another process does."""
@@ -152,6 +156,7 @@ class BackgroundRecords:
         ttl = _RESULT_TTL if is_over else _STORED_SECONDS
         writes = [Write(question.key, _QUESTION.dump_json(question), ttl, not is_over, line=line, place=place)]
         writes += [] if runs else [_listing(question), lock.release]
+        writes += [Write(_images_key(question))] if is_over else []
         if turn is not None:
             lists = question.lists if turn else ()
             writes.append(Write(_turn_key(question), turn or None, _STORED_SECONDS, is_kept=True, lists=lists))
@@ -169,7 +174,7 @@ class BackgroundRecords:
         if not question.is_finished:
             await self.request_cancellation(question)
         async with Locks(self._store, wait=_CANCEL_SECONDS).hold(question.key) as lock:
-            names = "background", "background-unfinished", "background-turn", "background-cancel"
+            names = "background", "background-unfinished", "background-turn", "background-cancel", "background-images"
             await self._store.delete(*[f"{each}:{question.identifier}" for each in names], lock=lock)
 
     async def delete_unfinished(self, *names: str) -> None:
@@ -190,7 +195,9 @@ class BackgroundRecords:
 
     async def asked(self, question: BackgroundQuestion) -> tuple[bytes, bytes | None]:
         with decoding("the request of this question cannot be read"):
-            return (await self._store.read_log(question.key))[0], await self._store.get(_turn_key(question))
+            body = (await self._store.read_log(question.key))[0]
+            body = await self._store.get(_images_key(question)) or body if body == _IMAGES_LEFT_OUT else body
+            return body, await self._store.get(_turn_key(question))
 
     async def result(self, question: BackgroundQuestion) -> Any:
         """The answer's document, or the problem document of a failure; ``None`` as long as there is none."""
@@ -225,12 +232,15 @@ class BackgroundRecords:
 
 def _listing(question: BackgroundQuestion) -> Write:
     """The write that lists a question as long as it is unfinished."""
-    key = f"background-unfinished:{question.identifier}"
+    key, lists = f"background-unfinished:{question.identifier}", (_LIST, *question.lists)
     if question.is_finished:
         return Write(key)
-    lists = (_LIST, *question.lists)
     return Write(key, to_json(question.unfinished[1:]), _STORED_SECONDS, is_kept=True, lists=lists)
 
 
 def _turn_key(question: BackgroundQuestion) -> str:
     return f"background-turn:{question.identifier}"
+
+
+def _images_key(question: BackgroundQuestion) -> str:
+    return f"background-images:{question.identifier}"

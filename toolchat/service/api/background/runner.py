@@ -27,10 +27,7 @@ _Trying = Coroutine[Any, Any, BackgroundQuestion | None]
 class BackgroundRunner:
     """Runs the unfinished questions that no other process runs, each under its own lock.
 
-    Args:
-        app: answers a request as if its client were still connected.
-        rights: the current rights of the principal that asked; ``None`` if they were withdrawn.
-        wait_ready: waits for the tools, which the questions of other processes may need.
+    ``rights`` gives the current rights of the principal that asked; ``None`` if they were withdrawn.
     """
 
     def __init__(

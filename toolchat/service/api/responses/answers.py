@@ -25,11 +25,7 @@ async def answer_prompt(
 ) -> Response:
     """Answer a prompt.
 
-    Args:
-        request: the HTTP request.
-        prompt: the question, its tools and its advisors.
-        only: the format of a route that has a single one.
-        taken: the paused turn that the prompt resumes, if any.
+    ``only`` is the format of a route that has a single one; ``taken`` the paused turn that the prompt resumes, if any.
     """
     reject_prefetch(request)  # even a question without effects costs money
     form = accepted_format(request, only)

@@ -59,7 +59,8 @@ export class Conversation {
     await this.restore();
   }
 
-  send() {
+  async send() {
+    await this.images?.added;
     const question = this.message.value.trim();
     if (!question || this.#busy || !this.message.reportValidity()) return;
     const from = this.editing ?? this.turns.length, images = this.images?.urls;

@@ -28,12 +28,12 @@ export class Images {
     const chosen = find("image-files");
     find("add-image").hidden = false;
     find("add-image").addEventListener("click", () => chosen.click());
-    chosen.addEventListener("change", async () => { await this.#add(chosen.files); chosen.value = ""; });
+    chosen.addEventListener("change", () => { this.added = this.#add(chosen.files); chosen.value = ""; });
     find("message").addEventListener("paste", (event) => {
       const { files, types } = event.clipboardData;
       if (!files.length || types.includes("text/plain")) return; // a text may bring a picture of itself
       event.preventDefault();
-      this.#add(files);
+      this.added = this.#add(files); // all before them, too
     });
     this.show([]);
   }
@@ -41,17 +41,16 @@ export class Images {
   /** Shows these instead of those before, and whether others could not be added. */
   show(urls, isFault = false) {
     this.urls = urls;
-    find("images").replaceChildren(...urls.map((url, at) => {
-      const remove = button("plain-button", "removeImage", () => { this.show(urls.toSpliced(at, 1)); find("message").focus(); });
-      return make("span", "", picture(url), remove);
-    }));
+    const without = (at) => { this.show(urls.toSpliced(at, 1)); find("message").focus(); };
+    find("images").replaceChildren(...urls.map((url, at) => make("span", "", picture(url), button("plain-button", "removeImage", () => without(at)))));
     find("images").hidden = !urls.length;
     find("image-fault").hidden = !isFault;
     this.onChange(urls.length > 0);
   }
 
-  async #add(files) {
-    const read = await Promise.all([...files].slice(0, MOST - this.urls.length).map((file) => dataUrlOf(file).catch(() => "")));
+  async #add([...files]) {
+    await this.added;
+    const read = await Promise.all(files.slice(0, MOST - this.urls.length).map((file) => dataUrlOf(file).catch(() => "")));
     const found = read.filter(Boolean);
     this.show([...this.urls, ...found], found.length < files.length);
   }

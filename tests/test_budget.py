@@ -19,7 +19,7 @@ BUDGET = {
     "toolchat/service/composition": 886,
     "toolchat/service/mcp_client": 1368,
     "toolchat/service/observability": 1334,
-    "toolchat/service/offline": 1367,
+    "toolchat/service/offline": 1368,
     "toolchat/service/pages": 304,
     "toolchat/service/protocols": 5247,
     "toolchat/service/server": 504,

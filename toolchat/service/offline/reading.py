@@ -20,7 +20,8 @@ _NEGATED = re.compile(
     r"|(?<![特告区分级性])别(?!人|的)|勿|没(?!错)|不(?!错|同))"
 )
 _CONDITION = re.compile(
-    r"\b(?:if|unless|in case|once|except|maybe|perhaps|later|after|before|until|while|every(?:one|body|thing)?)\b"
+    r"\b(?:if|unless|in case|once|except|maybe|perhaps|later|after(?! tomorrow)|before(?! yesterday)|until|while"
+    r"|every(?:one|body|thing)?)\b"
     r"|如果|要是|假如|除非|除了|以[后前]|之[后前]|后$|一旦|只要|也许|可能|等到|直到"
 )
 _NO_NAME = re.compile(r"\b(?:was|were|did|had)\b|[,;、或]|[㐀-鿿]{2}(?:[和与跟及]|以及|还是)[㐀-鿿]{2}")

@@ -4,7 +4,7 @@
 and streamed) and WeatherAPI's forecast. A request without a tool's result is answered with a call of the first tool
 that it offers, one with a result by a text. ``GET /control?first=0.2&piece=0.05`` sets how many seconds the model
 takes to its first piece and between pieces, and answers with what was counted. With a certificate as second argument
-the same is served over TLS as well, on a port of its own; each port is told in a line.
+it also serves TLS, on another port; it prints each port on a line.
 """
 
 import asyncio
@@ -152,7 +152,7 @@ async def serve(port: int, ready: Callable[[int], None]) -> None:
 
     Args:
         port: where to listen; 0 picks a free one.
-        ready: is told the port.
+        ready: called with the port.
     """
     made = partial(_Upstream, _World(Counts()))
     server = await asyncio.get_running_loop().create_server(made, "127.0.0.1", port, backlog=4096)

@@ -84,7 +84,7 @@ class Stage:
         return await self._module_service(0, prefix, variables)
 
     async def replica(self, number: int, **variables: str) -> Service:
-        """Likewise, of several with the same settings."""
+        """Start one of several services with the same settings."""
         return await self._module_service(number, (), variables)
 
     async def _module_service(self, number: int, prefix: tuple[str, ...], variables: Mapping[str, str]) -> Service:

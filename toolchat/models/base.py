@@ -129,6 +129,11 @@ class ChatResponse:
         return bool(self.message.tool_calls)
 
     @property
+    def is_empty(self) -> bool:
+        """Whether the model ended its message in order, and wrote no text."""
+        return self.finish_reason == "stop" and not self.message.text.strip()
+
+    @property
     def waiting_calls(self) -> tuple[ToolCall, ...]:
         """The message's calls that have no result yet: the user has to approve them, or the caller to run them."""
         answered = split_answered(self.history, self.message)[1]

@@ -231,8 +231,7 @@ class ResilientChatModel(ChatModel):
 def _check_not_empty(response: ChatResponse, prompt: Prompt) -> None:
     # Often the same question succeeds: https://github.com/google-gemini/deprecated-generative-ai-python/issues/744
     # With results of tools the same would come again: the tool loop asks without tools.
-    is_empty = response.finish_reason == "stop" and not response.message.text.strip()
-    if is_empty and not (prompt.tools and isinstance(prompt.messages[-1], ToolResponseMessage)):
+    if response.is_empty and not (prompt.tools and isinstance(prompt.messages[-1], ToolResponseMessage)):
         raise UpstreamInvalid("the chat model gave an empty answer", retryable=True)
 
 

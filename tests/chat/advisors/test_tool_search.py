@@ -371,7 +371,7 @@ SIMILAR = st.text("aAbB_-. 天气", min_size=1, max_size=5).filter(str.strip)
 @pytest.mark.slow
 @given(st.sets(ANY_NAMES | SIMILAR, min_size=1, max_size=15), st.data())
 def test_every_tool_is_found_first_by_its_own_name(names: set[str], data: st.DataObject) -> None:
-    # Whatever the others are called: their descriptions here do nothing but repeat the name.
+    # The descriptions of the other tools only repeat their names.
     sought = data.draw(st.sampled_from(sorted(names)))
     index = ToolIndex([defined(name, f"{sought} " * 3) for name in sorted(names)])
     assert index.search(sought, 8)[0].name == sought

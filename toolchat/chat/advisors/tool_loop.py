@@ -234,8 +234,7 @@ class LoopState:
 
         Some servers ignore ``tool_choice: none``, and small models may give nothing after a tool's result.
         """
-        is_empty = response.finish_reason == "stop" and not response.message.text.strip()
-        if not self.request.tools or not (is_empty or (self.is_forbidden and response.has_tool_calls)):
+        if not self.request.tools or not (response.is_empty or (self.is_forbidden and response.has_tool_calls)):
             return False
         self.request = self.request.with_tools(())  # ollama/ollama#17921
         self.offered = self.request.tool_set

@@ -109,7 +109,7 @@ async def test_an_alarm_is_deleted_by_its_tenant_alone(offline: httpx.AsyncClien
 
 
 def obedient(request: PlayedRequest) -> Answer:
-    """A model that sets an alarm at the time which is the question, whatever it is."""
+    """A model that takes the whole question as the time of an alarm."""
     last = request.body["messages"][-1]
     return alarm_at(last["content"]) if last["role"] == "user" else SAID
 

@@ -1,4 +1,4 @@
-"""The reminder to update the todo list, and a model that plans: what it is told, and what a client sees."""
+"""The reminder to update the todo list, and a model that plans: what the model receives, and what a client sees."""
 
 from collections.abc import Sequence
 from itertools import count

@@ -196,7 +196,9 @@ class _Answer:
         if self.status >= 500 or (failure is not None and failure.status >= 500):
             level = logging.WARNING
         is_logged, span = _log.isEnabledFor(level), self.observed.span
-        path = self._path() if is_logged or span is not None else ""
+        path = ""
+        if is_logged or span is not None:
+            path = route if scope["path"] == route else self._path()
         if is_logged:
             line = {"method": scope["method"], "path": path, "route": route}
             line |= {"status": self.status, "outcome": outcome, **self.observed.summary(ended)}

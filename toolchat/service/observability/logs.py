@@ -3,14 +3,15 @@
 import hashlib
 import logging
 import os
+import select
 import sys
 import time
 import traceback
+from collections import deque
 from collections.abc import Mapping
 from contextvars import ContextVar
 from functools import lru_cache
-from logging.handlers import QueueHandler, QueueListener
-from queue import Queue
+from threading import Event, Thread
 from typing import Any, TextIO
 
 from pydantic_core import to_json
@@ -20,6 +21,7 @@ from toolchat.service.observability.tracing import current_ids
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 """Id of the current request; propagated to tools and their threads."""
 
+_GATHERING_SECONDS = 0.05
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 
 
@@ -47,53 +49,67 @@ class JsonFormatter(logging.Formatter):
         return to_json(line, fallback=str, inf_nan_mode="strings").decode()
 
 
-class _Writer(logging.Handler):
-    """Writes the lines of a queue. No ``StreamHandler``: at exit, ``logging`` would wait for the lock of its writes."""
-
-    def __init__(self, descriptor: int) -> None:
-        super().__init__()
-        self._descriptor, self.lost = descriptor, 0
-
-    def handle(self, line: Any) -> bool:
-        try:
-            os.write(self._descriptor, f"{line}\n".encode("utf-8", "backslashreplace"))
-        except OSError:
-            self.lost += 1
-        return True
-
-
-class LogHandler(QueueHandler):
+class LogHandler(logging.Handler):
     """Formats a line in the context of its request; a thread writes it, for a paused pager or full disk may block."""
 
-    def __init__(self, stream: TextIO, most: int = 5_000) -> None:
-        self._lines = Queue[str](most)
-        super().__init__(self._lines)
-        self.setFormatter(JsonFormatter())
-        self.is_terminal, self.writer, self._reported = stream.isatty(), _Writer(stream.fileno()), 0
-        QueueListener(self._lines, self.writer).start()
+    # The thread lets lines gather: to wake it for each one would interrupt an answer as often.
 
-    def prepare(self, record: logging.LogRecord) -> str:
-        return self.format(record)
+    def __init__(self, stream: TextIO, most: int = 5_000) -> None:
+        super().__init__()
+        self.setFormatter(JsonFormatter())
+        self.is_terminal, self._descriptor, self._most = stream.isatty(), stream.fileno(), most
+        self._lines, self._has_lines, self._is_writing = deque[str](), Event(), False
+        self.lost = self._reported = 0
+        Thread(target=self._write, daemon=True).start()
 
     def emit(self, record: logging.LogRecord) -> None:
-        if (more := self.writer.lost - self._reported) and self._lines.empty():
+        if (more := self.lost - self._reported) and not self._lines:
             self._reported += more
-            super().emit(_record("WARNING", "log lines were lost", lost=more))
-        super().emit(record)
+            self.put(self.format(_record("WARNING", "log lines were lost", lost=more)))
+        self.put(self.format(record))
 
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002
-        """Count a line for which the queue has no room, where the standard library would write a traceback."""
-        self.writer.lost += 1
+    def put(self, line: str) -> None:
+        """Have a line written; it is lost if too many wait."""
+        if len(self._lines) >= self._most:
+            self.lost += 1
+            return
+        self._lines.append(line)
+        if not self._has_lines.is_set():
+            self._has_lines.set()
 
     def flush(self) -> None:
-        """Wait until all queued lines are written, for at most a second."""
-        with self._lines.all_tasks_done:
-            self._lines.all_tasks_done.wait_for(lambda: not self._lines.unfinished_tasks, 1)
+        """Wait until all lines are written, for at most a second."""
+        until = time.monotonic() + 1
+        while (self._lines or self._is_writing) and time.monotonic() < until:
+            time.sleep(0.01)
+
+    def _write(self) -> None:
+        while self._has_lines.wait():
+            time.sleep(_GATHERING_SECONDS)
+            self._has_lines.clear()
+            self._is_writing = True
+            while self._lines:
+                self._write_some()
+            self._is_writing = False
+
+    def _write_some(self) -> None:
+        """Write as many lines as no other process can write between, but one in any case."""
+        count, written = 0, b""
+        while self._lines:
+            line = f"{self._lines[0]}\n".encode("utf-8", "backslashreplace")
+            if count and len(written) + len(line) > select.PIPE_BUF:
+                break
+            self._lines.popleft()
+            count, written = count + 1, written + line
+        try:
+            os.write(self._descriptor, written)
+        except OSError:
+            self.lost += count
 
 
 def lost_lines() -> int:
     """Number of log lines lost since the start."""
-    return sum(each.writer.lost for each in logging.root.handlers if isinstance(each, LogHandler))
+    return sum(each.lost for each in logging.root.handlers if isinstance(each, LogHandler))
 
 
 def write_text(text: str) -> None:
@@ -101,7 +117,7 @@ def write_text(text: str) -> None:
     for each in logging.root.handlers:
         if isinstance(each, LogHandler):
             for line in text.splitlines():
-                each.queue.put_nowait(line if each.is_terminal else each.format(_record("INFO", line.strip())))
+                each.put(line if each.is_terminal else each.format(_record("INFO", line.strip())))
 
 
 def _record(level: str, message: str, **fields: Any) -> logging.LogRecord:

@@ -32,6 +32,7 @@ _SMOKE = Plan(
     burst=20,
     burst_pace=(0.1, 0),
     streams=10,
+    first_texts=1,
     stream_pace=(0.05, 0.01),
     warm_up=100,
 )

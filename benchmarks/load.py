@@ -26,6 +26,8 @@ class Load:
     """A request and its response; times in seconds."""
 
     latencies: list[float] = field(default_factory=list)
+    first_texts: list[float] = field(default_factory=list)
+    """How long streams took to the first word of the answer."""
     asked: int = 0
     wrong: int = 0
     sample: bytes = b""
@@ -110,7 +112,7 @@ class _Connection(asyncio.Protocol):
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._load, self._make, self._slot, self._left = load, make, slot, left
         self._deadline = self._began = 0.0
-        self._waiting = self._streams = False
+        self._waiting = self._streams = self._has_text = False
         self._buffer, self._label = bytearray(), b""
         self._body = self._needed = 0
 
@@ -128,6 +130,9 @@ class _Connection(asyncio.Protocol):
         self._buffer += data
         if not self._body and not self._read_head():
             return
+        if self._streams and not self._has_text and self._label in self._buffer:
+            self._has_text = True
+            self._load.first_texts.append(time.perf_counter() - self._began)
         if self._buffer.endswith(b"\r\n0\r\n\r\n") if self._streams else len(self._buffer) >= self._needed:
             self._finish()
 
@@ -162,7 +167,7 @@ class _Connection(asyncio.Protocol):
     def _reset(self) -> None:
         self._buffer, self._label = bytearray(), b""
         self._body = self._needed = 0
-        self._streams = False
+        self._streams = self._has_text = False
         self._began = 0.0
 
     def _finish(self) -> None:

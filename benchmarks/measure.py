@@ -6,8 +6,15 @@ from benchmarks.catalogue import CALLS, Service
 from benchmarks.load import ask, question
 from benchmarks.pairs import STREAM_PACE, measure_beside, warm_up
 from benchmarks.stage import Measurement, Stage, Target
+from benchmarks.wire import calling
 
-__all__ = ["Plan", "visit"]
+__all__ = ["FIRST_TEXTS", "Plan", "own_milliseconds", "visit"]
+
+
+_FIRST_PACE = (0.05, 0.02)
+_PIECES_OF_A_CALL = len(calling("openai", "").pieces) - 1
+FIRST_TEXTS = {f"first-{calls}-{streams}": (calls, streams) for calls in (1, 2) for streams in (1, 32)}
+"""Phases that measure the time to the first word of a stream: the calls of the model up to it, and how many streams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +38,8 @@ class Plan:
     burst_pace: tuple[float, float] = (0.5, 0.0)
     streams: int = 500
     stream_pace: tuple[float, float] = STREAM_PACE
+    first_texts: int = 12
+    """Streams that measure the time to their first word, and eight times as many with 32 at once."""
     settles: bool = True
     """Whether to wait for what memory is left at the end."""
     pairs: int = 9
@@ -56,7 +65,7 @@ async def visit(stage: Stage, service: Service, plan: Plan) -> None:
             await _questions(stage, service, target, plan)
             if service.kind == "spring" and plan.pairs:
                 await measure_beside(stage, target, service.name, plan.pairs)
-            for crowd in _crowds(first, plan):
+            for crowd in (*_crowds(first, plan), *_first_texts(service, plan)):
                 await stage.measured(target, crowd, plan.attempts)
             if plan.settles:
                 await stage.settled(target)
@@ -85,3 +94,21 @@ def _crowds(path: str, plan: Plan) -> list[Measurement]:
         Measurement("streams", events, 2, plan.streams, questions=plan.streams, pace=plan.stream_pace),
     ]
     return [each for each in crowds if each.questions]
+
+
+def own_milliseconds(calls: int) -> float:
+    """What the fake model itself takes to the first word of a stream, after so many calls."""
+    first, piece = _FIRST_PACE
+    return 1000 * (first * calls + piece * _PIECES_OF_A_CALL * (calls - 1))
+
+
+def _first_texts(service: Service, plan: Plan) -> list[Measurement]:
+    """Streams of one client and of 32, without a tool and with one; agent frameworks are asked only with one."""
+    found = []
+    for phase, (calls, streams) in FIRST_TEXTS.items():
+        path = service.path.format(tool="time") if calls == 2 else "/time/chat"
+        if plan.first_texts and (calls == 2 or service.kind in ("toolchat", "limit")):
+            make = question(path, "text/event-stream")
+            questions = plan.first_texts * min(streams, 8)
+            found.append(Measurement(phase, make, calls, streams, questions=questions, pace=_FIRST_PACE))
+    return found

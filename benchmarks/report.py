@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from benchmarks.catalogue import LIMIT, SERVICES, Service
 from benchmarks.growth import CURVES, SUBJECT
+from benchmarks.measure import FIRST_TEXTS, own_milliseconds
 from benchmarks.ratios import PAIRS
 from benchmarks.run import Run
 from benchmarks.summary import MARK, Figure, Summary, summarise
@@ -49,6 +50,7 @@ def compared(page: str, run: Run) -> str:
     blocks = {
         "Spring AI": costs_table(summary, services) if has_spring else _WITHOUT,
         "agent frameworks": f"{costs_table(summary, frameworks)}\n\n{_where(run)}",
+        "first text": _first_texts(summary, [SERVICES[name] for name in run.services]),
     }
     for name, block in blocks.items():
         place = re.compile(f"(?<=<!-- {name} -->\n)[^<]*(?=<!-- end -->)")
@@ -78,6 +80,20 @@ def costs_table(summary: Summary, services: Iterable[Service]) -> str:
     ]
     rows = [[service.title, *(column(service.name) for _, column in columns)] for service in services]
     return _table(["service", *(title for title, _ in columns)], rows)
+
+
+def _first_texts(summary: Summary, services: Iterable[Service]) -> str:
+    """What services add to the model's own time before the first word of a stream, by the clock."""
+
+    def added(name: str, phase: str) -> str:
+        figure = summary.figure(name, phase, "first_ms")
+        own = own_milliseconds(FIRST_TEXTS[phase][0])
+        return f"{figure.median - own:,.1f}{_mark(figure)}" if figure else _NONE
+
+    kinds = {1: "without a tool", 2: "with a tool"}
+    header = [f"{kinds[calls]}, {streams} stream{'s' * (streams > 1)}" for calls, streams in FIRST_TEXTS.values()]
+    rows = [[each.title, *(added(each.name, phase) for phase in FIRST_TEXTS)] for each in services]
+    return _table(["added ms", *header], rows)
 
 
 def _where(run: Run) -> str:

@@ -146,7 +146,7 @@ class Stage:
     def keep(self, sample: Sample) -> Sample:
         """Add a sample to the run, and show it."""
         self.samples.append(sample)
-        names = ("first_200_s", "ratio", "cpu_ms", "p50_ms", "wall_s", "grown_mib")
+        names = ("first_200_s", "ratio", "cpu_ms", "p50_ms", "first_ms", "wall_s", "grown_mib")
         values = "  ".join(f"{name} {sample.values[name]:.3f}" for name in names if name in sample.values)
         print(f"{sample.subject:26} {sample.phase:16} {values}  {'; '.join(sample.marks)}", flush=True)
         return sample
@@ -214,6 +214,7 @@ def _values(load: Load, cpu: float) -> dict[str, float]:
         "wall_s": load.wall,
         "p50_ms": 1000 * percentile(load.latencies, 50),
         "p99_ms": 1000 * percentile(load.latencies, 99),
+        "first_ms": 1000 * percentile(load.first_texts, 50),
     }
 
 

@@ -40,7 +40,8 @@ class Limit:
             await receive()
             await send({"type": "lifespan.startup.complete"})
             return
-        tool = scope["path"].split("/")[1]
+        _, tool, route = scope["path"].split("/")
+        tool = tool if route != "chat" else ""
         query = parse_qs(scope["query_string"].decode())["query"][0]
         if (b"accept", b"text/event-stream") not in scope["headers"]:
             text = "".join([each async for each in self._answer(query, tool, stream=False)]).encode()
@@ -54,13 +55,15 @@ class Limit:
         await send({"type": "http.response.body", "body": b""})
 
     async def _answer(self, query: str, tool: str, *, stream: bool) -> AsyncGenerator[str, None]:
-        name, description, schema = _DEFINITIONS[tool]
-        function = {"name": name, "description": description, "parameters": schema}
         messages: list[dict[str, Any]] = [
             {"role": "system", "content": "Answer in the language of the question."},
             {"role": "user", "content": query},
         ]
-        body = {"model": "bench-model", "messages": messages, "tools": [{"type": "function", "function": function}]}
+        body: dict[str, Any] = {"model": "bench-model", "messages": messages}
+        if tool:
+            name, description, schema = _DEFINITIONS[tool]
+            function = {"name": name, "description": description, "parameters": schema}
+            body["tools"] = [{"type": "function", "function": function}]
         while True:
             calls: list[dict[str, Any]] = []
             async for delta in self._deltas(body, stream=stream):

@@ -3,9 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any, Self
-
-from pydantic_core import to_json
+from typing import Any, Generic, Self, TypeVar
 
 from toolchat.messages import AssistantMessage, Message, ToolCall, Usage, immutable, split_answered, updated
 from toolchat.tool_calling.context import ToolContext
@@ -215,22 +213,23 @@ class ChatModel(ABC):
 
 
 _MAX_CACHED = 64
+_PreparedT = TypeVar("_PreparedT")
 
 
-class SerializedTools:
-    """Caches the JSON of recently offered sets of tools."""
+class PreparedTools(Generic[_PreparedT]):
+    """Caches what a provider is sent of recently offered sets of tools."""
 
-    def __init__(self, write: Callable[[ToolDefinition], dict[str, Any]]) -> None:
-        self._write = write
-        self._cache: dict[int, tuple[tuple[ToolDefinition, ...], bytes]] = {}
+    def __init__(self, prepare: Callable[[tuple[ToolDefinition, ...]], _PreparedT]) -> None:
+        self._prepare = prepare
+        self._cache: dict[int, tuple[tuple[ToolDefinition, ...], _PreparedT]] = {}
 
-    def serialize(self, tools: tuple[ToolDefinition, ...]) -> bytes:
-        """Serialize the definitions as a JSON array."""
+    def of(self, tools: tuple[ToolDefinition, ...]) -> _PreparedT:
+        """What is sent of these tools."""
         # Keyed by identity, since comparing the tools would cost more for each of them than sending it. An entry keeps
         # its set alive, so that its id cannot be reused for another one.
         key = id(tools)
         if key not in self._cache:
             if len(self._cache) >= _MAX_CACHED:
                 del self._cache[next(iter(self._cache))]
-            self._cache[key] = (tools, to_json([self._write(tool) for tool in tools]))
+            self._cache[key] = (tools, self._prepare(tools))
         return self._cache[key][1]

@@ -1,8 +1,9 @@
 """What is sent to the provider: the fields of the request, its tools, and the messages of a tool round."""
 
 from collections import UserDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -25,7 +26,13 @@ from toolchat.messages import (
 )
 from toolchat.models.base import ChatOptions, Prompt
 from toolchat.models.dashscope.mapping import parts
-from toolchat.models.openai.mapping import map_message, map_messages, map_tool_call, write_messages
+from toolchat.models.openai.mapping import (
+    map_message,
+    map_messages,
+    map_tool_call,
+    map_tool_definition,
+    write_messages,
+)
 from toolchat.models.openai.responses_wire import ResponsesWire
 from toolchat.models.profiles import Profile
 from toolchat.tool_calling.callback import ClientToolCallback
@@ -54,6 +61,30 @@ async def test_the_request_contains_only_the_fields_in_use() -> None:
     assert (request.method, request.path, request.body) == ("POST", "/v1/chat/completions", ASKED)
     expected = {"authorization": f"Bearer {SECRET}", "content-type": "application/json", "accept": "application/json"}
     assert request.headers.items() >= expected.items()
+
+
+async def test_a_definition_does_not_say_which_properties_there_are_not() -> None:
+    # Gemini refuses that: https://github.com/BerriAI/litellm/issues/14330, https://github.com/Laisky/one-api/issues/60
+    def place(closed: Mapping[str, Any], name: str = "additionalProperties") -> dict[str, Any]:
+        return {"type": "object", **closed, "properties": {name: {"type": "string"}}}
+
+    def input_of(closed: Mapping[str, Any]) -> dict[str, Any]:
+        within = {
+            "place": place(closed),
+            "places": {"type": "array", "items": place(closed)},
+            "any": {"anyOf": [place(closed)]},
+        }
+        return {"type": "object", **closed, "properties": within, "$defs": {"Place": place(closed)}}
+
+    tool = ToolDefinition("find", "Finds", input_of({"additionalProperties": False}))
+    assert map_tool_definition(tool)["function"]["parameters"] == input_of({})
+    others: list[dict[str, Any]] = [
+        {"type": "object", "properties": {}, "additionalProperties": False},
+        place({"additionalProperties": True}),
+        place({"additionalProperties": {"type": "string"}}),
+    ]
+    for schema in others:
+        assert map_tool_definition(replace(tool, input_schema=schema))["function"]["parameters"] == schema
 
 
 async def test_the_request_carries_options_tools_and_streaming_when_they_are_set() -> None:

@@ -40,6 +40,16 @@ def test_dropped_log_lines_are_counted_and_reported_once_lines_are_written_again
     assert sum(each.get("lost", 0) for each in lines) == handler.lost > 0
 
 
+def test_a_line_that_cannot_be_formatted_counts_as_lost_and_the_next_ones_are_written() -> None:
+    reading, writing = small_pipe()
+    with os.fdopen(reading, "rb") as reader, os.fdopen(writing, "w") as stream:
+        handler = LogHandler(stream)
+        for arguments in (("one",), (2,), (3,)):
+            handler.emit(logging.makeLogRecord({"msg": "%d", "args": arguments}))
+        assert [from_json(reader.readline())["message"] for _ in range(3)] == ["log lines were lost", "2", "3"]
+        assert handler.lost == 1
+
+
 async def test_a_log_that_nobody_reads_stops_no_answer(tmp_path: Path) -> None:
     reading, writing = small_pipe()
     with os.fdopen(reading, "rb") as reader, serving_with(writing, tmp_path) as (process, url):

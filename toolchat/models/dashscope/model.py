@@ -27,7 +27,16 @@ import aiohttp
 
 from toolchat.errors import ConfigurationError, ToolchatError, UpstreamInvalid
 from toolchat.http.client import OutboundHttp
-from toolchat.models.base import ChatModel, ChatOptions, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
+from toolchat.models.base import (
+    ChatModel,
+    ChatOptions,
+    ChatResponse,
+    EmitModelEvent,
+    PreparedTools,
+    Progress,
+    Prompt,
+    TextDelta,
+)
 from toolchat.models.dashscope import DEFAULT_BASE_URL
 from toolchat.models.dashscope.mapping import DashScopeAnswer, parts
 from toolchat.models.openai.mapping import map_message, map_messages, map_options, map_tool_definition, map_tool_options
@@ -103,6 +112,7 @@ class DashScopeChatModel(ChatModel):
         self._endpoint, self._workspace = endpoint, workspace
         self._options, self._extra_body, self._extra_headers = options, dict(extra_body or {}), extra_headers or {}
         self._thinks = self._extra_body.get("enable_thinking") is True
+        self._definitions = PreparedTools(lambda tools: list(map(map_tool_definition, tools)))
         self._profile = lru_cache(lambda name: self._find_profile(name, profile or {}))
         self.takes_images = self._profile(model).images
         self._http, self._owns_http = http or OutboundHttp(), http is None
@@ -173,8 +183,7 @@ class DashScopeChatModel(ChatModel):
         options = self._options.updated(prompt.options) if self._options else prompt.options
         mapped = {name: value for name, value in map_options(options).items() if name not in _NOT_TAKEN}
         if prompt.tools:
-            tools = [map_tool_definition(tool) for tool in prompt.tools]
-            mapped |= {"tools": tools} | map_tool_options(options, prompt.tools)
+            mapped |= {"tools": self._definitions.of(prompt.tools)} | map_tool_options(options, prompt.tools)
         if mapped.get("tool_choice") in ("auto", "required"):
             del mapped["tool_choice"]  # it takes neither: https://help.aliyun.com/zh/model-studio/qwen-api-reference
         optional = {"incremental_output": True if stream else None, **mapped, **self._extra_body}

@@ -20,11 +20,12 @@ from toolchat.messages import (
     text_json,
     turn_start,
 )
-from toolchat.models.base import ChatOptions, Prompt, SerializedTools
+from toolchat.models.base import ChatOptions, PreparedTools, Prompt
 from toolchat.models.openai.turn import OpenAITurn
 from toolchat.models.profiles import Profile
 from toolchat.models.tool_call_merging import is_json_object
 from toolchat.tool_calling.definition import ToolDefinition
+from toolchat.tool_calling.json_schema import map_subschemas
 
 OUTPUT = "response_output"
 """The key of an assistant message's ``extra`` for the Responses API: its reasoning items, in place."""
@@ -63,7 +64,7 @@ class ChatCompletionsWire:
     turn = OpenAITurn
 
     def __init__(self) -> None:
-        self.definitions = SerializedTools(map_tool_definition)
+        self.definitions = PreparedTools(lambda tools: to_json(list(map(map_tool_definition, tools))))
 
     def body(self, model: str, prompt: Prompt, options: ChatOptions, _: Profile) -> dict[str, Any]:
         """The request without what :meth:`written` gives."""
@@ -78,7 +79,7 @@ class ChatCompletionsWire:
     def written(self, prompt: Prompt, profile: Profile) -> dict[bytes, bytes]:
         """The parts of the request whose JSON is stored with the messages and the tools."""
         messages = {b"messages": write_messages(prompt.messages, prompt.tools, profile)}
-        return messages | ({b"tools": self.definitions.serialize(prompt.tools)} if prompt.tools else {})
+        return messages | ({b"tools": self.definitions.of(prompt.tools)} if prompt.tools else {})
 
 
 def write_messages(
@@ -181,8 +182,18 @@ def map_tool_call(
 
 def map_tool_definition(tool: ToolDefinition) -> dict[str, Any]:
     """Map a tool definition."""
-    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.input_schema)}
+    parameters = map_subschemas(tool.input_schema, _without_closing)
+    function = {"name": tool.name, "description": tool.description, "parameters": parameters}
     return {"type": "function", "function": function}
+
+
+def _without_closing(part: dict[str, Any]) -> dict[str, Any]:
+    """Leave out that an object with properties has no others: no model needs to be told, and Gemini refuses it.
+
+    It would be six tokens of each definition in each request (https://github.com/BerriAI/litellm/issues/14330).
+    """
+    is_closed = part.get("additionalProperties") is False and part.get("properties")
+    return {name: value for name, value in part.items() if name != "additionalProperties"} if is_closed else part
 
 
 def map_options(options: ChatOptions) -> dict[str, Any]:

@@ -7,6 +7,8 @@ reasoning of a turn is sent back with each round, encrypted by the provider.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from pydantic_core import to_json
+
 from toolchat.errors import InvalidRequest
 from toolchat.messages import (
     AssistantMessage,
@@ -17,7 +19,7 @@ from toolchat.messages import (
     UserMessage,
     described,
 )
-from toolchat.models.base import ChatOptions, Prompt, SerializedTools
+from toolchat.models.base import ChatOptions, PreparedTools, Prompt
 from toolchat.models.openai.mapping import OUTPUT, map_messages, map_tool_call, map_tool_definition, map_tool_options
 from toolchat.models.openai.turn import OpenAITurn
 from toolchat.models.profiles import Profile
@@ -36,7 +38,7 @@ class ResponsesWire:
     path = "/responses"
 
     def __init__(self) -> None:
-        self.definitions = SerializedTools(_map_definition)
+        self.definitions = PreparedTools(lambda tools: to_json(list(map(_map_definition, tools))))
         self.turn = ResponsesTurn
 
     def body(self, model: str, prompt: Prompt, options: ChatOptions, profile: Profile) -> dict[str, Any]:
@@ -58,7 +60,7 @@ class ResponsesWire:
         return body | {name: value for name, value in values.items() if value is not None}
 
     def written(self, prompt: Prompt, _: Profile) -> dict[bytes, bytes]:
-        return {b"tools": self.definitions.serialize(prompt.tools)} if prompt.tools else {}
+        return {b"tools": self.definitions.of(prompt.tools)} if prompt.tools else {}
 
 
 def _refuse_missing(options: ChatOptions) -> None:

@@ -58,7 +58,7 @@ class LogHandler(logging.Handler):
         super().__init__()
         self.setFormatter(JsonFormatter())
         self.is_terminal, self._descriptor, self._most = stream.isatty(), stream.fileno(), most
-        self._lines, self._has_lines, self._is_writing = deque[str](), Event(), False
+        self._lines, self._has_lines = deque[bytes](), Event()
         self.lost = self._reported = 0
         Thread(target=self._write, daemon=True).start()
 
@@ -66,45 +66,43 @@ class LogHandler(logging.Handler):
         if (more := self.lost - self._reported) and not self._lines:
             self._reported += more
             self.put(self.format(_record("WARNING", "log lines were lost", lost=more)))
-        self.put(self.format(record))
+        try:
+            self.put(self.format(record))
+        except Exception:  # noqa: BLE001 - a message that does not fit its arguments must not end a request
+            self.lost += 1
 
     def put(self, line: str) -> None:
         """Have a line written; it is lost if too many wait."""
         if len(self._lines) >= self._most:
             self.lost += 1
-            return
-        self._lines.append(line)
-        if not self._has_lines.is_set():
+        else:
+            self._lines.append(f"{line}\n".encode("utf-8", "backslashreplace"))
             self._has_lines.set()
 
     def flush(self) -> None:
         """Wait until all lines are written, for at most a second."""
         until = time.monotonic() + 1
-        while (self._lines or self._is_writing) and time.monotonic() < until:
+        while self._lines and time.monotonic() < until:
             time.sleep(0.01)
 
     def _write(self) -> None:
         while self._has_lines.wait():
             time.sleep(_GATHERING_SECONDS)
             self._has_lines.clear()
-            self._is_writing = True
             while self._lines:
                 self._write_some()
-            self._is_writing = False
 
     def _write_some(self) -> None:
-        """Write as many lines as no other process can write between, but one in any case."""
-        count, written = 0, b""
-        while self._lines:
-            line = f"{self._lines[0]}\n".encode("utf-8", "backslashreplace")
-            if count and len(written) + len(line) > select.PIPE_BUF:
-                break
-            self._lines.popleft()
-            count, written = count + 1, written + line
+        """Write a line, and with it as many as no other process can write between."""
+        written, count = self._lines[0], 1
+        while count < len(self._lines) and len(written) + len(self._lines[count]) <= select.PIPE_BUF:
+            written, count = written + self._lines[count], count + 1
         try:
             os.write(self._descriptor, written)
         except OSError:
             self.lost += count
+        for _ in range(count):
+            self._lines.popleft()
 
 
 def lost_lines() -> int:

@@ -63,7 +63,7 @@ class LogHandler(logging.Handler):
         Thread(target=self._write, daemon=True).start()
 
     def emit(self, record: logging.LogRecord) -> None:
-        if (more := self.lost - self._reported) and not self._lines:
+        if (more := self.lost - self._reported) and len(self._lines) < self._most / 2:
             self._reported += more
             self.put(self.format(_record("WARNING", "log lines were lost", lost=more)))
         try:

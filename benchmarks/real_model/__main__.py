@@ -19,8 +19,8 @@ from typing import Any
 
 import httpx
 
-ROOT = Path(__file__).parents[2]
-HERE = ROOT / "real_model"
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 MODEL = "Qwen2.5-Coder-1.5B-Instruct, 4 bit"
 PATIENCE = 300.0
 NOWHERE = "http://127.0.0.1:9/v1"
@@ -239,4 +239,5 @@ def main() -> None:
     sys.exit(bool(table.faults))
 
 
-main()
+if __name__ == "__main__":
+    main()

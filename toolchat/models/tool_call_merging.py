@@ -78,10 +78,15 @@ class ToolCallMerger:
 
     def _without_repetitions(self) -> "list[_Slot]":
         """The calls, each once: a repetition may be cut like any call, so only the end shows that it is one."""
+        for slot in self._slots:
+            slot.seal()
+        if len(self._slots) < 2:
+            return self._slots
         kept: list[_Slot] = []
         labelled: dict[str | int | None, _Slot] = {}
         for slot in self._slots:
-            slot.seal()
+            with suppress(ValueError):
+                slot.value = from_json(slot.text)
             candidates = labelled.get(slot.id), labelled.get(slot.index), kept[-1] if kept and not slot.name else None
             call = next((each for each in candidates if each and slot.repeats(each)), slot)
             if call is not slot:
@@ -152,7 +157,7 @@ class _Slot:
     text: str = ""
     """The arguments, once the call is sealed."""
     value: object = None
-    """What the text is as JSON."""
+    """What the text is as JSON, if there are several calls."""
 
     def fill(self, fragment: "_Slot") -> None:
         self.id = self.id or fragment.id
@@ -169,8 +174,6 @@ class _Slot:
             is_growing = all(later.startswith(earlier) for earlier, later in pairwise(self.pieces))
             if is_growing and is_json_object(self.pieces[-1]):  # snapshots
                 self.text = self.pieces[-1]
-        with suppress(ValueError):
-            self.value = from_json(self.text)
 
     def repeats(self, call: "_Slot") -> bool:
         """Whether this is an earlier sealed call, or its beginning, again."""

@@ -84,7 +84,13 @@ class OpenAITurn:
             self._stop(reason)
         message = self._message_of(choice)
         self.is_settled = self.finished and not message
-        return self._add_message(message)
+        if not message:
+            return ""
+        if not _REASONING_KEYS.isdisjoint(message):
+            self.new_reasoning = self._reasoning.add(message)
+        if calls := message.get("tool_calls"):
+            self._calls.add(calls)
+        return self._text.add(message.get("content") or message.get("refusal"))
 
     def _count(self, value: object) -> None:
         usage = usage_from(value)
@@ -105,16 +111,10 @@ class OpenAITurn:
             if delta.get("content") or any(map(delta.get, _CONTENT_KEYS)):
                 self._by_deltas = True
                 return delta
-            self._reasoning.add(delta)  # it may be empty, and is demanded back nevertheless
+            if not _REASONING_KEYS.isdisjoint(delta):
+                self._reasoning.add(delta)  # it may be empty, and is demanded back nevertheless
         message = choice.get("message")
         return message if isinstance(message, dict) and not self._by_deltas else {}
-
-    def _add_message(self, message: Mapping[str, Any]) -> str:
-        if not _REASONING_KEYS.isdisjoint(message):
-            self.new_reasoning = self._reasoning.add(message)
-        if calls := message.get("tool_calls"):
-            self._calls.add(calls)
-        return self._text.add(message.get("content") or message.get("refusal"))
 
 
 class _ReasoningMerger:

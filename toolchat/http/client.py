@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import ssl
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import httpx
 
 Params = Mapping[str, str | int | float]
-Data = bytes | Sequence[bytes] | Mapping[str, str]
+Data = bytes | list[bytes] | Mapping[str, str]
 
 _WARNED_BYTES = 1024 * 1024
 
@@ -75,7 +75,8 @@ class Response:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._response.close()  # closes the connection, unless the response is complete
+        if not self._response.closed:  # as it is when it is complete
+            self._response.close()  # and with it the connection
         release(self._slot)
 
     @property
@@ -83,6 +84,11 @@ class Response:
         """The way, such as "through proxy.example:3128", if the response may be that of a proxy; empty if not."""
         url, proxies = self._request.url, self._pool.proxies
         return proxies.route(url) if url.scheme == "http" and proxies.find(url) else ""
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the whole body has been read."""
+        return self._response.content.at_eof()
 
     async def readany(self) -> bytes:
         """Read what has arrived of the body; empty at its end."""
@@ -189,7 +195,7 @@ class OutboundHttp:
             target = URL(url).update_query(params) if params else URL(url)
         except ValueError as error:
             raise upstream_error(error, upstream) from None
-        if not isinstance(data, bytes | Mapping):
+        if isinstance(data, list):
             data = b"".join(data)
         # aiohttp warns of long bytes, not of files.
         body = io.BytesIO(data) if isinstance(data, bytes) and len(data) > _WARNED_BYTES else data or None

@@ -61,7 +61,7 @@ class ToolCallMerger:
     def add(self, fragments: object) -> None:
         """Add the ``tool_calls`` of one delta or of a complete message; anything else is ignored."""
         touched: set[_Slot] = set()
-        for value in fragments if isinstance(fragments, list | tuple) else (fragments,):
+        for value in fragments if isinstance(fragments, (list, tuple)) else (fragments,):
             if isinstance(value, dict):
                 self._add_one(_read_fragment(value), touched)
 
@@ -73,7 +73,7 @@ class ToolCallMerger:
             # Results are matched to calls by their ids, which some servers leave out or use twice.
             call_id = slot.id if slot.id and slot.id not in used else f"call_{uuid4().hex}"
             used.add(call_id)
-            calls.append(ToolCall(id=call_id, name=slot.name, arguments=slot.text, extra=slot.extra))
+            calls.append(ToolCall(call_id, slot.name, slot.text, slot.extra))
         return tuple(calls)
 
     def _without_repetitions(self) -> "list[_Slot]":
@@ -226,13 +226,8 @@ def _read_fragment(value: Mapping[str, Any]) -> _Slot:
     arguments = function.get("arguments")
     if arguments is not None and not isinstance(arguments, str):
         arguments = to_json(arguments).decode()
-    return _Slot(
-        index=index if type(index) is int else None,
-        id=text_in(value, "id"),
-        name=text_in(function, "name"),
-        pieces=[arguments] if arguments else [],
-        extra=extra,
-    )
+    index = index if type(index) is int else None
+    return _Slot(index, text_in(value, "id"), text_in(function, "name"), [arguments] if arguments else [], extra)
 
 
 def _unknown_fields(known: frozenset[str], fields: Mapping[str, Any]) -> dict[str, Any]:

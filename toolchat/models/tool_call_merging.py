@@ -98,7 +98,7 @@ class ToolCallMerger:
         return kept
 
     def _add_one(self, fragment: "_Slot", touched: "set[_Slot]") -> None:
-        slot = self._find(fragment)
+        slot = self._find(fragment) if self._slots else None
         again = slot in touched
         if slot is None or _opens_new_call(slot, fragment, again=again):
             if not (fragment.id or fragment.name or fragment.pieces):

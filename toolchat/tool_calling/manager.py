@@ -55,10 +55,11 @@ class CallRun:
     around: Sequence[AroundToolCall] = ()
     """Wraps the run, outermost first."""
 
-    async def outcome(self, reporter: ProgressReporter | None) -> RunOutcome:
+    def outcome(self, reporter: ProgressReporter | None) -> Coroutine[Any, Any, RunOutcome]:
         """Run the tool; every progress report is emitted before the end, and none after it."""
-        if reporter is None:
-            return await self._run_isolated(None)
+        return self._run_isolated(None) if reporter is None else self._run_reporting(reporter)
+
+    async def _run_reporting(self, reporter: ProgressReporter) -> RunOutcome:
         try:
             outcome = await self._run_isolated(reporter.report)
             await reporter.finish()
@@ -379,7 +380,7 @@ def _exclusive_locks(calls: Sequence[ToolCall], offered: Mapping[str, ToolCallba
 
 def is_direct(executions: Sequence[ToolCallFinished]) -> bool:
     """Whether every result is an answer in itself; otherwise all of them go back to the model."""
-    return bool(executions) and all(each.return_direct and each.outcome == "ok" for each in executions)
+    return bool(executions) and all([each.return_direct and each.outcome == "ok" for each in executions])
 
 
 def _unknown_tool(name: str, offered: Iterable[str]) -> ToolExecutionError:

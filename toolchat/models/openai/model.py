@@ -339,7 +339,7 @@ class _EventReader:
 
 async def _end_stream(response: Response, turn: OpenAITurn) -> None:
     """Read the body to its end, so that the connection can be reused; not all servers end it in time."""
-    if turn.ended:
+    if turn.ended and not response.at_end:
         with suppress(TimeoutError, UpstreamError):
             async with asyncio.timeout(_END_OF_BODY_TIMEOUT):
                 while await response.readany():

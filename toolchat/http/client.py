@@ -7,6 +7,7 @@ import io
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -21,7 +22,6 @@ from toolchat.http.pool import (
     MAX_BODY_BYTES,
     Limits,
     Pool,
-    Request,
     read_body,
     release,
 )
@@ -54,15 +54,25 @@ class Response:
     too long, or cannot be decompressed. The messages contain the upstream's name.
     """
 
-    __slots__ = ("_pool", "_request", "_response", "_slot", "content_type", "headers", "status", "upstream")
+    __slots__ = ("_pool", "_response", "_send", "_slot", "_url", "content_type", "headers", "status", "upstream")
 
-    def __init__(self, pool: Pool, request: Request) -> None:
-        self._pool, self._request, self.upstream = pool, request, request.upstream
+    def __init__(
+        self,
+        pool: Pool,
+        upstream: str,
+        method: str,
+        url: URL,
+        headers: Mapping[str, str],
+        data: object,
+        tls: ssl.SSLContext | None,
+    ) -> None:
+        self._pool, self.upstream, self._url = pool, upstream, url
+        self._send = partial(pool.send, upstream, method, url, headers, data, tls)
 
     async def __aenter__(self) -> Response:
-        self._slot = await self._pool.take_slot(self.upstream, self._request.url)
+        self._slot = await self._pool.take_slot(self.upstream, self._url)
         try:
-            self._response = await self._pool.send(self._request)
+            self._response = await self._send()
         except BaseException:
             release(self._slot)
             raise
@@ -82,7 +92,7 @@ class Response:
     @property
     def proxy(self) -> str:
         """The way, such as "through proxy.example:3128", if the response may be that of a proxy; empty if not."""
-        url, proxies = self._request.url, self._pool.proxies
+        url, proxies = self._url, self._pool.proxies
         return proxies.route(url) if url.scheme == "http" and proxies.find(url) else ""
 
     @property
@@ -95,7 +105,7 @@ class Response:
         try:
             return await self._response.content.readany()
         except FAILURES as error:
-            raise upstream_error(error, self.upstream, self._request.url, self._pool.proxies) from None
+            raise upstream_error(error, self.upstream, self._url, self._pool.proxies) from None
 
     async def read(self, max_bytes: int = MAX_BODY_BYTES) -> bytes:
         """Read the complete body."""
@@ -199,7 +209,7 @@ class OutboundHttp:
             data = b"".join(data)
         # aiohttp warns of long bytes, not of files.
         body = io.BytesIO(data) if isinstance(data, bytes) and len(data) > _WARNED_BYTES else data or None
-        return Response(self._pool(), Request(upstream, method, target, headers or {}, body, tls))
+        return Response(self._pool(), upstream, method, target, headers or {}, body, tls)
 
     async def fetch(
         self,

@@ -34,17 +34,6 @@ _is_kept = ContextVar[bool | None]("is_kept", default=False)
 """Whether the task's last connection had been used before; ``None``: and was stale, so the next one has to be new."""
 
 
-class Request(NamedTuple):
-    """A request, and how it is sent."""
-
-    upstream: str
-    method: str
-    url: URL
-    headers: Mapping[str, str]
-    data: Any
-    tls: ssl.SSLContext | None
-
-
 class Limits(NamedTuple):
     """The limits of a pool; see :class:`OutboundHttp`."""
 
@@ -96,9 +85,16 @@ class Pool:
             raise
         return taken
 
-    def send(self, request: Request) -> Awaitable[aiohttp.ClientResponse]:
+    def send(
+        self,
+        upstream: str,
+        method: str,
+        url: URL,
+        headers: Mapping[str, str],
+        data: Any,
+        tls: ssl.SSLContext | None,
+    ) -> Awaitable[aiohttp.ClientResponse]:
         """Send a request, and wait for the head of the response."""
-        upstream, method, url, headers, data, tls = request
         proxy = self.proxies.find(url)
         if proxy and proxy.request_headers:
             headers = {**headers, **proxy.request_headers}

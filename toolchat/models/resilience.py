@@ -77,17 +77,22 @@ class ModelTimeouts:
     def resume(self) -> None:
         """Restart the idle time: the model owes the next event."""
         self._paused = False
-        self._limit = min(self._deadline, self._loop.time() + self._idle)
+        self._since = self._loop.time()
         if self._timer is None:
-            self._timer = self._loop.call_at(self._limit, self._on_timer)
+            self._start_timer(self._since)
+
+    def _start_timer(self, now: float) -> None:
+        left = min(self._deadline, self._since + self._idle) - now
+        self._timer = self._loop.call_later(max(0, left), self._on_timer)
 
     def _on_timer(self) -> None:
         self._timer = None
         # While paused, resume() will start the timer; a task that is being cancelled needs no further limit.
         if self._paused or self._task.cancelling() > self._cancelling:
             return
-        if self._loop.time() < self._limit:
-            self._timer = self._loop.call_at(self._limit, self._on_timer)
+        now = self._loop.time()
+        if now < min(self._deadline, self._since + self._idle):
+            self._start_timer(now)
         else:
             self.expired = True
             self._task.cancel()

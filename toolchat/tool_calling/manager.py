@@ -380,7 +380,7 @@ def _exclusive_locks(calls: Sequence[ToolCall], offered: Mapping[str, ToolCallba
 
 def is_direct(executions: Sequence[ToolCallFinished]) -> bool:
     """Whether every result is an answer in itself; otherwise all of them go back to the model."""
-    return bool(executions) and all([each.return_direct and each.outcome == "ok" for each in executions])
+    return bool(executions) and all(each.return_direct and each.outcome == "ok" for each in executions)
 
 
 def _unknown_tool(name: str, offered: Iterable[str]) -> ToolExecutionError:

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from multidict import CIMultiDict, CIMultiDictProxy
 from pydantic_core import from_json, to_json
 
 from toolchat.errors import NotConfigured, ToolchatError, UpstreamError, UpstreamInvalid
@@ -109,6 +110,7 @@ class OpenAICompatibleChatModel(ChatModel):
         """The profiles of models that have refused a request and then answered another one, for requests like it."""
         self._headers = {"Content-Type": "application/json", "Accept": "application/json", **(extra_headers or {})}
         self._key, self._key_header = api_key or "", "api-key" if version else "Authorization"
+        self._headers_with = lru_cache(2)(self._write_headers)
         self._extra_headers = extra_headers or {}
         self._http, self._owns_http = http or OutboundHttp(), http is None
 
@@ -125,11 +127,11 @@ class OpenAICompatibleChatModel(ChatModel):
         """See :attr:`ChatModel.secrets`."""
         return secret_words(self._key, self._extra_headers)
 
-    def _request_headers(self, *, stream: bool) -> dict[str, str]:
-        key = key_text(self._key)
+    def _write_headers(self, key: str, stream: bool) -> CIMultiDictProxy[str]:
         own = {self._key_header: key if self._key_header == "api-key" else f"Bearer {key}"} if key else {}
         accept = {"Accept": "text/event-stream"} if stream else {}
-        return {**own, **self._headers, **accept}
+        # Of the class that aiohttp would make of them for each request.
+        return CIMultiDictProxy(CIMultiDict({**own, **self._headers, **accept}))
 
     async def aclose(self) -> None:
         """Close the connections, unless they were passed."""
@@ -155,7 +157,7 @@ class OpenAICompatibleChatModel(ChatModel):
             profile = tried[-1]
             wire, asked = self._wire(profile), prompt.stream or profile.streams_only
             turn = wire.turn(model)
-            headers = self._request_headers(stream=asked)
+            headers = self._headers_with(key_text(self._key), asked)
             data = self._body(wire, prompt if asked is prompt.stream else replace(prompt, stream=asked), profile)
             if refused is not None and data == sent:
                 raise refused  # what it names is a field of ``extra_body``

@@ -169,10 +169,13 @@ class ChatClient:
     default_context: ToolContext = field(default_factory=ToolContext)
     chain: AdvisorChain = field(init=False, repr=False)
     """The advisors in their order, with the model at the end."""
+    _system: tuple[SystemMessage, ...] = field(init=False, repr=False)
+    """The same message in each request: its JSON is written once."""
 
     def __post_init__(self) -> None:
         loop = () if any(isinstance(each, ToolCallingAdvisor) for each in self.advisors) else (ToolCallingAdvisor(),)
         object.__setattr__(self, "chain", AdvisorChain.of((*self.advisors, *loop), self.model))
+        object.__setattr__(self, "_system", (SystemMessage(self.system_text),) if self.system_text else ())
 
     @classmethod
     def create(
@@ -204,9 +207,9 @@ class ChatClient:
     def prompt(self, query: str | Sequence[Message] = "", images: Sequence[str] = ()) -> "PromptSpec":
         """Start a request with a question and its images, or a whole conversation that has its own instructions."""
         if isinstance(query, str):
-            messages: tuple[Message, ...] = (UserMessage(query, tuple(images)),) if query else ()
-            if self.system_text:
-                messages = (SystemMessage(self.system_text), *messages)
+            messages: tuple[Message, ...] = self._system
+            if query:
+                messages = (*messages, UserMessage(query, tuple(images)))
         else:
             messages = tuple(query)
         return PromptSpec(self, ChatRequest(messages, self.default_tools, self.default_context, self.default_options))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import io
 import ssl
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -21,7 +22,6 @@ from toolchat.http.pool import (
     MAX_BODY_BYTES,
     Limits,
     Pool,
-    Request,
     read_body,
     release,
 )
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import httpx
 
 Params = Mapping[str, str | int | float]
-Data = bytes | Sequence[bytes] | Mapping[str, str]
+Data = bytes | list[bytes] | Mapping[str, str]
 
 _WARNED_BYTES = 1024 * 1024
 
@@ -54,15 +54,25 @@ class Response:
     too long, or cannot be decompressed. The messages contain the upstream's name.
     """
 
-    __slots__ = ("_pool", "_request", "_response", "_slot", "content_type", "headers", "status", "upstream")
+    __slots__ = ("_pool", "_response", "_send", "_slot", "_url", "content_type", "headers", "status", "upstream")
 
-    def __init__(self, pool: Pool, request: Request) -> None:
-        self._pool, self._request, self.upstream = pool, request, request.upstream
+    def __init__(
+        self,
+        pool: Pool,
+        upstream: str,
+        method: str,
+        url: URL,
+        headers: Mapping[str, str],
+        data: object,
+        tls: ssl.SSLContext | None,
+    ) -> None:
+        self._pool, self.upstream, self._url = pool, upstream, url
+        self._send = partial(pool.send, upstream, method, url, headers, data, tls)
 
     async def __aenter__(self) -> Response:
-        self._slot = await self._pool.take_slot(self.upstream, self._request.url)
+        self._slot = await self._pool.take_slot(self.upstream, self._url)
         try:
-            self._response = await self._pool.send(self._request)
+            self._response = await self._send()
         except BaseException:
             release(self._slot)
             raise
@@ -75,21 +85,27 @@ class Response:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._response.close()  # closes the connection, unless the response is complete
+        if not self._response.closed:  # as it is when it is complete
+            self._response.close()  # and with it the connection
         release(self._slot)
 
     @property
     def proxy(self) -> str:
         """The way, such as "through proxy.example:3128", if the response may be that of a proxy; empty if not."""
-        url, proxies = self._request.url, self._pool.proxies
+        url, proxies = self._url, self._pool.proxies
         return proxies.route(url) if url.scheme == "http" and proxies.find(url) else ""
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the whole body has been read."""
+        return self._response.content.at_eof()
 
     async def readany(self) -> bytes:
         """Read what has arrived of the body; empty at its end."""
         try:
             return await self._response.content.readany()
         except FAILURES as error:
-            raise upstream_error(error, self.upstream, self._request.url, self._pool.proxies) from None
+            raise upstream_error(error, self.upstream, self._url, self._pool.proxies) from None
 
     async def read(self, max_bytes: int = MAX_BODY_BYTES) -> bytes:
         """Read the complete body."""
@@ -189,11 +205,11 @@ class OutboundHttp:
             target = URL(url).update_query(params) if params else URL(url)
         except ValueError as error:
             raise upstream_error(error, upstream) from None
-        if not isinstance(data, bytes | Mapping):
+        if isinstance(data, list):
             data = b"".join(data)
         # aiohttp warns of long bytes, not of files.
         body = io.BytesIO(data) if isinstance(data, bytes) and len(data) > _WARNED_BYTES else data or None
-        return Response(self._pool(), Request(upstream, method, target, headers or {}, body, tls))
+        return Response(self._pool(), upstream, method, target, headers or {}, body, tls)
 
     async def fetch(
         self,

@@ -34,17 +34,6 @@ _is_kept = ContextVar[bool | None]("is_kept", default=False)
 """Whether the task's last connection had been used before; ``None``: and was stale, so the next one has to be new."""
 
 
-class Request(NamedTuple):
-    """A request, and how it is sent."""
-
-    upstream: str
-    method: str
-    url: URL
-    headers: Mapping[str, str]
-    data: Any
-    tls: ssl.SSLContext | None
-
-
 class Limits(NamedTuple):
     """The limits of a pool; see :class:`OutboundHttp`."""
 
@@ -78,12 +67,17 @@ class Pool:
 
     async def take_slot(self, upstream: str, url: URL) -> Slot:
         """Wait for the turn of a request: first among those to its host, so that a busy host blocks no other."""
-        taken: Slot = []
+        gates, taken = [self._total], list[asyncio.Semaphore]()
+        if self._limits.max_per_host:
+            gates.insert(0, self._hosts.setdefault(url.authority, asyncio.Semaphore(self._limits.max_per_host)))
         try:
-            if self._limits.max_per_host:
-                host = self._hosts.setdefault(url.authority, asyncio.Semaphore(self._limits.max_per_host))
-                await self._take(host, taken)
-            await self._take(self._total, taken)
+            for gate in gates:
+                if gate.locked():
+                    async with asyncio.timeout(self._limits.max_wait):
+                        await gate.acquire()
+                else:
+                    await gate.acquire()  # at once
+                taken.append(gate)
         except BaseException as error:
             release(taken)
             if isinstance(error, TimeoutError):
@@ -91,17 +85,16 @@ class Pool:
             raise
         return taken
 
-    async def _take(self, gate: asyncio.Semaphore, taken: Slot) -> None:
-        if not gate.locked():
-            await gate.acquire()  # at once
-        else:
-            async with asyncio.timeout(self._limits.max_wait):
-                await gate.acquire()
-        taken.append(gate)
-
-    def send(self, request: Request) -> Awaitable[aiohttp.ClientResponse]:
+    def send(
+        self,
+        upstream: str,
+        method: str,
+        url: URL,
+        headers: Mapping[str, str],
+        data: Any,
+        tls: ssl.SSLContext | None,
+    ) -> Awaitable[aiohttp.ClientResponse]:
         """Send a request, and wait for the head of the response."""
-        upstream, method, url, headers, data, tls = request
         proxy = self.proxies.find(url)
         if proxy and proxy.request_headers:
             headers = {**headers, **proxy.request_headers}

@@ -148,7 +148,7 @@ class TextMerger:
         elif _CLOSE in start and (lone := _LONE_CLOSE.search(start)) and _OPEN not in start[: lone.start()]:
             self._held, self._after_block = start[lone.end() :], True
         # Blanks, or the beginning of a tag: the next piece decides.
-        elif any(tag.startswith(start) for tag in (_OPEN, _CLOSE)) and len(self._held) <= _MAX_HELD_BLANKS:
+        elif (_OPEN.startswith(start) or _CLOSE.startswith(start)) and len(self._held) <= _MAX_HELD_BLANKS:
             return False
         else:
             self._state, self._held = "answer", start if self._after_block else self._held

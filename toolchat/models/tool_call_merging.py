@@ -61,7 +61,7 @@ class ToolCallMerger:
     def add(self, fragments: object) -> None:
         """Add the ``tool_calls`` of one delta or of a complete message; anything else is ignored."""
         touched: set[_Slot] = set()
-        for value in fragments if isinstance(fragments, list | tuple) else (fragments,):
+        for value in fragments if isinstance(fragments, (list, tuple)) else (fragments,):
             if isinstance(value, dict):
                 self._add_one(_read_fragment(value), touched)
 
@@ -73,15 +73,20 @@ class ToolCallMerger:
             # Results are matched to calls by their ids, which some servers leave out or use twice.
             call_id = slot.id if slot.id and slot.id not in used else f"call_{uuid4().hex}"
             used.add(call_id)
-            calls.append(ToolCall(id=call_id, name=slot.name, arguments=slot.text, extra=slot.extra))
+            calls.append(ToolCall(call_id, slot.name, slot.text, slot.extra))
         return tuple(calls)
 
     def _without_repetitions(self) -> "list[_Slot]":
         """The calls, each once: a repetition may be cut like any call, so only the end shows that it is one."""
+        for slot in self._slots:
+            slot.seal()
+        if len(self._slots) < 2:
+            return self._slots
         kept: list[_Slot] = []
         labelled: dict[str | int | None, _Slot] = {}
         for slot in self._slots:
-            slot.seal()
+            with suppress(ValueError):
+                slot.value = from_json(slot.text)
             candidates = labelled.get(slot.id), labelled.get(slot.index), kept[-1] if kept and not slot.name else None
             call = next((each for each in candidates if each and slot.repeats(each)), slot)
             if call is not slot:
@@ -93,7 +98,7 @@ class ToolCallMerger:
         return kept
 
     def _add_one(self, fragment: "_Slot", touched: "set[_Slot]") -> None:
-        slot = self._find(fragment)
+        slot = self._find(fragment) if self._slots else None
         again = slot in touched
         if slot is None or _opens_new_call(slot, fragment, again=again):
             if not (fragment.id or fragment.name or fragment.pieces):
@@ -152,7 +157,7 @@ class _Slot:
     text: str = ""
     """The arguments, once the call is sealed."""
     value: object = None
-    """What the text is as JSON."""
+    """What the text is as JSON, if there are several calls."""
 
     def fill(self, fragment: "_Slot") -> None:
         self.id = self.id or fragment.id
@@ -169,8 +174,6 @@ class _Slot:
             is_growing = all(later.startswith(earlier) for earlier, later in pairwise(self.pieces))
             if is_growing and is_json_object(self.pieces[-1]):  # snapshots
                 self.text = self.pieces[-1]
-        with suppress(ValueError):
-            self.value = from_json(self.text)
 
     def repeats(self, call: "_Slot") -> bool:
         """Whether this is an earlier sealed call, or its beginning, again."""
@@ -223,13 +226,8 @@ def _read_fragment(value: Mapping[str, Any]) -> _Slot:
     arguments = function.get("arguments")
     if arguments is not None and not isinstance(arguments, str):
         arguments = to_json(arguments).decode()
-    return _Slot(
-        index=index if type(index) is int else None,
-        id=text_in(value, "id"),
-        name=text_in(function, "name"),
-        pieces=[arguments] if arguments else [],
-        extra=extra,
-    )
+    index = index if type(index) is int else None
+    return _Slot(index, text_in(value, "id"), text_in(function, "name"), [arguments] if arguments else [], extra)
 
 
 def _unknown_fields(known: frozenset[str], fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,10 +55,11 @@ class CallRun:
     around: Sequence[AroundToolCall] = ()
     """Wraps the run, outermost first."""
 
-    async def outcome(self, reporter: ProgressReporter | None) -> RunOutcome:
+    def outcome(self, reporter: ProgressReporter | None) -> Coroutine[Any, Any, RunOutcome]:
         """Run the tool; every progress report is emitted before the end, and none after it."""
-        if reporter is None:
-            return await self._run_isolated(None)
+        return self._run_isolated(None) if reporter is None else self._run_reporting(reporter)
+
+    async def _run_reporting(self, reporter: ProgressReporter) -> RunOutcome:
         try:
             outcome = await self._run_isolated(reporter.report)
             await reporter.finish()

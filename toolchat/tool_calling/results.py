@@ -67,18 +67,24 @@ def with_names(value: Any) -> Any:
 
     Iterators are rejected before pydantic sees them, in fields too: it would run one to its end, which may never come.
     """
-    if isinstance(value, Iterator | ToolAnswer):  # the data of an answer within a result would reach the model
+    kind: Any = type(value)
+    if kind in _SCALARS:
+        return value
+    if isinstance(value, (Iterator, ToolAnswer)):  # the data of an answer within a result would reach the model
         raise ToolResultError(type(value).__name__)
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, dict):
-        # The test of all types takes no Python step for each value.
-        return value if _is_plain(value.values()) else {name: with_names(part) for name, part in value.items()}
+        return _with_names_in(value)
     if isinstance(value, (list, tuple, set, frozenset, deque)):
         return value if _is_plain(value) else [with_names(part) for part in value]
-    kind: Any = type(value)
-    parts = {name: with_names(getattr(value, name, None)) for name in _fields(kind)}
+    parts = _with_names_in({name: getattr(value, name, None) for name in _fields(kind)})
     return parts if parts and not hasattr(value, "__pydantic_serializer__") else value
+
+
+def _with_names_in(parts: dict[Any, Any]) -> dict[Any, Any]:
+    # The test of all types takes no Python step for each value.
+    return parts if _is_plain(parts.values()) else {name: with_names(part) for name, part in parts.items()}
 
 
 @lru_cache(maxsize=256)

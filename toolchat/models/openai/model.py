@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from multidict import CIMultiDict, CIMultiDictProxy
 from pydantic_core import from_json, to_json
 
 from toolchat.errors import NotConfigured, ToolchatError, UpstreamError, UpstreamInvalid
@@ -101,13 +102,15 @@ class OpenAICompatibleChatModel(ChatModel):
         wires: tuple[_AnyWire, ...] = (ChatCompletionsWire(), ResponsesWire())
         if api == "responses" or (api == "auto" and urlsplit(self._base_url).hostname == _OPENAI):
             wires = wires[::-1]
-        self._wires = wires if api == "auto" else wires[:1]
+        self._wires: dict[str, _AnyWire] = {each.path: each for each in (wires if api == "auto" else wires[:1])}
+        """By their paths, the preferred one first."""
         self._known_profile = lru_cache(lambda name: self._find_profile(name, profile or {}))
         self.takes_images = self._known_profile(model).images
         self._learned: dict[tuple[str, frozenset[str]], Profile] = {}
         """The profiles of models that have refused a request and then answered another one, for requests like it."""
-        self._headers = {"Content-Type": "application/json", "User-Agent": "toolchat", "Accept": "application/json"}
+        self._headers = {"Content-Type": "application/json", "Accept": "application/json", **(extra_headers or {})}
         self._key, self._key_header = api_key or "", "api-key" if version else "Authorization"
+        self._headers_with = lru_cache(2)(self._write_headers)
         self._extra_headers = extra_headers or {}
         self._http, self._owns_http = http or OutboundHttp(), http is None
 
@@ -124,26 +127,26 @@ class OpenAICompatibleChatModel(ChatModel):
         """See :attr:`ChatModel.secrets`."""
         return secret_words(self._key, self._extra_headers)
 
-    def _request_headers(self, *, stream: bool) -> dict[str, str]:
-        key = key_text(self._key)
+    def _write_headers(self, key: str, stream: bool) -> CIMultiDictProxy[str]:
         own = {self._key_header: key if self._key_header == "api-key" else f"Bearer {key}"} if key else {}
         accept = {"Accept": "text/event-stream"} if stream else {}
-        return {**self._headers, **own, **self._extra_headers, **accept}
+        # Of the class that aiohttp would make of them for each request.
+        return CIMultiDictProxy(CIMultiDict({**own, **self._headers, **accept}))
 
     async def aclose(self) -> None:
         """Close the connections, unless they were passed."""
         if self._owns_http:
             await self._http.aclose()
 
-    async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
+    def respond(self, prompt: Prompt, emit: EmitModelEvent) -> Coroutine[Any, Any, ChatResponse]:
         """Call the model; see :meth:`ChatModel.respond`.
 
         The response decides how to read it, by its content type and its first bytes: some servers stream without being
         asked, some do not stream if asked, and some send a stream as another type, or without one.
         """
         if self._known_profile(prompt.options.model or self.name).reads_text_calls:
-            return await respond_reading_calls(self._respond, prompt, emit)
-        return await self._respond(prompt, emit)
+            return respond_reading_calls(self._respond, prompt, emit)
+        return self._respond(prompt, emit)
 
     async def _respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
         model = prompt.options.model or self.name
@@ -154,7 +157,7 @@ class OpenAICompatibleChatModel(ChatModel):
             profile = tried[-1]
             wire, asked = self._wire(profile), prompt.stream or profile.streams_only
             turn = wire.turn(model)
-            headers = self._request_headers(stream=asked)
+            headers = self._headers_with(key_text(self._key), asked)
             data = self._body(wire, prompt if asked is prompt.stream else replace(prompt, stream=asked), profile)
             if refused is not None and data == sent:
                 raise refused  # what it names is a field of ``extra_body``
@@ -201,7 +204,7 @@ class OpenAICompatibleChatModel(ChatModel):
         return frozenset([*optional, *(["stream"] if prompt.stream else []), *(["tools"] if prompt.tools else [])])
 
     def _wire(self, profile: Profile) -> _AnyWire:
-        return next((each for each in self._wires if each.path == profile.api), self._wires[0])
+        return self._wires.get(profile.api) or next(iter(self._wires.values()))
 
     def _changed(self, profile: Profile, status: int, refusal: str) -> Profile | None:
         """How to ask instead: as the provider's words say, or by the first API if the other one is not there.
@@ -211,8 +214,8 @@ class OpenAICompatibleChatModel(ChatModel):
         """
         changed = adapted(profile, status, refusal)
         if changed is None and status in (404, 405):
-            changed = profile.changed(api=self._wires[0].path)
-        return changed if changed and changed.api in [each.path for each in self._wires] else None
+            changed = profile.changed(api=next(iter(self._wires)))
+        return changed if changed and changed.api in self._wires else None
 
     def _learn(self, model: str, prompt: Prompt, profile: Profile) -> None:
         """Ask a model in another way from now on: it has answered, and refused the way so far."""
@@ -301,8 +304,9 @@ async def _whole_body(response: Response, begun: bytes, provider: Profile, emit:
         await emit(KEEPALIVE)  # DeepSeek sends empty lines: https://api-docs.deepseek.com/quick_start/rate_limit
         return await response.readany()
 
-    body = await read_body(next_piece, _UPSTREAM, MAX_BODY_BYTES)
-    return _read_chunk(response, begun + body, provider)
+    if not response.at_end:
+        begun += await read_body(next_piece, _UPSTREAM, MAX_BODY_BYTES)
+    return _read_chunk(response, begun, provider)
 
 
 class _EventReader:
@@ -337,7 +341,7 @@ class _EventReader:
 
 async def _end_stream(response: Response, turn: OpenAITurn) -> None:
     """Read the body to its end, so that the connection can be reused; not all servers end it in time."""
-    if turn.ended:
+    if turn.ended and not response.at_end:
         with suppress(TimeoutError, UpstreamError):
             async with asyncio.timeout(_END_OF_BODY_TIMEOUT):
                 while await response.readany():

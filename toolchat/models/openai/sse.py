@@ -37,8 +37,9 @@ class SseDecoder:
         if self._after_cr or _CR in chunk:
             chunk = self._convert_line_ends(chunk)
         has_begun = self._at_start or self._line or self._data or self._event
-        if not has_begun and chunk[:6] == b"data: " and chunk[-2:] == b"\n\n" and chunk.count(b"\n") == 2:
-            return [(b"message", chunk[6:-2])]  # nearly every chunk is one event with one line of data
+        end = chunk.find(b"\n\n")
+        if not has_begun and chunk[:6] == b"data: " and end == len(chunk) - 2 == chunk.find(b"\n"):
+            return [(b"message", chunk[6:end])]  # nearly every chunk is one event with one line of data
         lines = chunk.split(b"\n")
         rest = lines.pop()
         events = self._take_lines(lines) if lines else []

@@ -4,8 +4,7 @@ import asyncio
 import re
 import secrets
 from collections.abc import Mapping
-from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, TypeVar, cast
 
 import mcp_types as types
@@ -167,6 +166,12 @@ def _context(request: Request) -> dict[str, Any]:
     return context
 
 
+@lru_cache(maxsize=16)
+def _connection(version: str, capabilities: bytes) -> Connection:
+    """A client as the SDK sees it; what is sent to it goes through the exchange of its call."""
+    return Connection.from_envelope(version, None, from_json(capabilities))
+
+
 class _Exchange(EventStream):
     """A request in the SDK's terms, and its response: JSON, or events if anything is sent before the result."""
 
@@ -181,13 +186,17 @@ class _Exchange(EventStream):
         self.can_send_request = _EVENTS in request.headers.get("accept", "").lower()
         self.progress_token = progress_token_from_params(message.params) if self.can_send_request else None
         self._progress: dict[str, Any] = {"progressToken": self.progress_token, "progress": 0}
-        self.request_id, self._key = message.id, _call_key(request, message.id)
-        self.message_metadata = ServerMessageMetadata(request_context=Origin(request, _context(request)))
+        self.request_id, self._origin = message.id, Origin(request, _context(request))
         self.is_modern = version in MODERN_PROTOCOL_VERSIONS
         """Older clients treat every HTTP status but 200 as the end of the connection."""
         self._message, self._service = message, service
         self._version, self._capabilities = version, capabilities
         self._scope, self._state = request.scope, state_of(request.scope)
+
+    @property
+    def message_metadata(self) -> ServerMessageMetadata:
+        """What the SDK's runner passes to a handler."""
+        return ServerMessageMetadata(request_context=self._origin)
 
     async def produce(self) -> bytes:
         """The response; raises the errors of the service."""
@@ -217,34 +226,34 @@ class _Exchange(EventStream):
         return result
 
     async def _call(self, params: Mapping[str, Any]) -> HandlerResult:
-        """Call a tool, unless the client cancels the call meanwhile."""
+        """Call a tool, unless the client cancels the call meanwhile, which it can only in a session."""
+        if _SESSION_ID not in self._origin.request.headers:
+            return await call_tool(self._context(), params)
+        key = _call_key(self._origin.request, self.request_id)
         try:
             async with asyncio.timeout(None) as running:
-                _running[self._key] = running
+                _running[key] = running
                 return await call_tool(self._context(), params)
         except TimeoutError:
             if not running.expired():
                 raise
             raise MCPError(_CANCELLED, "Request cancelled") from None
         finally:
-            _running.pop(self._key, None)
+            _running.pop(key, None)
 
     def _context(self) -> Context:
         """The context that the SDK's runner makes for a handler."""
         message = self._message
         meta = (message.params or {}).get("_meta")
-        connection = Connection(self, protocol_version=self._version)
-        with suppress(ValidationError):
-            connection.client_capabilities = types.ClientCapabilities.model_validate(self._capabilities)
         return Context(
-            session=ServerSession(self, connection),
+            session=ServerSession(self, _connection(self._version, to_json(self._capabilities))),
             lifespan_context=self._service,
             protocol_version=self._version,
             method=message.method,
             params=message.params,
             request_id=message.id,
             meta=cast("RequestParamsMeta", meta) if isinstance(meta, dict) else None,
-            request=self.message_metadata.request_context,
+            request=self._origin,
         )
 
     async def send_raw_request(self, method: str, params: Mapping[str, Any] | None, *_: object) -> dict[str, Any]:

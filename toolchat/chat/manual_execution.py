@@ -41,7 +41,7 @@ def manual_request(
     values = client.default_context.with_values(context or {})
     # The loop runs the calls of a paused message without asking the model; see decide() in tool_loop.
     asking = AssistantMessage(tool_calls=(call,))
-    request = ChatRequest((), (tool,), values, resume=Resume(asking, {call.id: Approval(True)}))
+    request = ChatRequest((), tool.alone, values, resume=Resume(asking, {call.id: Approval(True)}, is_whole_turn=True))
     return PromptSpec(without_model(client), request)
 
 

@@ -76,6 +76,8 @@ class Resume:
     """Decisions by call id; without any, the calls that have no result run as if the model had just asked for them."""
     paused_response: ChatResponse | None = None
     """The response with which the turn paused; its usage and tool calls count as part of the turn."""
+    is_whole_turn: bool = False
+    """The turn ends with the results of the calls: no model comes next."""
 
 
 @immutable

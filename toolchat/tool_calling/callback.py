@@ -40,6 +40,11 @@ class ToolCallback(ABC):
         """The name of the tool's code, for messages to developers."""
         return f"{type(self).__module__}.{type(self).__qualname__}"
 
+    @cached_property
+    def alone(self) -> "ToolSet":
+        """The set of this tool."""
+        return ToolSet((self,))
+
     @property
     def takes_context(self) -> bool:
         """Whether the tool reads the context of a call and may report progress through it."""

@@ -296,7 +296,8 @@ def decide(
     left = tuple([call for call in calls if call.id not in state.answered]) if state.answered else calls
     if resume and resume.approvals:
         # Neither the limits of rounds nor the eligibility apply: the user has decided about these very calls.
-        return Run(left, _rejections(left, guarded, resume.approvals), is_whole_message=left == calls)
+        ends_turn = "stop" if resume.is_whole_turn else None
+        return Run(left, _rejections(left, guarded, resume.approvals), ends_turn, is_whole_message=left == calls)
     client_tools = state.offered.client_tools.by_name
     service_calls = tuple([call for call in left if call.name not in client_tools]) if client_tools else left
     if (state.tools_withdrawn or state.is_forbidden) and service_calls:

@@ -11,6 +11,7 @@ from pydantic_core import from_json
 
 from toolchat.errors import InvalidRequest, UnsupportedMediaType, ValidationFailed
 from toolchat.service.access.hosts import header
+from toolchat.service.api.body_limits import body_of
 from toolchat.service.settings.typos import suggest
 
 NOT_BLANK: Mapping[str, Any] = {"not": {"pattern": r"\u0000|^[\s\u001c-\u001f\u0085]+$"}}
@@ -191,7 +192,7 @@ def require_json(request: Request) -> None:
 
 
 async def json_object(request: Request) -> dict[str, Any]:
-    body = await request.body()
+    body = await body_of(request)
     if body or "content-type" in request.headers:
         require_json(request)
     try:
@@ -199,7 +200,7 @@ async def json_object(request: Request) -> dict[str, Any]:
         _refuse_depth(text)
         # Not pydantic's parser: it keeps the last of two values of one name, and a proxy may read the first (RFC 8259,
         # section 4).
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_reject_constant)
+        value = _DECODER.decode(text)
     except RecursionError:
         raise InvalidRequest("body: is nested too deeply") from None
     except ValueError as error:
@@ -235,3 +236,6 @@ def _shown(name: str) -> str:
 
 def _reject_constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is not part of JSON")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_reject_constant)

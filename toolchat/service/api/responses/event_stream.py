@@ -169,8 +169,9 @@ class EventStream(Response):
     # silent stream open: proxies close connections that are silent for 60 s.
 
     def __init__(self, media_type: str, keep_alive: float, begin: float = inf) -> None:
-        super().__init__(media_type=media_type)
-        del self.headers["content-length"]
+        # As Starlette's own streams: without a body, and so without its length.
+        self.status_code, self.media_type, self.background = 200, media_type, None
+        self.init_headers()
         self._longest_silence, self._first_silence = keep_alive, min(begin, keep_alive)
         self.started = False
         """Whether the status line and the headers have been sent."""
@@ -219,9 +220,8 @@ class EventStream(Response):
     async def write(self, piece: bytes, *, is_last: bool = False) -> None:
         if not self.started:
             self.started = True
-            if is_last:
-                self.headers["content-length"] = str(len(piece))
-            self.headers.update(self.answer_headers())
+            added = {"content-length": str(len(piece)), **self.answer_headers()} if is_last else self.answer_headers()
+            self.raw_headers += [(name.lower().encode(), value.encode("latin-1")) for name, value in added.items()]
             await self._send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         self._writing = True
         try:

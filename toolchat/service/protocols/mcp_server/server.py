@@ -217,7 +217,7 @@ async def call_tool(ctx: Context, given: Mapping[str, Any]) -> HandlerResult:
     """Call a tool as the SDK's runner does, which validates each request and each result twice."""
 
     async def run(ctx: Context) -> Result:
-        methods.validate_client_request(ctx.method, ctx.protocol_version, given)
+        _check_meta(ctx.protocol_version, to_json({"_meta": given["_meta"]} if "_meta" in given else {}))
         params = CallToolRequestParams.model_validate(given, by_name=False)
         ctx.meta = params.meta
         result = await _call_tool(ctx, params)
@@ -226,6 +226,12 @@ async def call_tool(ctx: Context, given: Mapping[str, Any]) -> HandlerResult:
         return {name: value for name, value in result.items() if name != "resultType"}
 
     return await _validated(ctx, run)
+
+
+@lru_cache(maxsize=64)
+def _check_meta(version: str, meta: bytes) -> None:
+    """Validate a call's metadata as its version requires; most calls of a client have the same."""
+    methods.validate_client_request("tools/call", version, {"name": "", **from_json(meta)})
 
 
 async def _call_or_ask(ctx: Context, params: CallToolRequestParams) -> Result:

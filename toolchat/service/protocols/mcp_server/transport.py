@@ -4,8 +4,7 @@ import asyncio
 import re
 import secrets
 from collections.abc import Mapping
-from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, TypeVar, cast
 
 import mcp_types as types
@@ -33,10 +32,10 @@ from mcp_types import (
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
-from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from toolchat.errors import ToolchatError
+from toolchat.service.access.hosts import header
 from toolchat.service.api import problems
 from toolchat.service.api.body_limits import body_of, connection_of
 from toolchat.service.api.dependencies import scoped_key, stored_tenant
@@ -52,7 +51,7 @@ from toolchat.tool_calling.context import CONVERSATION_ID
 
 _JSON_TYPE = re.compile(r"application/([\w.-]+\+)?json\s*(;|$)", re.IGNORECASE)
 _JSON, _EVENTS = "application/json", "text/event-stream"
-_SESSION_ID = "mcp-session-id"
+_SESSION_ID = b"mcp-session-id"
 _SHOWS_FORMS = "shows-forms-"
 """Begins the session ids of clients that can ask their users: so every replica knows it, and none stores it."""
 _CANCELLED = -32800
@@ -68,7 +67,7 @@ async def answer(request: Request) -> Response:
     """Answer one JSON-RPC message."""
     service, message = service_state(request), None
     try:
-        message = _read(request.headers, await body_of(request))
+        message = _read(header(request.scope, b"content-type"), await body_of(request))
         if isinstance(message, JSONRPCResponse | JSONRPCError):
             await back_channel.accept_response(service.store, message)
             return Response(status_code=202)
@@ -78,7 +77,7 @@ async def answer(request: Request) -> Response:
         state_of(request.scope).outcome = f"rpc-error{error.code}"
         return _json_response(to_json(_error(identifier, error.error)), inbound.ERROR_CODE_HTTP_STATUS[error.code])
     if isinstance(message, JSONRPCNotification):
-        if message.method == "notifications/cancelled" and _SESSION_ID in request.headers:
+        if message.method == "notifications/cancelled" and header(request.scope, _SESSION_ID):
             _cancel(request, (message.params or {}).get("requestId"))
         return Response(status_code=202)
     exchange = _Exchange(request, service, message, version, capabilities)
@@ -89,9 +88,9 @@ async def answer(request: Request) -> Response:
     return _json_response(await exchange.produce(), exchange.status_code, exchange.answer_headers())
 
 
-def _read(headers: Headers, body: bytes) -> _Message:
+def _read(content_type: str, body: bytes) -> _Message:
     """Parse one message; of a repeated key the last value counts."""
-    if not _JSON_TYPE.match(headers.get("content-type", "")):
+    if not _JSON_TYPE.match(content_type):
         raise MCPError(types.INVALID_REQUEST, "the message must be sent as application/json")
     try:
         value = from_json(body, allow_inf_nan=False)
@@ -112,17 +111,17 @@ def _kind(value: object) -> type[_Message]:
 
 def _client_of(message: JSONRPCRequest | JSONRPCNotification, scope: Scope) -> tuple[str, Any]:
     """The client's protocol version and capabilities; a request of 2026-07-28 or newer names them itself."""
-    sent = [(name, value) for name, value in scope["headers"] if name.startswith(b"mcp-")]
-    lines = [(name.decode(), value.decode("latin-1").strip()) for name, value in sent]
-    if repeated := inbound.find_duplicated_routing_header(lines):
-        raise MCPError(types.HEADER_MISMATCH, f"Header mismatch: {repeated} was sent more than once")
+    given = [each for each in scope["headers"] if each[0].startswith(b"mcp-")]
+    lines = [(name.decode(), value.decode("latin-1").strip()) for name, value in given]
     routing = dict(lines)
+    if len(routing) < len(lines) and (repeated := inbound.find_duplicated_routing_header(lines)):
+        raise MCPError(types.HEADER_MISMATCH, f"Header mismatch: {repeated} was sent more than once")
     version = routing.get(inbound.MCP_PROTOCOL_VERSION_HEADER, LATEST_HANDSHAKE_VERSION)
     has_envelope = isinstance(message, JSONRPCRequest) and _has_envelope(message)
     if version not in HANDSHAKE_PROTOCOL_VERSIONS and not has_envelope:
         _accepted(inbound.unsupported_protocol_version_rejection(version))
     if isinstance(message, JSONRPCNotification) or not (has_envelope or version in MODERN_PROTOCOL_VERSIONS):
-        can_ask = routing.get(_SESSION_ID, "").startswith(_SHOWS_FORMS)
+        can_ask = header(scope, _SESSION_ID).startswith(_SHOWS_FORMS)
         return version, {"elicitation": {}} if can_ask else {}
     if version in MODERN_PROTOCOL_VERSIONS:
         _check_method(message.method, version)
@@ -150,7 +149,7 @@ def _has_envelope(message: JSONRPCRequest) -> bool:
 
 
 def _call_key(request: Request, identifier: RequestId) -> tuple[str, RequestId]:
-    return scoped_key(request.headers.get(_SESSION_ID, "")), identifier
+    return scoped_key(header(request.scope, _SESSION_ID)), identifier
 
 
 def _cancel(request: Request, identifier: object) -> None:
@@ -167,6 +166,12 @@ def _context(request: Request) -> dict[str, Any]:
     return context
 
 
+@lru_cache(maxsize=16)
+def _connection(version: str, capabilities: bytes) -> Connection:
+    """A client as the SDK sees it; what is sent to it goes through the exchange of its call."""
+    return Connection.from_envelope(version, None, from_json(capabilities))
+
+
 class _Exchange(EventStream):
     """A request in the SDK's terms, and its response: JSON, or events if anything is sent before the result."""
 
@@ -178,16 +183,20 @@ class _Exchange(EventStream):
         self, request: Request, service: ServiceState, message: JSONRPCRequest, version: str, capabilities: Any
     ) -> None:
         super().__init__(_EVENTS, service.tuning.stream_keep_alive)
-        self.can_send_request = _EVENTS in request.headers.get("accept", "").lower()
+        self.can_send_request = _EVENTS in header(request.scope, b"accept").lower()
         self.progress_token = progress_token_from_params(message.params) if self.can_send_request else None
         self._progress: dict[str, Any] = {"progressToken": self.progress_token, "progress": 0}
-        self.request_id, self._key = message.id, _call_key(request, message.id)
-        self.message_metadata = ServerMessageMetadata(request_context=Origin(request, _context(request)))
+        self.request_id, self._origin = message.id, Origin(request, _context(request))
         self.is_modern = version in MODERN_PROTOCOL_VERSIONS
         """Older clients treat every HTTP status but 200 as the end of the connection."""
         self._message, self._service = message, service
         self._version, self._capabilities = version, capabilities
         self._scope, self._state = request.scope, state_of(request.scope)
+
+    @property
+    def message_metadata(self) -> ServerMessageMetadata:
+        """What the SDK's runner passes to a handler."""
+        return ServerMessageMetadata(request_context=self._origin)
 
     async def produce(self) -> bytes:
         """The response; raises the errors of the service."""
@@ -213,38 +222,38 @@ class _Exchange(EventStream):
         result = await ServerRunner(SERVER, connection, self._service).on_request(self, method, params)
         if method == "initialize":
             prefix = _SHOWS_FORMS if shows_forms(connection.client_capabilities) else ""
-            self.headers[_SESSION_ID] = prefix + secrets.token_hex(16)
+            self.headers[_SESSION_ID.decode()] = prefix + secrets.token_hex(16)
         return result
 
     async def _call(self, params: Mapping[str, Any]) -> HandlerResult:
-        """Call a tool, unless the client cancels the call meanwhile."""
+        """Call a tool, unless the client cancels the call meanwhile, which it can only in a session."""
+        if not header(self._scope, _SESSION_ID):
+            return await call_tool(self._context(), params)
+        key = _call_key(self._origin.request, self.request_id)
         try:
             async with asyncio.timeout(None) as running:
-                _running[self._key] = running
+                _running[key] = running
                 return await call_tool(self._context(), params)
         except TimeoutError:
             if not running.expired():
                 raise
             raise MCPError(_CANCELLED, "Request cancelled") from None
         finally:
-            _running.pop(self._key, None)
+            _running.pop(key, None)
 
     def _context(self) -> Context:
         """The context that the SDK's runner makes for a handler."""
         message = self._message
         meta = (message.params or {}).get("_meta")
-        connection = Connection(self, protocol_version=self._version)
-        with suppress(ValidationError):
-            connection.client_capabilities = types.ClientCapabilities.model_validate(self._capabilities)
         return Context(
-            session=ServerSession(self, connection),
+            session=ServerSession(self, _connection(self._version, to_json(self._capabilities))),
             lifespan_context=self._service,
             protocol_version=self._version,
             method=message.method,
             params=message.params,
             request_id=message.id,
             meta=cast("RequestParamsMeta", meta) if isinstance(meta, dict) else None,
-            request=self.message_metadata.request_context,
+            request=self._origin,
         )
 
     async def send_raw_request(self, method: str, params: Mapping[str, Any] | None, *_: object) -> dict[str, Any]:

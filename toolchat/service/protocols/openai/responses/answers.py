@@ -11,7 +11,7 @@ from toolchat.messages import ToolCall
 from toolchat.models.base import ChatResponse, TextDelta
 from toolchat.service.api.dependencies import scoped_key
 from toolchat.service.api.responses.active_request import ActiveRequest
-from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter
+from toolchat.service.api.responses.event_stream import StreamFormat, StreamWriter, frame_of
 from toolchat.service.api.responses.formats import BufferedFormat
 from toolchat.service.protocols.answers import Outcome, ResponseContext, new_identifier
 from toolchat.service.protocols.openai.answers import OpenAIFormat, usage_document
@@ -33,13 +33,14 @@ _CLIENT_CALLS = {
 
 
 class Output:
-    """The items of a response; each method adds to them, and to the events that show the change."""
+    """The items of a response; each method adds to them, and in a stream to the events that show the change."""
 
-    def __init__(self, identifier: str, approvals: Mapping[str, str]) -> None:
+    def __init__(self, identifier: str, approvals: Mapping[str, str], *, is_streamed: bool) -> None:
         self.items: list[dict[str, Any]] = []
         self.has_text = False
         self._identifier = identifier
         self._approvals = approvals
+        self._is_streamed = is_streamed
         self._events: list[Event] = []
         self._message: int | None = None
         """The index of the message whose text still grows."""
@@ -58,9 +59,13 @@ class Output:
             item = {"type": "message", "status": "in_progress", "role": "assistant", "content": []}
             index = self._message = self._add("msg", item)
             self._emit("content_part.added", index, content_index=0, part=_part(""))
-        self._texts.append(text)
+        self.append(text)
         self.has_text = True
         self._emit("output_text.delta", index, content_index=0, delta=text, logprobs=[])
+
+    def append(self, text: str) -> None:
+        """Add text to the open message without an event."""
+        self._texts.append(text)
 
     def close_message(self, status: str = "completed") -> None:
         """Complete the open message, if there is one."""
@@ -122,13 +127,15 @@ class Output:
         self._emit_item("done", index)
 
     def _emit_item(self, kind: str, index: int) -> None:
-        # A copy: the item changes before the event is written.
-        item = self.items[index].copy()
-        self._events.append({"type": f"response.output_item.{kind}", "output_index": index, "item": item})
+        if self._is_streamed:
+            # A copy: the item changes before the event is written.
+            item = self.items[index].copy()
+            self._events.append({"type": f"response.output_item.{kind}", "output_index": index, "item": item})
 
     def _emit(self, kind: str, index: int, **fields: Any) -> None:
-        place = {"output_index": index, "item_id": self.items[index]["id"]}
-        self._events.append({"type": f"response.{kind}", **place, **fields})
+        if self._is_streamed:
+            place = {"output_index": index, "item_id": self.items[index]["id"]}
+            self._events.append({"type": f"response.{kind}", **place, **fields})
 
 
 def _part(text: str) -> dict[str, Any]:
@@ -152,7 +159,7 @@ class ResponsesAnswer(OpenAIFormat):
         identifier = background or new_identifier()
         context = ResponseContext(sent.model, client_tools, in_session=bool(sent.conversation), identifier=identifier)
         super().__init__(context)
-        self.output = Output(identifier, approvals)
+        self.output = Output(identifier, approvals, is_streamed=bool(sent.stream))
         self.status = "in_progress"
         self.body = b""
         """The complete response as JSON."""
@@ -265,19 +272,35 @@ class ResponsesEventWriter(StreamWriter):
         self._output = answer.output
         self._number = 0
         """The sequence number of the next event."""
+        self._frame: tuple[bytes, bytes] | None = None
+        """The bytes around the text of an event that adds to the open message, up to its sequence number."""
 
     def begin(self) -> bytes:
         document = self._answer.document(output=[], status="in_progress")
         return self._response("created", document) + self._response("in_progress", document)
 
     def event(self, event: ChatEvent) -> bytes:
-        if isinstance(event, TextDelta) and event.text:
-            self._output.text(event.text)
-        elif isinstance(event, ToolCallStarted):
+        if isinstance(event, TextDelta):
+            return self._text(event.text) if event.text else b""
+        self._frame = None
+        if isinstance(event, ToolCallStarted):
             self._output.start_call(event.call)
         elif isinstance(event, ToolCallFinished):
             self._output.finish_call(event)
         return self._changes()
+
+    def _text(self, text: str) -> bytes:
+        """The event for a piece of the text; only the text and the number of most differ from the one before."""
+        if self._frame:
+            self._output.append(text)
+            number, self._number = self._number, self._number + 1
+            return b"%b%b%b%d}\n\n" % (self._frame[0], to_json(text), self._frame[1], number)
+        self._output.text(text)
+        events = self._output.take_events()
+        encoded = b"".join(map(self._encoded, events))
+        before, after = frame_of(lambda text: _written(events[-1] | {"delta": text}))
+        self._frame = before, after[: after.rindex(b":") + 1]
+        return encoded
 
     def done(self, response: ChatResponse) -> bytes:  # noqa: ARG002
         answer = self._answer
@@ -303,4 +326,8 @@ class ResponsesEventWriter(StreamWriter):
 
     def _encoded(self, event: Event) -> bytes:
         event["sequence_number"], self._number = self._number, self._number + 1
-        return b"event: %b\ndata: %b\n\n" % (event["type"].encode(), to_json(event))
+        return _written(event)
+
+
+def _written(event: Event) -> bytes:
+    return b"event: %b\ndata: %b\n\n" % (event["type"].encode(), to_json(event))

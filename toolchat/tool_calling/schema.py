@@ -32,14 +32,21 @@ _CONFIG = ConfigDict(
 
 def input_of_function(function: Callable[..., Any], tool: str) -> ToolInput:
     """Read the input of a tool from a function; see :func:`input_from_signature`."""
-    if inspect.isfunction(function):
-        return _input_of_function(function, tool)
-    return input_from_signature(read_signature(function, tool), tool)
+    return read_function(function, tool)[1]
 
 
-@lru_cache(maxsize=1024)  # the start checks a tool before it creates it
-def _input_of_function(function: Callable[..., Any], tool: str) -> ToolInput:
-    return input_from_signature(read_signature(function, tool), tool)
+def read_function(function: Callable[..., Any], tool: str) -> tuple[Signature, ToolInput]:
+    """Read the signature of a function, and the input of a tool from it."""
+    return (_read_once if inspect.isfunction(function) else _read)(function, tool)
+
+
+def _read(function: Callable[..., Any], tool: str) -> tuple[Signature, ToolInput]:
+    signature = read_signature(function, tool)
+    return signature, input_from_signature(signature, tool)
+
+
+_read_once = lru_cache(maxsize=1024)(_read)
+"""The start checks a tool before it creates it."""
 
 
 def input_from_signature(signature: Signature, tool: str) -> ToolInput:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeGuard, TypeVar
 
@@ -162,12 +163,12 @@ class ToolModule:
         """The default question and the examples, each once."""
         return tuple(dict.fromkeys(filter(None, (self.default_query, *self.examples.values()))))
 
-    @property
+    @cached_property
     def function_tools(self) -> tuple[Callable[..., Any], ...]:
         """The function tools written as functions or as classes of callable objects."""
         return tuple(each for each in self.functions if not _provides_callbacks(each))  # type: ignore[misc]
 
-    @property
+    @cached_property
     def callback_sources(self) -> tuple[object, ...]:
         """The callbacks and providers among the function tools, or their classes."""
         return tuple(each for each in self.functions if _provides_callbacks(each))

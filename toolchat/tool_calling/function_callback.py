@@ -35,7 +35,7 @@ from toolchat.tool_calling.results import (
     json_text,
     quoted_result,
 )
-from toolchat.tool_calling.schema import input_from_schema, input_of_function, recognizers_of
+from toolchat.tool_calling.schema import input_from_schema, read_function, recognizers_of
 from toolchat.tool_calling.signature import docstring_summary, read_signature
 from toolchat.tool_calling.threads import run_blocking
 from toolchat.tool_calling.type_schema import read_output_schema
@@ -95,17 +95,17 @@ class FunctionToolCallback(ToolCallback):
             marker = replace(marker, metadata=marker.metadata.updated(metadata))
         marker = marker.updated(options)
         name = options.get("name") or (definition.name if definition else declared_name(function))
-        signature = read_signature(function, name)
-        converter = marker.result_converter
-        converter = _none_as_done(converter) if signature.returns_none else converter
         if definition is not None:
+            signature = read_signature(function, name)
             tool_input = input_from_schema(signature, definition.input_schema, name)
             definition = replace(definition, input_schema=tool_input.schema)
         else:
-            tool_input = input_of_function(function, name)
+            signature, tool_input = read_function(function, name)
             description = marker.description or docstring_summary(function) or _split_name(name)
             output_schema = read_output_schema(signature) if marker.result_converter in _AS_TYPED else {}
             definition = ToolDefinition(name, description, tool_input.schema, output_schema)
+        converter = marker.result_converter
+        converter = _none_as_done(converter) if signature.returns_none else converter
         found = replace(marker.metadata, recognizers=recognizers_of(signature, name) or marker.metadata.recognizers)
         return cls(converted(definition), found, function, tool_input, converter)
 

@@ -44,7 +44,7 @@ class BoundParameter:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """Turns validated arguments, a dict or a pydantic model, into keyword arguments."""
+    """Turns validated arguments into keyword arguments."""
 
     parameters: tuple[BoundParameter, ...]
     extra_without: frozenset[str] | None = None
@@ -55,11 +55,10 @@ class Binding:
         """The parameter that receives all arguments as one value."""
         return self.parameters[0] if len(self.parameters) == 1 and self.parameters[0].name is None else None
 
-    def keywords(self, validated: Any) -> dict[str, Any]:
-        """Bind validated arguments."""
+    def keywords(self, arguments: Any) -> dict[str, Any]:
+        """Bind validated arguments: a dict, or any object for a parameter that receives the whole input."""
         if whole := self.whole:
-            return {whole.parameter: whole.convert(validated)}
-        arguments = validated if isinstance(validated, dict) else vars(validated)
+            return {whole.parameter: whole.convert(arguments)}
         keywords = {} if self.extra_without is None else self._extra(arguments, self.extra_without)
         missing = []
         for each in self.parameters:

@@ -236,7 +236,7 @@ def simplify_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     if "$ref" in root:
         target = definitions[root["$ref"].removeprefix(_DEFINITIONS)]
         root = {**target, **{key: value for key, value in root.items() if key != "$ref"}}
-    shared = _shared_definitions({**root, "$defs": definitions})
+    shared = _shared_definitions({**root, "$defs": definitions}) if definitions else ()
 
     def simplify(part: dict[str, Any]) -> dict[str, Any]:
         name = str(part.get("$ref", "")).removeprefix(_DEFINITIONS)

@@ -153,7 +153,10 @@ def _segments(path: str) -> tuple[str, ...]:
 def _by_segments(routes: Sequence[BaseRoute]) -> dict[Sequence[str], list[BaseRoute]]:
     paths = [(route, {_segments(each.path or "") for each in iter_route_contexts([route])}) for route in routes]
     keys = {key for _, each in paths for segments in each for key in (segments, (segments[0], _OTHER))}
-    return {key: [route for route, each in paths if any(_may_match(its, key) for its in each)] for key in keys}
+    # First by the first segment alone: with many modules, every key with every path would be most of the first request.
+    firsts = {key[:1] for key in keys}
+    below = {first: [pair for pair in paths if any(_may_match(its, first) for its in pair[1])] for first in firsts}
+    return {key: [route for route, each in below[key[:1]] if any(_may_match(its, key) for its in each)] for key in keys}
 
 
 def _may_match(segments: Sequence[str], key: Sequence[str]) -> bool:

@@ -84,7 +84,20 @@ def wired(settings: Settings, modules: Iterable[ConfiguredModule], http: Outboun
     active = [each for each in modules if each.fault is None]
     parts = {Settings: settings, OutboundHttp: http, StateStore: store}
     replacing = _replacing(each.module for each in active)
-    return Wiring(parts, {each.module.name: module_container(each, parts) for each in active}, replacing)
+    plain = [each for each in active if _is_plain(each.module)]
+    # One for all of them: of many modules of functions, the containers would take a fifth of the start.
+    containers = dict.fromkeys([each.module.name for each in plain], module_container(plain[0], parts)) if plain else {}
+    others = [each for each in active if each.module.name not in containers]
+    containers |= {each.module.name: module_container(each, parts) for each in others}
+    return Wiring(parts, containers, replacing)
+
+
+def _is_plain(module: ToolModule) -> bool:
+    """Whether a module has functions only, which ask its container for nothing."""
+    creates = (*module.methods, *module.advisors, *module.provides, *module.replaces)
+    asks = (module.provider, module.router, module.tool_source, module.check)
+    is_created = any(isinstance(each, type) for each in module.functions)
+    return not (creates or is_created or any(asks))
 
 
 def _replacing(modules: Iterable[ToolModule]) -> Mapping[object, ToolModule]:

@@ -67,12 +67,11 @@ def raised_by(module: ToolModule, doing: str, error: BaseException) -> Configura
 def definition_faults(declared: DeclaredTool) -> DefinitionFaults:
     """Check the definition of one tool."""
     name = declared_name(declared.function)
-    place = f"{_file_of(declared)}: tool {name}"
     marker = ToolMarker.find(declared.function) or ToolMarker()
     if not name.strip():
-        return DefinitionFaults((f"{place}: the name is blank",))
+        return DefinitionFaults((f"{_file_of(declared)}: tool {name}: the name is blank",))
     if marker.description is not None and not marker.description.strip():
-        return DefinitionFaults((f"{place}: the description is blank",))
+        return DefinitionFaults((f"{_file_of(declared)}: tool {name}: the description is blank",))
     try:
         tool_input = input_of_function(_called_function(declared), declared.name)
         validate_metadata(declared.name, marker.metadata, tool_input.context_parameter)
@@ -84,6 +83,9 @@ def definition_faults(declared: DeclaredTool) -> DefinitionFaults:
         warnings.append(f"is offered as {declared.name}: providers take up to 64 of A-Z, a-z, 0-9, '_' and '-'")
     parameters = tool_input.schema["properties"].items()
     warnings += [f"parameter {name} has no description" for name, part in parameters if not part.get("description")]
+    if not warnings:
+        return DefinitionFaults()
+    place = f"{_file_of(declared)}: tool {name}"
     return DefinitionFaults(warnings=tuple(f"{place}: {warning}" for warning in warnings))
 
 

@@ -1,5 +1,6 @@
 """An MCP server over HTTP without the SDK: the legacy lane with session ids, and faults on request."""
 
+from collections import deque
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -27,6 +28,8 @@ class McpPlayer:
 
     status: int = 200
     """The status of every response, unless it is 200."""
+    names: deque[str] = field(default_factory=lambda: deque(["look"]))
+    """The tools; each listing has them in another order."""
     is_endless: bool = False
     """Whether each page of its list leads to another one, with ten tools each."""
     is_circular: bool = False
@@ -103,7 +106,8 @@ class McpPlayer:
 
     def _listed(self, params: dict[str, Any]) -> dict[str, Any]:
         page = int(params.get("cursor", 0))
-        names = [f"look{page}-{number}" for number in range(10)] if self.is_endless else ["look"]
+        names = [f"look{page}-{number}" for number in range(10)] if self.is_endless else [*self.names]
+        self.names.rotate()
         tools = [{"name": name, "inputSchema": {"type": "object"}, **self.more} for name in names]
         following = page + 1 if self.is_endless else 1 if self.is_circular else None
         return {"tools": tools, **({"nextCursor": str(following)} if following else {})}

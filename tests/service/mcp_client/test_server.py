@@ -228,6 +228,20 @@ async def test_a_list_whose_cursor_repeats_ends_there_with_one_warning(
     ]
 
 
+async def test_tools_stand_in_the_same_order_however_their_server_lists_them(player: McpPlayer, opened: Opened) -> None:
+    # https://github.com/openai/codex/pull/2611, https://github.com/maximhq/bifrost/issues/3362
+    player.names.extend(("wind", "apple"))
+    orders = set[tuple[str, ...]]()
+
+    async def is_listed_in_all_orders() -> bool:
+        orders.add(tuple(await tools_of(client, "far")))
+        return player.methods().count("tools/list") > 6
+
+    async with opened(tuning=QUICK) as client:
+        await until(is_listed_in_all_orders)
+    assert orders == {("apple", "look", "wind")}
+
+
 async def test_the_tools_of_another_toolchat_are_offered_in_the_newest_revision(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -455,9 +469,8 @@ async def test_a_pattern_without_a_match_is_logged_with_the_available_names(
     async with service(MCP_SERVERS_FILE=file) as client:
         await reaches(client, "registered")
     told = [each.getMessage() for each in caplog.records if each.getMessage().startswith("include: ")]
-    assert [each[:83] for each in told] == [
-        "include: get-* matches no tool of the MCP server far, which has: echo, backtracking"
-    ]
+    beginning = "include: get-* matches no tool of the MCP server far, which has: "
+    assert [(each.startswith(beginning), ", ask, backtracking, " in each) for each in told] == [(True, True)]
 
 
 async def test_a_server_that_stays_away_is_tried_less_and_less_often(

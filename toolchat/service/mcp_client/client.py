@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
+from operator import attrgetter
 from typing import Any
 
 import httpx2
@@ -97,7 +98,7 @@ class ServerConnection:
         return len(self._diagnostics.malformed)
 
     async def tools(self) -> list[types.Tool]:
-        """List the server's tools, up to ``MAX_TOOLS``; after any exception the connection is unusable."""
+        """List up to ``MAX_TOOLS`` tools of the server by name; after any exception the connection is unusable."""
         tools: list[types.Tool] = []
         cursors: list[str | None] = [None]
         while len(cursors) <= MAX_PAGES and len(tools) < MAX_TOOLS:
@@ -109,7 +110,8 @@ class ServerConnection:
                 self._warn_of_circle()
                 break
             cursors.append(page.next_cursor)
-        return tools[:MAX_TOOLS]
+        # In an order of its own, which some change each time, no request would begin as one in the provider's cache.
+        return sorted(tools[:MAX_TOOLS], key=attrgetter("name"))
 
     def _warn_of_circle(self) -> None:
         if not self._has_warned:

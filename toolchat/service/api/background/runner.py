@@ -57,13 +57,15 @@ class BackgroundRunner:
         """Store a question, and begin to answer it; once this returns, the question survives a crash."""
         unfinished = question.unfinished
         has_slot = self._backlog.admit(unfinished)
+        if has_slot:  # one commit less than to note later that it runs
+            question = question.begun
         try:
             await self.records.add(question, body)
         except BaseException:
             self._backlog.remove(unfinished)
             raise
         if has_slot:
-            self._start(unfinished, self._taken_over(question.identifier))
+            self._start(unfinished, self._taken_over(question.identifier, body))
         else:
             self._backlog.put(unfinished)
 
@@ -94,12 +96,14 @@ class BackgroundRunner:
         while (found := self._backlog.next()) is not None:
             self._start(found, self._taken_over(found.identifier))
 
-    async def _taken_over(self, identifier: str) -> BackgroundQuestion | None:
+    async def _taken_over(self, identifier: str, begun: bytes = b"") -> BackgroundQuestion | None:
+        """Try a question; ``begun``: the body of one that was accepted as running."""
         async with self.records.hold(identifier) as lock:
             question = self.records.load(lock.value)
             if question is None or question.is_finished:
                 return question
-            return await Attempt(self._app, self.records, question, lock).run(self._rights)
+            attempt = Attempt(self._app, self.records, question, lock)
+            return await (attempt.run(begun) if begun else attempt.take_over(self._rights))
 
     def _start(self, question: Unfinished, trying: _Trying) -> None:
         # In an empty context: nothing of the request that has accepted the question belongs to its answer.

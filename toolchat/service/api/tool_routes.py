@@ -108,7 +108,6 @@ class _RunDocument(BufferedFormat):
     """The call and its result."""
 
     media_type = "application/json"
-    negotiated = False
     documentation: ClassVar = {"schema": {"$ref": "#/components/schemas/ToolRun"}}
 
     def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:
@@ -126,7 +125,6 @@ class _RunWriter(EventWriter):
 
 
 class _RunEvents(ServerSentEvents):
-    negotiated = False
     documentation: ClassVar = {"schema": EVENT_SCHEMA, "example": _EXAMPLE}
     writer = _RunWriter
 

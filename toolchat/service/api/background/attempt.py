@@ -60,7 +60,7 @@ class Attempt:
         if principal is None or self._question.crashes >= _MAX_CRASHES or self._question.is_late():
             document = problem(_refusal(self._question, principal), hashed(self._question.identifier))
             return await self._end("failed", ("failed", to_json(document).decode()))
-        self._question = replace(self._question.begun, principal=principal)
+        self._question = replace(self._question, tries=self._question.tries + 1, principal=principal)
         await self._store()
         return await self.run(body)
 

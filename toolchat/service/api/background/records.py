@@ -94,11 +94,6 @@ class BackgroundQuestion:
     def is_finished(self) -> bool:
         return self.state in ("completed", "failed", "cancelled")
 
-    @property
-    def begun(self) -> "BackgroundQuestion":
-        """Copy whose next try runs."""
-        return replace(self, state="running", tries=self.tries + 1)
-
     def is_late(self, seconds: float = 0) -> bool:
         return time.time() + seconds >= self.created_at + MAX_AGE
 
@@ -215,22 +210,19 @@ class BackgroundRecords:
     async def events(
         self, question: BackgroundQuestion, after: tuple[int, int] = (0, -1)
     ) -> AsyncGenerator[list[tuple[int, int, Event]], None]:
-        """The events behind one, as many as have come, to the end: each with its try and its number in that, from 0."""
+        """The events behind one, as they are stored, to the end: each with its try and its number in that, from 0."""
         place, tries, number, is_over = 1, 0, 0, False
         while not is_over:
             lines = await self._store.read_log(question.key, place)
             place += len(lines)
-            found: list[tuple[int, int, Event]] = []
             for line in lines:
                 before = tries
                 with decoding("the events of this question cannot be read"):
                     tries, events, is_over = from_json(line)
                 number *= tries == before
                 numbered = [(tries, at, tuple(event)) for at, event in enumerate(events, number)]
-                found += [each for each in numbered if each[:2] > after]
+                yield [each for each in numbered if each[:2] > after]
                 number += len(events)
-            if found:
-                yield found
             if not lines:
                 if await self._store.get(question.key) is None:
                     return

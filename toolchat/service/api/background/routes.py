@@ -139,10 +139,9 @@ class _StoredEvents(EventStream):
         name, data = event
         if self._is_plain:
             return "" if name in _OWN_EVENTS else _encoded(name, data)
-        restarted = ""
-        if attempt != self._begun:  # what was sent of the answer so far is void
-            self._begun = attempt
-            restarted = f'event: restarted\ndata: {{"try":{attempt}}}\n\n'
+        # With a new try, what was sent of the answer so far is void.
+        restarted = _encoded("restarted", f'{{"try":{attempt}}}') if attempt != self._begun else ""
+        self._begun = attempt
         # A failure without events of its own, such as a withdrawn key, ends the stream like any other error.
         shown = "error" if name == "failed" else name
         return restarted + _encoded(shown, data, f"id: {self._question.identifier}.{attempt}.{number}\n")

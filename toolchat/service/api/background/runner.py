@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from contextvars import Context
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -57,10 +58,9 @@ class BackgroundRunner:
         """Store a question, and begin to answer it; once this returns, the question survives a crash."""
         unfinished = question.unfinished
         has_slot = self._backlog.admit(unfinished)
-        if has_slot:  # one commit less than to note later that it runs
-            question = question.begun
         try:
-            await self.records.add(question, body)
+            # As running if it has a slot: one commit less than to note that later.
+            await self.records.add(replace(question, state="running", tries=1) if has_slot else question, body)
         except BaseException:
             self._backlog.remove(unfinished)
             raise
@@ -97,7 +97,6 @@ class BackgroundRunner:
             self._start(found, self._taken_over(found.identifier))
 
     async def _taken_over(self, identifier: str, begun: bytes = b"") -> BackgroundQuestion | None:
-        """Try a question; ``begun``: the body of one that was accepted as running."""
         async with self.records.hold(identifier) as lock:
             question = self.records.load(lock.value)
             if question is None or question.is_finished:

@@ -157,7 +157,7 @@ async def run_tool(request: Request) -> Response:
     """
     refuse_cross_site(request)
     name, key = request.path_params["name"], idempotency_key(request)
-    session = _URL.in_url(request).get("sessionId", "")
+    session = _URL.in_url(request).get("sessionId", "") if request.scope["query_string"] else ""
     service = service_state(request)
     tool = service.tools.tool(name)
     if tool.metadata.requires_approval and not key:

@@ -99,19 +99,14 @@ _PREFETCH_HEADERS = ("sec-purpose", "purpose", "x-moz")
 _BROWSER_HEADERS = {b"sec-fetch-site", b"sec-fetch-dest", b"origin", b"referer", b"sec-purpose", b"purpose", b"x-moz"}
 
 
-def _sent_by_program(request: Request) -> bool:
-    """Whether the client is not a browser, as in nearly all cases."""
-    return _BROWSER_HEADERS.isdisjoint([name for name, _ in request.scope["headers"]])
-
-
 def refuse_cross_site(request: Request) -> None:
     """Reject a request that a browser sends for a page of another site (CSRF)."""
     # Browsers report it by Fetch Metadata, but only over HTTPS or to this machine; otherwise ``Origin`` or ``Referer``
     # names the page. A request with a key header is accepted, even if no key is configured: a page cannot add the
     # header without a CORS preflight, which the service refuses. Desktop clients whose pages are local files depend on
     # that, because they look like another site.
-    if _sent_by_program(request):
-        return
+    if _BROWSER_HEADERS.isdisjoint([name for name, _ in request.scope["headers"]]):
+        return  # the client is not a browser, as in nearly all cases
     given = request.headers
     site = given.get("sec-fetch-site", "").strip().lower()
     page = given.get("origin", given.get("referer") or None)
@@ -155,7 +150,7 @@ async def require_one_intent(request: Request) -> None:
 
 def reject_prefetch(request: Request) -> None:
     """Reject a GET with effects that no user or program intended: a prefetch, or an image or script of a page."""
-    if _sent_by_program(request):
+    if _BROWSER_HEADERS.isdisjoint([name for name, _ in request.scope["headers"]]):
         return
     refuse_cross_site(request)
     given = request.headers

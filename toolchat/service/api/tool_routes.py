@@ -108,7 +108,6 @@ class _RunDocument(BufferedFormat):
     """The call and its result."""
 
     media_type = "application/json"
-    negotiated = False
     documentation: ClassVar = {"schema": {"$ref": "#/components/schemas/ToolRun"}}
 
     def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:
@@ -126,7 +125,6 @@ class _RunWriter(EventWriter):
 
 
 class _RunEvents(ServerSentEvents):
-    negotiated = False
     documentation: ClassVar = {"schema": EVENT_SCHEMA, "example": _EXAMPLE}
     writer = _RunWriter
 
@@ -159,7 +157,7 @@ async def run_tool(request: Request) -> Response:
     """
     refuse_cross_site(request)
     name, key = request.path_params["name"], idempotency_key(request)
-    session = _URL.in_url(request).get("sessionId", "")
+    session = _URL.in_url(request).get("sessionId", "") if request.scope["query_string"] else ""
     service = service_state(request)
     tool = service.tools.tool(name)
     if tool.metadata.requires_approval and not key:

@@ -158,7 +158,7 @@ async def test_a_quota_is_waited_for_unless_the_question_has_failed_by_then(wait
     question = BackgroundQuestion("/chat", (), ANONYMOUS, "")
     async with runner.running():
         await runner.accept(question, b"{}")
-        _, _, (name, _) = await anext(runner.records.events(question))
+        (_, _, (name, _)), *_ = await anext(runner.records.events(question))
     assert name == event
 
 

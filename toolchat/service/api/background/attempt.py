@@ -47,9 +47,9 @@ class Attempt:
         """Those that end the answer."""
         self._writing = asyncio.Lock()
 
-    async def run(self, rights: Callable[[Principal], Principal | None]) -> BackgroundQuestion:
-        """Run a stored question, and return it as it was stored then: queued if it is to be tried again."""
-        self._body, turn = await self._records.asked(self._question)
+    async def take_over(self, rights: Callable[[Principal], Principal | None]) -> BackgroundQuestion:
+        """Begin the next try of a question, and return it as :meth:`run` does."""
+        body, turn = await self._records.asked(self._question)
         with decoding("the checkpoint of this question cannot be read"):
             self._earlier = turn_of(from_json(turn)) if turn else None
         if self._question.state == "running":  # it was not stored how the last try ended, so its process has died
@@ -62,7 +62,11 @@ class Attempt:
             return await self._end("failed", ("failed", to_json(document).decode()))
         self._question = replace(self._question, tries=self._question.tries + 1, principal=principal)
         await self._store()
-        scope = self._scope()
+        return await self.run(body)
+
+    async def run(self, body: bytes) -> BackgroundQuestion:
+        """Answer a question, and return it as it was stored then: queued if it is to be tried again."""
+        self._body, scope = body, self._scope()
         try:
             if await self._is_cancelled_before(self._app(scope, self._receive, self._send)):
                 return await self._end("cancelled", _CANCELLED)
@@ -161,8 +165,8 @@ class Attempt:
 
 def _event(block: bytes) -> Event | None:
     """The name and the data of an event; ``None`` for a comment."""
-    fields = dict(line.split(": ", 1) for line in block.decode().split("\n") if ": " in line and line[0] != ":")
-    return (fields.get("event", ""), fields["data"]) if "data" in fields else None
+    head, found, data = block.decode().partition("data: ")
+    return (head.partition("event: ")[2].rstrip(), data) if found else None
 
 
 def _refusal(question: BackgroundQuestion, principal: Principal | None) -> ToolchatError:

@@ -3,8 +3,9 @@
 import asyncio
 import hashlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
+from typing import Any
 
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.advisors.memory import TURN_ID
@@ -57,10 +58,8 @@ class CheckpointAdvisor(Advisor):
         if self._earlier is not None:
             await _tell_again(self._earlier, emit)
 
-        async def watch(event: ChatEvent) -> None:
-            if isinstance(event, ToolCallFinished):
-                await self._end(event)
-            await emit(event)
+        def watch(event: ChatEvent) -> Coroutine[Any, Any, None]:
+            return self._end(event, emit) if isinstance(event, ToolCallFinished) else emit(event)
 
         return (await chain.proceed(request, watch)).whole_turn()
 
@@ -73,11 +72,12 @@ class CheckpointAdvisor(Advisor):
             await self._store(loop)
         return await proceed(call, context.with_idempotency_key(self._idempotency_key(call, context.history)))
 
-    async def _end(self, call: ToolCallFinished) -> None:
+    async def _end(self, call: ToolCallFinished, emit: Emit) -> None:
         self._finished.append(call)
         if call.call.id in self._begun:
             del self._begun[call.call.id]
             await self._store(running_loop())
+        await emit(call)
 
     async def _store(self, loop: LoopState) -> None:
         async with self._saving:  # the newest one is the last

@@ -209,8 +209,8 @@ class BackgroundRecords:
 
     async def events(
         self, question: BackgroundQuestion, after: tuple[int, int] = (0, -1)
-    ) -> AsyncGenerator[tuple[int, int, Event], None]:
-        """The events behind one, as they come, to the end: each with its try and its number, from 0 in each try."""
+    ) -> AsyncGenerator[list[tuple[int, int, Event]], None]:
+        """The events behind one, as they are stored, to the end: each with its try and its number in that, from 0."""
         place, tries, number, is_over = 1, 0, 0, False
         while not is_over:
             lines = await self._store.read_log(question.key, place)
@@ -220,10 +220,9 @@ class BackgroundRecords:
                 with decoding("the events of this question cannot be read"):
                     tries, events, is_over = from_json(line)
                 number *= tries == before
-                for event in events:
-                    if (tries, number) > after:
-                        yield tries, number, tuple(event)
-                    number += 1
+                numbered = [(tries, at, tuple(event)) for at, event in enumerate(events, number)]
+                yield [each for each in numbered if each[:2] > after]
+                number += len(events)
             if not lines:
                 if await self._store.get(question.key) is None:
                     return

@@ -128,27 +128,30 @@ class _StoredEvents(EventStream):
         super().__init__("text/event-stream; charset=utf-8", service.tuning.stream_keep_alive)
         self.headers["X-Accel-Buffering"] = "no"
         self._records, self._question, self._after, self._is_plain = records, question, after, is_plain
+        self._begun = max(after[0], 1)
 
     async def produce(self) -> bytes:
-        begun, identifier = max(self._after[0], 1), self._question.identifier
-        async for attempt, number, (name, data) in self._records.events(self._question, self._after):
-            if self._is_plain:
-                await self.write(b"" if name in _OWN_EVENTS else _encoded(name, data))
-                continue
-            if attempt != begun:  # what was sent of the answer so far is void
-                begun = attempt
-                await self.write(b'event: restarted\ndata: {"try":%d}\n\n' % attempt)
-            # A failure without events of its own, such as a withdrawn key, ends the stream like any other error.
-            shown = "error" if name == "failed" else name
-            await self.write(_encoded(shown, data, f"id: {identifier}.{attempt}.{number}\n"))
+        async for events in self._records.events(self._question, self._after):
+            await self.write("".join([self._encoded(*each) for each in events]).encode())
         return b""
 
+    def _encoded(self, attempt: int, number: int, event: tuple[str, str]) -> str:
+        name, data = event
+        if self._is_plain:
+            return "" if name in _OWN_EVENTS else _encoded(name, data)
+        # With a new try, what was sent of the answer so far is void.
+        restarted = _encoded("restarted", f'{{"try":{attempt}}}') if attempt != self._begun else ""
+        self._begun = attempt
+        # A failure without events of its own, such as a withdrawn key, ends the stream like any other error.
+        shown = "error" if name == "failed" else name
+        return restarted + _encoded(shown, data, f"id: {self._question.identifier}.{attempt}.{number}\n")
+
     def on_error(self, error: ToolchatError) -> bytes:
-        return _encoded("error", to_json(problem(error, self._question.identifier)).decode())
+        return _encoded("error", to_json(problem(error, self._question.identifier)).decode()).encode()
 
 
-def _encoded(name: str, data: str, identifier: str = "") -> bytes:
-    return f"{identifier}event: {name}\ndata: {data}\n\n".encode()
+def _encoded(name: str, data: str, identifier: str = "") -> str:
+    return f"{identifier}event: {name}\ndata: {data}\n\n"
 
 
 def _location(request: Request, question: BackgroundQuestion) -> str:

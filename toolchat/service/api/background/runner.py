@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from contextvars import Context
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -58,12 +59,13 @@ class BackgroundRunner:
         unfinished = question.unfinished
         has_slot = self._backlog.admit(unfinished)
         try:
-            await self.records.add(question, body)
+            # As running if it has a slot: one commit less than to note that later.
+            await self.records.add(replace(question, state="running", tries=1) if has_slot else question, body)
         except BaseException:
             self._backlog.remove(unfinished)
             raise
         if has_slot:
-            self._start(unfinished, self._taken_over(question.identifier))
+            self._start(unfinished, self._taken_over(question.identifier, body))
         else:
             self._backlog.put(unfinished)
 
@@ -94,12 +96,13 @@ class BackgroundRunner:
         while (found := self._backlog.next()) is not None:
             self._start(found, self._taken_over(found.identifier))
 
-    async def _taken_over(self, identifier: str) -> BackgroundQuestion | None:
+    async def _taken_over(self, identifier: str, begun: bytes = b"") -> BackgroundQuestion | None:
         async with self.records.hold(identifier) as lock:
             question = self.records.load(lock.value)
             if question is None or question.is_finished:
                 return question
-            return await Attempt(self._app, self.records, question, lock).run(self._rights)
+            attempt = Attempt(self._app, self.records, question, lock)
+            return await (attempt.run(begun) if begun else attempt.take_over(self._rights))
 
     def _start(self, question: Unfinished, trying: _Trying) -> None:
         # In an empty context: nothing of the request that has accepted the question belongs to its answer.

@@ -168,11 +168,8 @@ def _without_provider_tools(value: object) -> object:
     # As on Responses: without a tool of its own a client counts on such a tool, and gets an error.
     if not isinstance(value, list):
         return value
-    return [each for each in value if not _is_of_provider(each)] or value
-
-
-def _is_of_provider(tool: object) -> bool:
-    return isinstance(tool, dict) and _OF_PROVIDER.fullmatch(str(tool.get("type"))) is not None
+    kinds = [str(each.get("type") if isinstance(each, dict) else "") for each in value]
+    return [each for each, kind in zip(value, kinds, strict=True) if not _OF_PROVIDER.fullmatch(kind)] or value
 
 
 _CHOICES = {"auto": "auto", "any": "required", "none": "none"}

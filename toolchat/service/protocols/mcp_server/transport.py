@@ -75,7 +75,8 @@ async def answer(request: Request) -> Response:
     except MCPError as error:
         identifier = message.id if isinstance(message, JSONRPCRequest) else None
         state_of(request.scope).outcome = f"rpc-error{error.code}"
-        return _json_response(to_json(_error(identifier, error.error)), inbound.ERROR_CODE_HTTP_STATUS[error.code])
+        body, status = to_json(_error(identifier, error.error)), inbound.ERROR_CODE_HTTP_STATUS[error.code]
+        return Response(body, status, media_type=_JSON)
     if isinstance(message, JSONRPCNotification):
         if message.method == "notifications/cancelled" and header(request.scope, _SESSION_ID):
             _cancel(request, (message.params or {}).get("requestId"))
@@ -85,7 +86,7 @@ async def answer(request: Request) -> Response:
     state_of(request.scope).error_response = partial(_failure_response, message.id, exchange.is_modern)
     if exchange.can_send_request:
         return exchange
-    return _json_response(await exchange.produce(), exchange.status_code, exchange.answer_headers())
+    return Response(await exchange.produce(), exchange.status_code, exchange.answer_headers(), _JSON)
 
 
 def _read(content_type: str, body: bytes) -> _Message:
@@ -117,35 +118,26 @@ def _client_of(message: JSONRPCRequest | JSONRPCNotification, scope: Scope) -> t
     if len(routing) < len(lines) and (repeated := inbound.find_duplicated_routing_header(lines)):
         raise MCPError(types.HEADER_MISMATCH, f"Header mismatch: {repeated} was sent more than once")
     version = routing.get(inbound.MCP_PROTOCOL_VERSION_HEADER, LATEST_HANDSHAKE_VERSION)
-    has_envelope = isinstance(message, JSONRPCRequest) and _has_envelope(message)
+    meta = (message.params or {}).get("_meta") if isinstance(message, JSONRPCRequest) else None
+    has_envelope = isinstance(meta, dict) and types.PROTOCOL_VERSION_META_KEY in meta
     if version not in HANDSHAKE_PROTOCOL_VERSIONS and not has_envelope:
         _accepted(inbound.unsupported_protocol_version_rejection(version))
     if isinstance(message, JSONRPCNotification) or not (has_envelope or version in MODERN_PROTOCOL_VERSIONS):
         can_ask = header(scope, _SESSION_ID).startswith(_SHOWS_FORMS)
         return version, {"elicitation": {}} if can_ask else {}
-    if version in MODERN_PROTOCOL_VERSIONS:
-        _check_method(message.method, version)
+    if version in MODERN_PROTOCOL_VERSIONS and ((method := message.method), version) not in methods.CLIENT_REQUESTS:
+        # Before its envelope is checked: clients send the old ping without one.
+        hint = ": any other request, such as server/discover, shows that the server answers" if method == "ping" else ""
+        raise MCPError(types.METHOD_NOT_FOUND, f"Method not found: MCP {version} has no {method[:64]}{hint}", method)
     body = {"method": message.method, "params": message.params}
     route = _accepted(inbound.classify_inbound_request(body, headers=routing))
     return route.protocol_version, route.client_capabilities
-
-
-def _check_method(method: str, version: str) -> None:
-    """Name a method that newer versions lack, before its envelope is checked: clients send the old ping without one."""
-    if (method, version) not in methods.CLIENT_REQUESTS:
-        hint = ": any other request, such as server/discover, shows that the server answers" if method == "ping" else ""
-        raise MCPError(types.METHOD_NOT_FOUND, f"Method not found: MCP {version} has no {method[:64]}{hint}", method)
 
 
 def _accepted(route: _T | inbound.InboundLadderRejection) -> _T:
     if isinstance(route, inbound.InboundLadderRejection):
         raise MCPError(route.code, route.message, route.data)
     return route
-
-
-def _has_envelope(message: JSONRPCRequest) -> bool:
-    meta = (message.params or {}).get("_meta")
-    return isinstance(meta, dict) and types.PROTOCOL_VERSION_META_KEY in meta
 
 
 def _call_key(request: Request, identifier: RequestId) -> tuple[str, RequestId]:
@@ -186,17 +178,13 @@ class _Exchange(EventStream):
         self.can_send_request = _EVENTS in header(request.scope, b"accept").lower()
         self.progress_token = progress_token_from_params(message.params) if self.can_send_request else None
         self._progress: dict[str, Any] = {"progressToken": self.progress_token, "progress": 0}
-        self.request_id, self._origin = message.id, Origin(request, _context(request))
+        self.request_id, origin = message.id, Origin(request, _context(request))
+        self.message_metadata, self._origin = ServerMessageMetadata(request_context=origin), origin
         self.is_modern = version in MODERN_PROTOCOL_VERSIONS
         """Older clients treat every HTTP status but 200 as the end of the connection."""
         self._message, self._service = message, service
         self._version, self._capabilities = version, capabilities
         self._scope, self._state = request.scope, state_of(request.scope)
-
-    @property
-    def message_metadata(self) -> ServerMessageMetadata:
-        """What the SDK's runner passes to a handler."""
-        return ServerMessageMetadata(request_context=self._origin)
 
     async def produce(self) -> bytes:
         """The response; raises the errors of the service."""
@@ -296,7 +284,7 @@ class _Exchange(EventStream):
 def _failure_response(identifier: RequestId, is_modern: bool, error: ToolchatError, request_id: str) -> Response:
     """Answer an error of the service as a JSON-RPC error, with the headers of its problem document."""
     body = to_json(_failure(identifier, error, request_id))
-    return _json_response(body, error.status if is_modern else 200, problems.error_headers(error))
+    return Response(body, error.status if is_modern else 200, problems.error_headers(error), _JSON)
 
 
 def _failure(identifier: RequestId, error: ToolchatError, request_id: str) -> dict[str, Any]:
@@ -306,10 +294,6 @@ def _failure(identifier: RequestId, error: ToolchatError, request_id: str) -> di
 
 def _error(identifier: RequestId | None, error: ErrorData) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": identifier, "error": error.model_dump(exclude_none=True)}
-
-
-def _json_response(body: bytes, status: int, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(body, status, headers, _JSON)
 
 
 def _event(message: Mapping[str, Any]) -> bytes:

@@ -44,7 +44,8 @@ class Output:
         self._events: list[Event] = []
         self._message: int | None = None
         """The index of the message whose text still grows."""
-        self._texts: list[str] = []
+        self.texts: list[str] = []
+        """The pieces of that text."""
         self._running: dict[str, int] = {}
         """Indexes of items by call id."""
 
@@ -59,20 +60,16 @@ class Output:
             item = {"type": "message", "status": "in_progress", "role": "assistant", "content": []}
             index = self._message = self._add("msg", item)
             self._emit("content_part.added", index, content_index=0, part=_part(""))
-        self.append(text)
+        self.texts.append(text)
         self.has_text = True
         self._emit("output_text.delta", index, content_index=0, delta=text, logprobs=[])
-
-    def append(self, text: str) -> None:
-        """Add text to the open message without an event."""
-        self._texts.append(text)
 
     def close_message(self, status: str = "completed") -> None:
         """Complete the open message, if there is one."""
         if (index := self._message) is None:
             return
-        text = "".join(self._texts)
-        self._message, self._texts = None, []
+        text = "".join(self.texts)
+        self._message, self.texts = None, []
         self._emit("output_text.done", index, content_index=0, text=text, logprobs=[])
         self._emit("content_part.done", index, content_index=0, part=_part(text))
         self._finish(index, status=status, content=[_part(text)])
@@ -292,7 +289,7 @@ class ResponsesEventWriter(StreamWriter):
     def _text(self, text: str) -> bytes:
         """The event for a piece of the text; only the text and the number of most differ from the one before."""
         if self._frame:
-            self._output.append(text)
+            self._output.texts.append(text)
             number, self._number = self._number, self._number + 1
             return b"%b%b%b%d}\n\n" % (self._frame[0], to_json(text), self._frame[1], number)
         self._output.text(text)
@@ -303,8 +300,7 @@ class ResponsesEventWriter(StreamWriter):
         return encoded
 
     def done(self, response: ChatResponse) -> bytes:  # noqa: ARG002
-        answer = self._answer
-        return self._changes() + self._response(answer.status, answer.body)
+        return self._changes() + self._response(self._answer.status, self._answer.body)
 
     def on_error(self, error: ToolchatError) -> bytes:
         """See :meth:`StreamWriter.on_error`; clients read either of the two events."""

@@ -156,10 +156,6 @@ def _as_items(value: object) -> object:
     return [{"role": "user", "content": value}] if isinstance(value, str) else value
 
 
-def _as_id(value: object) -> object:
-    return value.get("id") if isinstance(value, dict) else value
-
-
 _Key = Annotated[str, StringConstraints(max_length=64)]
 _Value = Annotated[str, StringConstraints(max_length=512)]
 Metadata = Annotated[dict[_Key, _Value], Field(max_length=16)]
@@ -171,7 +167,7 @@ class ResponsesRequest(ModelRequest):
     input: Annotated[list[Item], Field(max_length=4096), BeforeValidator(_as_items)]
     instructions: str | None = None
     previous_response_id: str | None = None
-    conversation: Annotated[str | None, BeforeValidator(_as_id)] = None
+    conversation: Annotated[str | None, BeforeValidator(lambda it: it.get("id") if isinstance(it, dict) else it)] = None
     stream: StrictBool | None = None
     store: StrictBool | None = None
     tools: Annotated[list[ResponsesTool] | None, Field(max_length=128), BeforeValidator(without_provider_tools)] = None

@@ -211,8 +211,10 @@ def fault_in(body: object, *, refused: bool = False) -> ProviderFault | None:
     ``{"base_resp": {"status_code": ..}}`` (MiniMax); if the request was refused, also ``{"message": ..}`` (Bedrock,
     Databricks) and ``{"detail": ..}`` (FastAPI) alone.
     """
+    if isinstance(body, dict) and body.get("choices") and _FAULT_KEYS.isdisjoint(body):
+        return None  # the usual case
     body = body[0] if isinstance(body, list) and body else body
-    if not isinstance(body, dict) or (body.get("choices") and _FAULT_KEYS.isdisjoint(body)):
+    if not isinstance(body, dict):
         return None
     if isinstance(response := body.get("response"), dict):
         body = response  # of an event of the Responses API

@@ -11,7 +11,7 @@ BUDGET = {
     "toolchat": 945,
     "toolchat/chat": 2318,
     "toolchat/http": 1072,
-    "toolchat/models": 3335,
+    "toolchat/models": 3337,
     "toolchat/service": 351,
     "toolchat/service/access": 1547,
     "toolchat/service/api": 6350,

@@ -207,9 +207,8 @@ class ChatClient:
     def prompt(self, query: str | Sequence[Message] = "", images: Sequence[str] = ()) -> "PromptSpec":
         """Start a request with a question and its images, or a whole conversation that has its own instructions."""
         if isinstance(query, str):
-            messages: tuple[Message, ...] = self._system
-            if query:
-                messages = (*messages, UserMessage(query, tuple(images)))
+            asked = (UserMessage(query, tuple(images)),) if query else ()
+            messages: tuple[Message, ...] = (*self._system, *asked)
         else:
             messages = tuple(query)
         return PromptSpec(self, ChatRequest(messages, self.default_tools, self.default_context, self.default_options))

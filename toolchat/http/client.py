@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import io
 import ssl
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
 import aiohttp
+from aiohttp import ClientResponse
 from yarl import URL
 
 from toolchat.errors import UpstreamTimeout, UpstreamUnavailable
@@ -56,18 +57,8 @@ class Response:
 
     __slots__ = ("_pool", "_response", "_send", "_slot", "_url", "content_type", "headers", "status", "upstream")
 
-    def __init__(
-        self,
-        pool: Pool,
-        upstream: str,
-        method: str,
-        url: URL,
-        headers: Mapping[str, str],
-        data: object,
-        tls: ssl.SSLContext | None,
-    ) -> None:
-        self._pool, self.upstream, self._url = pool, upstream, url
-        self._send = partial(pool.send, upstream, method, url, headers, data, tls)
+    def __init__(self, pool: Pool, upstream: str, url: URL, send: Callable[[], Awaitable[ClientResponse]]) -> None:
+        self._pool, self.upstream, self._url, self._send = pool, upstream, url, send
 
     async def __aenter__(self) -> Response:
         self._slot = await self._pool.take_slot(self.upstream, self._url)
@@ -209,7 +200,8 @@ class OutboundHttp:
             data = b"".join(data)
         # aiohttp warns of long bytes, not of files.
         body = io.BytesIO(data) if isinstance(data, bytes) and len(data) > _WARNED_BYTES else data or None
-        return Response(self._pool(), upstream, method, target, headers or {}, body, tls)
+        pool = self._pool()
+        return Response(pool, upstream, target, partial(pool.send, upstream, method, target, headers or {}, body, tls))
 
     async def fetch(
         self,

@@ -86,13 +86,7 @@ class Pool:
         return taken
 
     def send(
-        self,
-        upstream: str,
-        method: str,
-        url: URL,
-        headers: Mapping[str, str],
-        data: Any,
-        tls: ssl.SSLContext | None,
+        self, upstream: str, method: str, url: URL, headers: Mapping[str, str], data: Any, tls: ssl.SSLContext | None
     ) -> Awaitable[aiohttp.ClientResponse]:
         """Send a request, and wait for the head of the response."""
         proxy = self.proxies.find(url)

@@ -95,8 +95,6 @@ class Offer:
 
     def answered(self, response: ChatResponse) -> ChatResponse:
         """Leave the tools out from now on: without them the provider has answered."""
-        if not self.out:
-            return response
         if self.reason:
             new = {tool.name: tool for tool in self.out[-self.refused :]}
             self.of.by_model.setdefault(self.model, {}).update(new)
@@ -106,4 +104,4 @@ class Offer:
         left_out = frozenset([tool.name for tool in self.out if tool in self.asked.tools])
         for name in left_out:
             instruments.observer.record_tool_left_out(self.of.provider, self.of.name, name)
-        return replace(response, left_out=left_out)
+        return replace(response, left_out=left_out) if left_out else response

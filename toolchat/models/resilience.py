@@ -201,7 +201,7 @@ class ResilientChatModel(ChatModel):
                 if listener.has_text or not offer.leave_out(error):
                     raise error if error.retryable else offer.first or error from None
             else:
-                return offer.answered(response)
+                return offer.answered(response) if offer.out else response
 
     @property
     def adapted(self) -> Mapping[str, Any]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import sys
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -33,6 +34,11 @@ _GRACE = 1.0
 """Seconds for the clean-up of a cancelled tool; after them it is abandoned."""
 _FIRST_PAUSE, _MAX_PAUSE = 0.2, 5.0
 """Seconds before another attempt: doubled each time, with jitter, so that many callers do not retry at once."""
+
+if sys.version_info >= (3, 12):
+    _begin_task = partial(asyncio.Task, eager_start=True)  # a tool that never waits takes no way round the event loop
+else:
+    _begin_task = asyncio.Task
 
 RunOutcome = ToolResult | BaseException
 """The result of a run, or its error as a value: raised in a task, ``SystemExit`` would end the event loop."""
@@ -75,7 +81,9 @@ class CallRun:
         context = self.context if given_up is None else self.context.for_call(given_up, report)
         # Not ``asyncio.timeout``: a tool that swallows its cancellation would hold the caller up for as long as it
         # likes. In a task of its own it can be abandoned.
-        task = loop.create_task(self._run_caught(context))
+        task: asyncio.Task[RunOutcome] = _begin_task(self._run_caught(context), loop=loop)
+        if task.done():
+            return task.result()
         ended: asyncio.Future[None] = loop.create_future()
         timer = loop.call_later(self.seconds, resolve_future, ended)
         task.add_done_callback(lambda _: resolve_future(ended))

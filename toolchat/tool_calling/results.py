@@ -151,7 +151,7 @@ def convert_result(result: Any) -> str:
 def quoted_result(result: Any) -> str:
     """Convert a return value to JSON, as Spring AI does since 1.0: a string is quoted unless it is valid JSON."""
     text = convert_result(result)
-    return json_text(text) if isinstance(result, str) and not _is_json(text) else text
+    return json_text(text) if isinstance(result, str) and json_or_text(text) is text else text
 
 
 def truncate(text: str, limit: int) -> str:
@@ -168,14 +168,6 @@ def json_or_text(text: str) -> Any:
         return from_json(text, allow_inf_nan=False)
     except ValueError:
         return text
-
-
-def _is_json(text: str) -> bool:
-    try:
-        from_json(text, allow_inf_nan=False)
-    except ValueError:
-        return False
-    return True
 
 
 def _image_type(data: bytes) -> str | None:

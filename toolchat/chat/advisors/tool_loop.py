@@ -146,9 +146,6 @@ def running_loop() -> "LoopState":
     return running[1]
 
 
-_NO_MESSAGE, _NO_USAGE = AssistantMessage(), Usage()
-
-
 @dataclass(slots=True)
 class LoopState:
     """The state of the loop: the next request, and what the rounds so far add up to."""
@@ -159,12 +156,12 @@ class LoopState:
     """The tools that the model was last offered: the request's, unless an advisor inside the loop changed them."""
     asking: "LoopState | None" = None
     """The state of the request whose tool makes this one."""
-    message: AssistantMessage = _NO_MESSAGE
+    message: AssistantMessage = field(init=False)
     """The message whose calls run."""
     paused_response: ChatResponse | None = field(init=False)
     rounds: int = 0
     """Rounds so far, those included that an advisor inside the loop added."""
-    usage: Usage = _NO_USAGE
+    usage: Usage = field(default_factory=Usage)
     executions: list[ToolCallFinished] = field(default_factory=list)
     tools_withdrawn: bool = False
     """The service runs no more calls: this round must be the last."""

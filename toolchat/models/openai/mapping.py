@@ -78,10 +78,8 @@ class ChatCompletionsWire:
 
     def written(self, prompt: Prompt, profile: Profile) -> dict[bytes, bytes]:
         """The parts of the request whose JSON is stored with the messages and the tools."""
-        parts = {b"messages": write_messages(prompt.messages, prompt.tools, profile)}
-        if prompt.tools:
-            parts[b"tools"] = self.definitions.of(prompt.tools)
-        return parts
+        messages = {b"messages": write_messages(prompt.messages, prompt.tools, profile)}
+        return messages | ({b"tools": self.definitions.of(prompt.tools)} if prompt.tools else {})
 
 
 def write_messages(

@@ -37,8 +37,7 @@ class SseDecoder:
         if self._after_cr or _CR in chunk:
             chunk = self._convert_line_ends(chunk)
         has_begun = self._at_start or self._line or self._data or self._event
-        end = chunk.find(b"\n\n")
-        if not has_begun and chunk[:6] == b"data: " and end == len(chunk) - 2 == chunk.find(b"\n"):
+        if not has_begun and chunk[:6] == b"data: " and chunk[(end := chunk.find(b"\n")) :] == b"\n\n":
             return [(b"message", chunk[6:end])]  # nearly every chunk is one event with one line of data
         lines = chunk.split(b"\n")
         rest = lines.pop()

@@ -39,7 +39,7 @@ class OpenAITurn:
         self._model = model
         self._text = TextMerger()
         self._calls = ToolCallMerger()
-        self._reasoning: _ReasoningMerger | None = None
+        self._reasoning = _ReasoningMerger()
         self._usage = _NO_USAGE
         self._finish_reason = ""
         self._answered = False
@@ -75,8 +75,7 @@ class OpenAITurn:
         return ChatResponse(message, reason, self._usage, self._model)
 
     def _message(self) -> AssistantMessage:
-        reasoning = self._reasoning.finish() if self._reasoning else {}
-        return AssistantMessage(self._text.text, self._calls.finish(), reasoning)
+        return AssistantMessage(self._text.text, self._calls.finish(), self._reasoning.finish())
 
     def _add_choice(self, choice: Mapping[str, Any]) -> str:
         if usage := choice.get("usage"):
@@ -86,10 +85,8 @@ class OpenAITurn:
             self._stop(reason)
         message = self._message_of(choice)
         self.is_settled = self.finished and not message
-        if not message:
-            return ""
         if not _REASONING_KEYS.isdisjoint(message):
-            self.new_reasoning = self._add_reasoning(message)
+            self.new_reasoning = self._reasoning.add(message)
         if calls := message.get("tool_calls"):
             self._calls.add(calls)
         return self._text.add(message.get("content") or message.get("refusal"))
@@ -113,14 +110,9 @@ class OpenAITurn:
             if delta.get("content") or any(map(delta.get, _CONTENT_KEYS)):
                 self._by_deltas = True
                 return delta
-            if not _REASONING_KEYS.isdisjoint(delta):
-                self._add_reasoning(delta)  # it may be empty, and is demanded back nevertheless
+            self._reasoning.add(delta)  # it may be empty, and is demanded back nevertheless
         message = choice.get("message")
         return message if isinstance(message, dict) and not self._by_deltas else {}
-
-    def _add_reasoning(self, message: Mapping[str, Any]) -> str:
-        self._reasoning = self._reasoning or _ReasoningMerger()
-        return self._reasoning.add(message)
 
 
 class _ReasoningMerger:
@@ -151,6 +143,8 @@ class _ReasoningMerger:
         return new
 
     def finish(self) -> dict[str, Any]:
+        if not (self._texts or self._details or self._blocks or self._extra_content):
+            return {}  # the usual case
         details = [_finished(detail) for detail in self._details.values()]
         others = {"reasoning_details": details, "thinking_blocks": self._blocks, "extra_content": self._extra_content}
         texts = {key: text.finish() for key, text in self._texts.items()}
@@ -217,8 +211,10 @@ def fault_in(body: object, *, refused: bool = False) -> ProviderFault | None:
     ``{"base_resp": {"status_code": ..}}`` (MiniMax); if the request was refused, also ``{"message": ..}`` (Bedrock,
     Databricks) and ``{"detail": ..}`` (FastAPI) alone.
     """
+    if isinstance(body, dict) and body.get("choices") and _FAULT_KEYS.isdisjoint(body):
+        return None  # the usual case
     body = body[0] if isinstance(body, list) and body else body
-    if not isinstance(body, dict) or (body.get("choices") and _FAULT_KEYS.isdisjoint(body)):
+    if not isinstance(body, dict):
         return None
     if isinstance(response := body.get("response"), dict):
         body = response  # of an event of the Responses API

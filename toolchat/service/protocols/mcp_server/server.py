@@ -1,8 +1,8 @@
 """The service as a server of the official SDK: it validates messages and results, and knows the protocol's versions."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, TypeVar
 
 from mcp.server import CacheHint, Server
 from mcp.server.context import CallNext, HandlerResult
@@ -44,6 +44,8 @@ from toolchat.tool_calling.events import ToolCallFinished
 from toolchat.tool_calling.input_validation import Validate
 from toolchat.tool_calling.results import json_or_text
 
+_T = TypeVar("_T")
+_MAX_KEPT_BYTES = 2048
 _Scalars = Mapping[str, tuple[type, ...]]
 
 
@@ -228,7 +230,13 @@ async def call_tool(ctx: Context, given: Mapping[str, Any]) -> HandlerResult:
     return await _validated(ctx, run)
 
 
-@lru_cache(maxsize=64)
+def kept_if_short(function: Callable[[str, bytes], _T]) -> Callable[[str, bytes], _T]:
+    """Cache what is made of a protocol version and a client's JSON, unless that is long: it may have megabytes."""
+    kept = lru_cache(maxsize=64)(function)
+    return lambda version, text: (kept if len(text) <= _MAX_KEPT_BYTES else function)(version, text)
+
+
+@kept_if_short
 def _check_meta(version: str, meta: bytes) -> None:
     """Validate a call's metadata as its version requires; most calls of a client have the same."""
     methods.validate_client_request("tools/call", version, {"name": "", **from_json(meta)})

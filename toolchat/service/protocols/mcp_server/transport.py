@@ -4,7 +4,7 @@ import asyncio
 import re
 import secrets
 from collections.abc import Mapping
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import mcp_types as types
@@ -45,7 +45,7 @@ from toolchat.service.api.sessions import conversation_of
 from toolchat.service.protocols.mcp_server import back_channel
 from toolchat.service.protocols.mcp_server.calls import Context, Origin
 from toolchat.service.protocols.mcp_server.consent import shows_forms
-from toolchat.service.protocols.mcp_server.server import SERVER, call_tool
+from toolchat.service.protocols.mcp_server.server import SERVER, call_tool, kept_if_short
 from toolchat.service.request_state import state_of
 from toolchat.tool_calling.context import CONVERSATION_ID
 
@@ -158,7 +158,7 @@ def _context(request: Request) -> dict[str, Any]:
     return context
 
 
-@lru_cache(maxsize=16)
+@kept_if_short
 def _connection(version: str, capabilities: bytes) -> Connection:
     """A client as the SDK sees it; what is sent to it goes through the exchange of its call."""
     return Connection.from_envelope(version, None, from_json(capabilities))

@@ -7,6 +7,7 @@ becomes ``name, province, country`` in Latin letters, and others lose their acce
 import re
 import unicodedata
 from dataclasses import dataclass, field
+from functools import cache
 
 from app.places.gazetteer import Place, chinese_countries, find_place, mentions, provinces
 from app.places.pinyin import find_chinese_place, romanize
@@ -23,13 +24,12 @@ _ADDRESS = re.compile(r"\d *\. *\d+ *\. *\d")
 _POSTCODE = re.compile("[0-9]{5}")
 _CHINA = "Asia/Shanghai"
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
-_CHINESE = re.compile(f"[{_HAN}]")
+# Compiled when they are first used: sets of so many characters take 10 ms.
+_CHINESE = f"[{_HAN}]"
 # Kana and hangul: with them, characters that Chinese shares are read in another way.
-_OTHER_SCRIPT = re.compile("[\u3041-\u30ff\u1100-\u11ff\uac00-\ud7a3]")
+_OTHER_SCRIPT = "[\u3041-\u30ff\u1100-\u11ff\uac00-\ud7a3]"
 # A name may be written in both scripts, as in 北京Beijing; a blank ends Chinese names, but stands inside of Latin ones.
-_RUNS = re.compile(
-    f"(?P<chinese>[{_HAN}][{_HAN}·]*)|(?P<latin>[^\\W\\d_](?:[^\\W\\d_{_HAN}]|[ .'-](?=[^\\W\\d_{_HAN}]))*)"
-)
+_RUNS = f"(?P<chinese>[{_HAN}][{_HAN}·]*)|(?P<latin>[^\\W\\d_](?:[^\\W\\d_{_HAN}]|[ .'-](?=[^\\W\\d_{_HAN}]))*)"
 # Letters that Unicode does not take apart into a plain one and a mark.
 _UNFOLDING = str.maketrans(
     {"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "Đ": "D", "ı": "i", "ð": "d", "ß": "ss", "æ": "ae", "œ": "oe"}
@@ -41,8 +41,6 @@ _PEOPLES = (
 )
 # No name has one character: what would leave a single one behind (中国人) is itself a piece of a name.
 _REST = "(?=..|$)"
-_COUNTRY = re.compile(f"({'|'.join(sorted(chinese_countries(), key=len, reverse=True))}){_REST}")
-_PROVINCE = re.compile(f"({'|'.join(provinces())})(?:省|市|(?:壮族|回族|维吾尔)?自治区)?{_REST}")
 _CITY = re.compile(f"(..+?)(?:(?:(?:{_PEOPLES})族?)+自治[州县]|市|地区|盟){_REST}")
 # What says the rank of a place; with two characters left before it, since 沙市 and 单县 are names.
 _RANK = re.compile("(..+?)(?:地区|林区|新区|[市县区省盟州都府])")
@@ -112,7 +110,7 @@ class _Parts:
 def is_chinese(name: str) -> bool:
     """Whether a name has Chinese characters and neither kana nor hangul."""
     name = unicodedata.normalize("NFKC", name)
-    return _CHINESE.search(name) is not None and _OTHER_SCRIPT.search(name) is None
+    return re.search(_CHINESE, name) is not None and re.search(_OTHER_SCRIPT, name) is None
 
 
 def place_query(city: str) -> PlaceQuery:
@@ -155,7 +153,7 @@ def _bare(name: str) -> str:
 
 def _parts_of(name: str) -> _Parts:
     parts = _Parts()
-    for run in _RUNS.finditer(name):
+    for run in re.finditer(_RUNS, name):
         if run["chinese"]:
             _take_apart(run["chinese"].replace("·", "").replace("特别行政区", ""), parts)
         elif run["latin"].title() in provinces().values():
@@ -171,7 +169,7 @@ def _take_apart(run: str, parts: _Parts) -> None:
         if country := _country_at(run):
             english, length = country
             parts.country = english if english != "China" else parts.country or english
-        elif not parts.province and (found := _PROVINCE.match(run)):
+        elif not parts.province and (found := _province().match(run)):
             parts.province, length = provinces()[found[1]], found.end()
         else:
             break
@@ -180,8 +178,18 @@ def _take_apart(run: str, parts: _Parts) -> None:
         parts.names.extend(_levels(run))
 
 
+@cache
+def _country() -> re.Pattern[str]:
+    return re.compile(f"({'|'.join(sorted(chinese_countries(), key=len, reverse=True))}){_REST}")
+
+
+@cache
+def _province() -> re.Pattern[str]:
+    return re.compile(f"({'|'.join(provinces())})(?:省|市|(?:壮族|回族|维吾尔)?自治区)?{_REST}")
+
+
 def _country_at(run: str) -> tuple[str, int] | None:
-    if found := _COUNTRY.match(run):
+    if found := _country().match(run):
         return chinese_countries()[found[1]], found.end()
     place, length = _place_at(run)
     return (place.english, length) if place and "," not in place.english else None

@@ -7,7 +7,6 @@ becomes ``name, province, country`` in Latin letters, and others lose their acce
 import re
 import unicodedata
 from dataclasses import dataclass, field
-from functools import cache
 
 from app.places.gazetteer import Place, chinese_countries, find_place, mentions, provinces
 from app.places.pinyin import find_chinese_place, romanize
@@ -41,6 +40,8 @@ _PEOPLES = (
 )
 # No name has one character: what would leave a single one behind (中国人) is itself a piece of a name.
 _REST = "(?=..|$)"
+_COUNTRY = re.compile(f"({'|'.join(sorted(chinese_countries(), key=len, reverse=True))}){_REST}")
+_PROVINCE = re.compile(f"({'|'.join(provinces())})(?:省|市|(?:壮族|回族|维吾尔)?自治区)?{_REST}")
 _CITY = re.compile(f"(..+?)(?:(?:(?:{_PEOPLES})族?)+自治[州县]|市|地区|盟){_REST}")
 # What says the rank of a place; with two characters left before it, since 沙市 and 单县 are names.
 _RANK = re.compile("(..+?)(?:地区|林区|新区|[市县区省盟州都府])")
@@ -169,7 +170,7 @@ def _take_apart(run: str, parts: _Parts) -> None:
         if country := _country_at(run):
             english, length = country
             parts.country = english if english != "China" else parts.country or english
-        elif not parts.province and (found := _province().match(run)):
+        elif not parts.province and (found := _PROVINCE.match(run)):
             parts.province, length = provinces()[found[1]], found.end()
         else:
             break
@@ -178,18 +179,8 @@ def _take_apart(run: str, parts: _Parts) -> None:
         parts.names.extend(_levels(run))
 
 
-@cache
-def _country() -> re.Pattern[str]:
-    return re.compile(f"({'|'.join(sorted(chinese_countries(), key=len, reverse=True))}){_REST}")
-
-
-@cache
-def _province() -> re.Pattern[str]:
-    return re.compile(f"({'|'.join(provinces())})(?:省|市|(?:壮族|回族|维吾尔)?自治区)?{_REST}")
-
-
 def _country_at(run: str) -> tuple[str, int] | None:
-    if found := _country().match(run):
+    if found := _COUNTRY.match(run):
         return chinese_countries()[found[1]], found.end()
     place, length = _place_at(run)
     return (place.english, length) if place and "," not in place.english else None

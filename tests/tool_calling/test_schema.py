@@ -474,6 +474,32 @@ def test_none_as_the_default_of_another_type_is_no_fault() -> None:
     assert input_of_function(taking(int, None), "none").arguments('{"item": null}') == {"item": None}
 
 
+@pytest.mark.parametrize(
+    ("annotation", "default", "required"),
+    [
+        (int, (), ["item"]),
+        (int, (...,), ["item"]),
+        (int, (Field(...),), ["item"]),
+        (Annotated[int, Field(description="a number")], (), ["item"]),
+        (int, (1,), None),
+        (int, (Field(1),), None),
+        (list[int], (Field(default_factory=list),), None),
+        (Annotated[int, Field(default=1)], (), None),
+        (Annotated[int, Field(default_factory=int)], (), None),
+    ],
+)
+def test_an_argument_is_required_unless_its_parameter_or_field_has_a_default(
+    annotation: Any, default: tuple[Any, ...], required: list[str] | None
+) -> None:
+    tool_input = input_of_function(taking(annotation, *default), "tool")
+    assert tool_input.schema.get("required") == required
+    if required:
+        with pytest.raises(ToolArgumentsError, match="item: Field required"):
+            tool_input.arguments("{}")
+    else:
+        assert tool_input.arguments("{}")["item"] in (0, 1, [])
+
+
 def test_a_tool_without_input_has_an_empty_object() -> None:
     assert input_of_function(nothing, "nothing").schema == {
         "type": "object",

@@ -180,8 +180,9 @@ def _field(parameter: inspect.Parameter, name: str, signature: Signature) -> Any
     default = parameter.default if has_own else PydanticUndefined
     in_field = next((each.description for each in own if each.description), None)
     description = text_of(hint) or in_field or signature.described(parameter.name)
-    field = Annotated[hint, Field(default, alias=name, description=description)]
-    return field if not has_own and all(each.is_required() for each in own) else NotRequired[field]
+    field: Any = Field(default, alias=name, description=description)
+    typed: Any = Annotated[signature.hints[parameter.name], field]
+    return typed if all(each.is_required() for each in (*own, field)) else NotRequired[typed]
 
 
 def exposed_names(signature: Signature, tool: str) -> dict[str, str]:

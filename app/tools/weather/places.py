@@ -23,13 +23,12 @@ _ADDRESS = re.compile(r"\d *\. *\d+ *\. *\d")
 _POSTCODE = re.compile("[0-9]{5}")
 _CHINA = "Asia/Shanghai"
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
-_CHINESE = re.compile(f"[{_HAN}]")
+# Compiled when they are first used: sets of so many characters take 10 ms.
+_CHINESE = f"[{_HAN}]"
 # Kana and hangul: with them, characters that Chinese shares are read in another way.
-_OTHER_SCRIPT = re.compile("[\u3041-\u30ff\u1100-\u11ff\uac00-\ud7a3]")
+_OTHER_SCRIPT = "[\u3041-\u30ff\u1100-\u11ff\uac00-\ud7a3]"
 # A name may be written in both scripts, as in 北京Beijing; a blank ends Chinese names, but stands inside of Latin ones.
-_RUNS = re.compile(
-    f"(?P<chinese>[{_HAN}][{_HAN}·]*)|(?P<latin>[^\\W\\d_](?:[^\\W\\d_{_HAN}]|[ .'-](?=[^\\W\\d_{_HAN}]))*)"
-)
+_RUNS = f"(?P<chinese>[{_HAN}][{_HAN}·]*)|(?P<latin>[^\\W\\d_](?:[^\\W\\d_{_HAN}]|[ .'-](?=[^\\W\\d_{_HAN}]))*)"
 # Letters that Unicode does not take apart into a plain one and a mark.
 _UNFOLDING = str.maketrans(
     {"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "Đ": "D", "ı": "i", "ð": "d", "ß": "ss", "æ": "ae", "œ": "oe"}
@@ -112,7 +111,7 @@ class _Parts:
 def is_chinese(name: str) -> bool:
     """Whether a name has Chinese characters and neither kana nor hangul."""
     name = unicodedata.normalize("NFKC", name)
-    return _CHINESE.search(name) is not None and _OTHER_SCRIPT.search(name) is None
+    return re.search(_CHINESE, name) is not None and re.search(_OTHER_SCRIPT, name) is None
 
 
 def place_query(city: str) -> PlaceQuery:
@@ -155,7 +154,7 @@ def _bare(name: str) -> str:
 
 def _parts_of(name: str) -> _Parts:
     parts = _Parts()
-    for run in _RUNS.finditer(name):
+    for run in re.finditer(_RUNS, name):
         if run["chinese"]:
             _take_apart(run["chinese"].replace("·", "").replace("特别行政区", ""), parts)
         elif run["latin"].title() in provinces().values():

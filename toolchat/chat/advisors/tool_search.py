@@ -31,7 +31,8 @@ _MAX_QUERY_CHARS = 1000
 
 _UNSPACED = "぀-ヿ㐀-䶿一-鿿豈-﫿가-힯"
 """Kana, Chinese characters and Hangul, as a range of a regular expression: scripts without spaces between words."""
-_RUNS = re.compile(rf"([{_UNSPACED}]+)|[^\W_{_UNSPACED}]+")
+_RUNS = rf"([{_UNSPACED}]+)|[^\W_{_UNSPACED}]+"
+"""Compiled by the first search: that takes 5 ms."""
 _CASE_CHANGES = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _AROUND_A_NAME = ".,;:!?'\"`()[]{}<>。，、；：！？“”‘’「」（）"
 
@@ -107,7 +108,7 @@ def _terms(text: str, *, single: bool = False) -> Iterator[str]:
     Tools are indexed by single characters, too, but a query only has them if one stands alone: it must match, while two
     words that merely share a character must not.
     """
-    for run in _RUNS.finditer(text):
+    for run in re.finditer(_RUNS, text):
         if run[1]:
             yield from _pairs(normalize_name(run[1]), single=single)
         else:

@@ -46,7 +46,7 @@ def digest_of(key: str) -> str:
 class _Entry(BaseModel):
     """One ``[[keys]]`` table of a key file."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
     name: str = Field(pattern=f"^{NAME_PATTERN}$")
     sha256: str = Field(pattern=f"^{_DIGEST}$")
@@ -68,7 +68,7 @@ class _Entry(BaseModel):
 
 
 class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     keys: list[_Entry] = []
 

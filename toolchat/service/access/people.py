@@ -24,7 +24,7 @@ _Count = Annotated[int, Field(ge=1)]
 class People(BaseModel):
     """The table ``[keys.people]`` of a key that speaks for people; the limits are those of one person."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
     header: str = Field("", pattern=f"{_HEADER}|^$")
     token_header: str = Field("", pattern=f"{_HEADER}|^$")

@@ -128,7 +128,7 @@ _ForwardedName = Annotated[
 class ServerEntry(BaseModel):
     """One server: its address or command, and the policy for its tools."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     type: Annotated[
         Literal["stdio", "http", "streamable-http", "streamableHttp"] | None,
@@ -194,7 +194,7 @@ def _matches(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-_SERVERS = TypeAdapter(Mapping[_ServerName, ServerEntry])
+_SERVERS = TypeAdapter(Mapping[_ServerName, ServerEntry], config=ConfigDict(defer_build=True))
 
 
 def read_file(path: Path) -> tuple[dict[str, ServerEntry], frozenset[str]]:

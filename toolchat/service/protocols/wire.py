@@ -59,7 +59,7 @@ class BadRequest(InvalidRequest):
 class Wire(BaseModel):
     """An object of a request; unknown fields are ignored."""
 
-    model_config = ConfigDict(extra="ignore", allow_inf_nan=False, protected_namespaces=())
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False, protected_namespaces=(), defer_build=True)
 
 
 class Part(Wire):

@@ -83,9 +83,7 @@ def definition_faults(declared: DeclaredTool) -> DefinitionFaults:
         warnings.append(f"is offered as {declared.name}: providers take up to 64 of A-Z, a-z, 0-9, '_' and '-'")
     parameters = tool_input.schema["properties"].items()
     warnings += [f"parameter {name} has no description" for name, part in parameters if not part.get("description")]
-    if not warnings:
-        return DefinitionFaults()
-    place = f"{_file_of(declared)}: tool {name}"
+    place = f"{_file_of(declared)}: tool {name}" if warnings else ""
     return DefinitionFaults(warnings=tuple(f"{place}: {warning}" for warning in warnings))
 
 

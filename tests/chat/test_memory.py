@@ -204,7 +204,7 @@ async def test_what_a_process_keeps_of_the_turns_that_it_stored_is_bounded(monke
         for number in range(30):
             async with memory.open_turn(f"s-{number}") as turn:
                 await turn.save((UserMessage("x" * 900), AssistantMessage("well")))
-    kept = [len(each.record) for _, turns in memory._saved.values() for each in turns]
+    kept = [len(each.record) for *_, turns in memory._saved.values() for each in turns]
     assert 15_000 < sum(kept) == memory._saved_bytes <= 20_000
     assert [len(await memory.turns(f"s-{number}")) for number in (0, 29)] == [2, 2]
 

@@ -48,8 +48,8 @@ class ChatMemory:
         self.window = window or MemoryWindow()
         self._ttl = ttl
         self._lists = lists
-        self._saved: OrderedDict[str, tuple[Conversation, tuple[Turn, ...]]] = OrderedDict()
-        """What this process saved last, by key: the next question need not read and parse it."""
+        self._saved: OrderedDict[str, tuple[bytes | None, Conversation, tuple[Turn, ...]]] = OrderedDict()
+        """What this process saved last, by key, with its stored value: the next question need not read and parse it."""
         self._saved_bytes = 0
 
     @property
@@ -92,10 +92,10 @@ class ChatMemory:
 
     async def load(self, key: str, value: bytes | None) -> tuple[Conversation, tuple[Turn, ...]]:
         """The conversation of a stored value and the turns of its window; raises as :meth:`turns`."""
+        saved = self._saved.get(key)
+        if saved and saved[0] == value:  # else another process may have stored a turn since
+            return saved[1:]
         found = Conversation.load(value)
-        saved, known = self._saved.get(key, (None, ()))
-        if saved is not None and saved.mark == found.mark:  # else another process may have stored a turn since
-            return found, known
         return found, await self._logged(key, found.first) if found.turns else ()
 
     def open_turn(self, conversation: str) -> "TurnOpening":
@@ -119,18 +119,13 @@ class ChatMemory:
         """
         key, place = opened.lock.key, opened.place
         window = (*self.window.select(opened.earlier, turn.messages), turn)
-        found = replace(
-            opened.conversation,
-            turns=place + 1,
-            first=place + 1 - len(window),
-            title=opened.conversation.title or title_of(turn.messages),
-            mark=secrets.token_hex(8),
-        )
+        title, approval = opened.conversation.title or title_of(turn.messages), opened.conversation.approval
+        found = Conversation(place + 1, place + 1 - len(window), title, approval, secrets.token_hex(8))
         entry = self._entry(key, found, place=place, line=turn.record)
         await self._write(opened.lock, entry, opened.lock.release)
         self._locks.released(opened.lock)
         self._discard_saved(key)
-        self._saved[key] = found, window
+        self._saved[key] = entry.value, found, window
         self._saved_bytes += sum([len(each.record) for each in window])
         while self._saved_bytes > _MAX_SAVED_BYTES:
             self._discard_saved(next(iter(self._saved)))
@@ -148,7 +143,7 @@ class ChatMemory:
         return tuple(map(Turn.load, await self._store.read_log(key, first, limit)))
 
     def _discard_saved(self, key: str) -> None:
-        _, turns = self._saved.pop(key, (None, ()))
+        *_, turns = self._saved.pop(key, ((),))
         self._saved_bytes -= sum([len(each.record) for each in turns])
 
     async def delete(self, conversation: str, *lists: str) -> None:
@@ -209,7 +204,7 @@ class OpenTurn:
         if not count or self._is_stored(identifier):
             return self
         kept = self.earlier[: max(len(self.earlier) - count, 0)]
-        return replace(self, earlier=kept, place=max(self.place - count, 0))
+        return OpenTurn(self.memory, self.conversation, kept, max(self.place - count, 0), self.lock)
 
     def _is_stored(self, identifier: str) -> bool:
         return bool(identifier) and any(each.identifier == identifier for each in self.earlier)

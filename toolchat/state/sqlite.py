@@ -44,10 +44,8 @@ _MOST_EVICTED: Final = 16
 _WRITE: Final = """
 INSERT INTO entries (key, client, kind, size, written, expires, value) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
 ON CONFLICT (key) DO UPDATE SET kind = ?3, size = ?4, written = ?5, expires = ?6, value = ?7,
-client = CASE WHEN '+' IN (client, ?3) THEN ?2 ELSE client END
+client = CASE WHEN '+' IN (client, ?3) THEN ?2 ELSE client END, log_size = coalesce(?8, log_size)
 """
-# The triggers count a value anew that was not counted.
-_RECOUNT: Final = "UPDATE entries SET kind = NULL WHERE key = ? AND kind <> ?"
 # Of the client that stores most the kind that takes most, and of that what was not written for longest.
 _EVICT: Final = """
 WITH share AS (
@@ -74,10 +72,11 @@ WHERE list = ? AND listed.written < ? AND expires > ? ORDER BY listed.written DE
 _LINES: Final = """
 SELECT line FROM entries JOIN log USING (id) WHERE key = ? AND expires > ? AND place >= ? ORDER BY place LIMIT ?
 """
-_ADD_SIZE: Final = "UPDATE entries SET log_size = log_size + ?2 WHERE id = ?1"
-_COUNT_SIZE: Final = """
-UPDATE entries SET log_size = (SELECT sum(length(line)) FROM log WHERE log.id = ?1) WHERE id = ?1 AND ?2
-"""
+_VALUE: Final = "SELECT value FROM entries WHERE key = ? AND expires > ? AND expires <= ?"
+_ENTRY: Final = "SELECT id, log_size FROM entries WHERE key = ?"
+_LIST: Final = "REPLACE INTO listed (list, id, written) SELECT ?, id, ? FROM entries WHERE key = ?"
+_CUT: Final = "DELETE FROM log WHERE id = ? AND place >= ?"
+_LOG_SIZE: Final = "SELECT coalesce(sum(length(line)), 0) FROM log WHERE id = ?"
 _SWEEP: Final = "DELETE FROM entries WHERE id IN (SELECT id FROM entries WHERE expires <= ? LIMIT ?)"
 _RECORDS: Final = """
 SELECT id, key, value, expires, client, kind,
@@ -172,24 +171,25 @@ class SqliteStateStore(StateStore):
         """See :meth:`StateStore.commit`."""
         client_key, checks = self._client_key(), checks or {}
 
-        def commit() -> Committed:
-            found = {key: self._value(key, longest) for key in checks} | {key: self._value(key) for key in reads}
+        def commit(database: sqlite3.Cursor) -> Committed:
+            found = {key: self._value(database, key, longest) for key in checks}
+            found |= {key: self._value(database, key) for key in reads}
             if any(found[key] not in allowed for key, allowed in checks.items()):
                 return Committed(False, found, now=time.time())
             if any(each.is_lasting for each in writes):
-                self._check_space()
-            deleted = sum([self._apply(write, client_key) for write in writes])
-            if writes:
-                self._evict()
+                _check_space(database, self._max_bytes)
+            deleted = sum([self._apply(database, write, client_key) for write in writes])
+            if not all(each.is_kept for each in writes):
+                _evict(database, self._max_bytes)
             return Committed(True, found, deleted, time.time())
 
         return await self._run(name, commit)
 
     async def get(self, key: str) -> bytes | None:
-        return await self._read("get", lambda database: self._value(key, database=database))
+        return await self._read("get", lambda database: self._value(database, key))
 
     async def read_log(self, key: str, start: int = 0, limit: int | None = None) -> list[bytes]:
-        def read(database: sqlite3.Connection) -> list[bytes]:
+        def read(database: sqlite3.Cursor) -> list[bytes]:
             most = -1 if limit is None else limit
             rows = database.execute(_LINES, (_encoded(key), self._now(), start, most)).fetchall()
             return [line for [line] in rows]
@@ -197,7 +197,7 @@ class SqliteStateStore(StateStore):
         return await self._read("read log", read)
 
     async def listed(self, name: str, *, limit: int, before: float | None = None) -> list[tuple[str, bytes, float]]:
-        def read(database: sqlite3.Connection) -> list[tuple[str, bytes, float]]:
+        def read(database: sqlite3.Cursor) -> list[tuple[str, bytes, float]]:
             latest = 1e12 if before is None else before
             rows = database.execute(_LISTED, (_as_text(name), latest, self._now(), limit)).fetchall()
             return [(_decoded(key), value, written) for key, value, written in rows]
@@ -255,16 +255,16 @@ class SqliteStateStore(StateStore):
                 weakref.finalize(self, self._writer.close)
         return self._writer
 
-    async def _read(self, name: str, read: Callable[[sqlite3.Connection], T]) -> T:
+    async def _read(self, name: str, read: Callable[[sqlite3.Cursor], T]) -> T:
         began = time.monotonic()
         if self._usable and self._opened() is not self._reader and self._reader is not None:
             with suppress(sqlite3.Error):  # the thread waits if the file is busy, and reports other errors
-                result = read(self._reader)
+                result = read(self._reader.cursor())
                 instruments.observer.record_store_operation(self.kind, name, time.monotonic() - began)
                 return result
-        return await self._run(name, lambda: read(self._opened()))
+        return await self._run(name, read)
 
-    async def _run(self, name: str, operation: Callable[[], T]) -> T:
+    async def _run(self, name: str, operation: Callable[[sqlite3.Cursor], T]) -> T:
         """Run an operation, on a file in a transaction as soon as no other process writes.
 
         It raises errors of its own before it writes. The name appears in metrics and traces.
@@ -274,9 +274,9 @@ class SqliteStateStore(StateStore):
             self._failed("the disk does not answer")
         elif self._usable:
             try:
-                self._opened()
+                cursor = self._opened().cursor()
                 # Memory has one user and survives nothing: it needs no transaction.
-                result = await self._thread.run(operation) if self._thread else operation()
+                result = await self._thread.run(lambda: operation(cursor)) if self._thread else operation(cursor)
             except sqlite3.Error as error:
                 self._failed(str(error))
             else:
@@ -286,65 +286,38 @@ class SqliteStateStore(StateStore):
                 return result
         raise self._unavailable("the state store cannot be used")
 
-    def _execute(self, statement: str, *arguments: Any) -> sqlite3.Cursor:
-        return self._opened().execute(statement, arguments)
-
-    def _value(
-        self, key: str, longest: float | None = None, database: sqlite3.Connection | None = None
-    ) -> bytes | None:
-        statement, now = "SELECT value FROM entries WHERE key = ? AND expires > ? AND expires <= ?", self._now()
+    def _value(self, database: sqlite3.Cursor, key: str, longest: float | None = None) -> bytes | None:
+        now = self._now()
         latest = 1e12 if longest is None else now + longest
-        row = (database or self._opened()).execute(statement, (_encoded(key), now, latest)).fetchone()
+        row = database.execute(_VALUE, (_encoded(key), now, latest)).fetchone()
         return row[0] if row else None
 
-    def _apply(self, write: Write, client_key: str) -> bool:
+    def _apply(self, database: sqlite3.Cursor, write: Write, client_key: str) -> bool:
         """Write; returns whether a key was deleted that had a value."""
         name, now = _encoded(write.key), self._now()
         size = len(name) + len(write.value or b"") + len(write.line or b"")
         is_bounded = not (write.is_kept or write.is_lasting)
         if write.value is None or write.ttl <= 0 or (size > self._max_bytes and is_bounded):
-            [found] = self._execute("SELECT count(*) FROM entries WHERE key = ? AND expires > ?", name, now).fetchone()
-            self._execute("DELETE FROM entries WHERE key = ?", name)
-            return bool(found)
+            is_there = self._value(database, write.key) is not None
+            database.execute("DELETE FROM entries WHERE key = ?", (name,))
+            return is_there
         kind = None if write.is_kept else _LASTING if write.is_lasting else _kind(write.key)
         client = _LASTING if kind == _LASTING else client_key
-        if kind:
-            self._execute(_RECOUNT, name, kind)
-        arguments = name, client, kind, len(name) + len(write.value), now, now + write.ttl, write.value
-        self._execute(_WRITE, *arguments)
-        if write.line is not None or write.lists:
-            [identifier] = self._execute("SELECT id FROM entries WHERE key = ?", name).fetchone()
-            if write.line is not None:
-                self._add_line(identifier, write.place, write.line)
-            for each in map(_as_text, write.lists):
-                self._execute("REPLACE INTO listed (list, id, written) VALUES (?, ?, ?)", each, identifier, time.time())
+        values = name, client, kind, len(name) + len(write.value), now, now + write.ttl, bytearray(write.value)
+        log_size = None if write.line is None else _add_line(database, values, write.place, write.line)
+        database.execute(_WRITE, (*values, log_size))
+        for each in map(_as_text, write.lists):
+            database.execute(_LIST, (each, time.time(), name))
         return False
-
-    def _check_space(self) -> None:
-        [size] = self._execute(_LASTING_STORED).fetchone() or (0,)
-        if size > _LASTING_SHARE * self._max_bytes:
-            raise StoreFull("what is stored for ever fills the state store: raise its max_mb, or delete conversations")
-
-    def _add_line(self, identifier: int, place: int, line: bytes) -> None:
-        removed = self._execute("DELETE FROM log WHERE id = ? AND place >= ?", identifier, place).rowcount
-        self._execute("INSERT INTO log (id, place, line) VALUES (?, ?, ?)", identifier, place, line)
-        # Added up again only if lines went: a long log must not make a line dearer.
-        self._execute(_COUNT_SIZE if removed else _ADD_SIZE, identifier, len(line))
-
-    def _evict(self) -> None:
-        for _ in range(_MOST_EVICTED):
-            [size] = self._execute(_STORED).fetchone() or (0,)
-            if size <= self._max_bytes or not self._execute(_EVICT).rowcount:
-                return
 
     async def _sweep(self) -> None:
         """Delete what has expired, in steps between which others can write."""
 
-        def sweep() -> int:
+        def sweep(database: sqlite3.Cursor) -> int:
             if not self.available:
                 # Written even if nothing was deleted: a disk that was full is known to work again.
-                self._execute("REPLACE INTO usage VALUES ('', '***', 0)")
-            return self._execute(_SWEEP, self._now(), _BATCH).rowcount
+                database.execute("REPLACE INTO usage VALUES ('', '***', 0)")
+            return database.execute(_SWEEP, (self._now(), _BATCH)).rowcount
 
         swept = _BATCH
         while swept == _BATCH:
@@ -386,6 +359,31 @@ class SqliteStateStore(StateStore):
         if not self.available:
             self.available = True
             _log.info("the state store can be used again")
+
+
+def _add_line(database: sqlite3.Cursor, values: tuple[Any, ...], place: int, line: bytes) -> int:
+    """Add a line to the log of an entry, which is added if it is not there; returns the size of the log."""
+    identifier, log_size = database.execute(_ENTRY, values[:1]).fetchone() or (None, 0)
+    if identifier is None:  # added without its log, as the triggers expect it
+        identifier = database.execute(_WRITE, (*values, None)).lastrowid
+    if database.execute(_CUT, (identifier, place)).rowcount:
+        # Added up again only if lines went: a long log must not make a line dearer.
+        [log_size] = database.execute(_LOG_SIZE, (identifier,)).fetchone()
+    database.execute("INSERT INTO log (id, place, line) VALUES (?, ?, ?)", (identifier, place, bytearray(line)))
+    return int(log_size + len(line))
+
+
+def _check_space(database: sqlite3.Cursor, max_bytes: int) -> None:
+    [size] = database.execute(_LASTING_STORED).fetchone() or (0,)
+    if size > _LASTING_SHARE * max_bytes:
+        raise StoreFull("what is stored for ever fills the state store: raise its max_mb, or delete conversations")
+
+
+def _evict(database: sqlite3.Cursor, max_bytes: int) -> None:
+    for _ in range(_MOST_EVICTED):
+        [size] = database.execute(_STORED).fetchone() or (0,)
+        if size <= max_bytes or not database.execute(_EVICT).rowcount:
+            return
 
 
 def _encoded(key: str) -> bytearray:

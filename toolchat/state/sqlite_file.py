@@ -105,7 +105,9 @@ def open_database(
         thorough: whether every page is read to find damage.
     """
     if path == IN_MEMORY:
-        return _connect(path)
+        database = _connect(path)
+        database.execute("PRAGMA journal_mode = OFF")  # it survives nothing, so that nothing has to be undone
+        return database
     try:
         with _alone(Path(path)):
             database = _opened(path, thorough=thorough)

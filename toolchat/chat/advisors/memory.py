@@ -1,7 +1,7 @@
 """The memory of a question: the earlier turns of its conversation are added, and its turn is stored."""
 
 import time
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from dataclasses import replace
 
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
@@ -44,24 +44,29 @@ class MemoryAdvisor(Advisor):
         conversation = request.context.get(CONVERSATION_ID)
         if not conversation:
             raise AssertionError("a question with a memory needs a conversation id in its context")
-        began = time.perf_counter()
-        async with AsyncExitStack() as stack:
-            try:
-                opened = await stack.enter_async_context(self._memory.open_turn(conversation))
-            except StoreUnavailable:
-                if not request.context.get(NEW_CONVERSATION):
-                    raise
-                return await chain.proceed(request, emit)
-            identifier = request.context.get(TURN_ID, "")
-            turn = opened.replacing(request.context.get(REPLACED_TURNS, 0), identifier)
-            begin, turn, response = await _answer(request, turn, chain, emit)
-            if not response.has_tool_calls and response.finish_reason not in ("content_filter", "incomplete"):
-                duration = (time.perf_counter() - began) * 1000
-                summary = turn_summary(response, chain.model.provider, duration)
-                messages = (*response.history[begin:], response.message)
-                with suppress(*((StoreUnavailable,) if request.context.get(NEW_CONVERSATION) else ())):
-                    await turn.save(messages, summary, identifier)
-            return response
+        began, opened = time.perf_counter(), None
+        try:
+            async with self._memory.open_turn(conversation) as opened:
+                return await _answer_turn(request, opened, chain, emit, began)
+        except StoreUnavailable:
+            if opened is not None or not request.context.get(NEW_CONVERSATION):
+                raise
+        return await chain.proceed(request, emit)
+
+
+async def _answer_turn(
+    request: ChatRequest, opened: OpenTurn, chain: AdvisorChain, emit: Emit, began: float
+) -> ChatResponse:
+    """Answer in an open turn, and store it."""
+    identifier = request.context.get(TURN_ID, "")
+    turn = opened.replacing(request.context.get(REPLACED_TURNS, 0), identifier)
+    begin, turn, response = await _answer(request, turn, chain, emit)
+    if not response.has_tool_calls and response.finish_reason not in ("content_filter", "incomplete"):
+        summary = turn_summary(response, chain.model.provider, (time.perf_counter() - began) * 1000)
+        messages = (*response.history[begin:], response.message)
+        with suppress(*((StoreUnavailable,) if request.context.get(NEW_CONVERSATION) else ())):
+            await turn.save(messages, summary, identifier)
+    return response
 
 
 async def _answer(

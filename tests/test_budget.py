@@ -14,7 +14,7 @@ BUDGET = {
     "toolchat/models": 3358,
     "toolchat/service": 351,
     "toolchat/service/access": 1547,
-    "toolchat/service/api": 6370,
+    "toolchat/service/api": 6371,
     "toolchat/service/cli": 1421,
     "toolchat/service/composition": 899,
     "toolchat/service/mcp_client": 1370,

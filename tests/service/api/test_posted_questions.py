@@ -82,7 +82,8 @@ async def test_without_a_question_the_documents_question_is_meant(
 
 
 async def test_a_posted_question_has_its_session_and_its_tools(client: httpx.AsyncClient, player: OpenAIPlayer) -> None:
-    body = b'{"userInput": "hello", "sessionId": "posted", "tools": ["todoRead"]}'
+    # The byte order mark is PowerShell's: https://github.com/PowerShell/PowerShell/issues/8592
+    body = b'\xef\xbb\xbf{"userInput": "hello", "sessionId": "posted", "tools": ["todoRead"]}'
     answer = await client.post("/chat", content=body, headers={"Content-Type": "Application/JSON; charset=utf-8"})
     assert answer.headers["x-session-id"] == "posted"
     assert [each["function"]["name"] for each in player.requests[-1].body["tools"]] == ["todoRead"]
@@ -90,7 +91,6 @@ async def test_a_posted_question_has_its_session_and_its_tools(client: httpx.Asy
 
 MALFORMED: list[tuple[bytes, int, str]] = [
     (b"{", 400, "body: "),
-    (b'\xef\xbb\xbf{"query":"a"}', 400, "body: "),
     (b'{"query": NaN}', 400, "body: "),
     (b'{"query": ' + b"9" * 5000 + b"}", 400, "body: "),
     (b"[" * 60_000, 400, "body: is nested too deeply"),

@@ -12,7 +12,7 @@ BUDGET = {
     "toolchat/chat": 2323,
     "toolchat/http": 1072,
     "toolchat/models": 3358,
-    "toolchat/service": 351,
+    "toolchat/service": 355,
     "toolchat/service/access": 1547,
     "toolchat/service/api": 6371,
     "toolchat/service/cli": 1421,

@@ -12,9 +12,7 @@ __all__ = ["TIME_SCHEMA", "WEATHER_SCHEMA", "Tools", "many"]
 
 TIME_SCHEMA = {
     "type": "object",
-    "properties": {
-        "timeZoneId": {"type": "string", "description": "Time zone id of the city in question, as Continent/City"}
-    },
+    "properties": {"timeZoneId": {"type": "string", "description": "Time zone id of the city, as Continent/City"}},
     "required": ["timeZoneId"],
 }
 WEATHER_SCHEMA = {
@@ -38,7 +36,7 @@ class Tools:
         """Get the time of a specified city.
 
         Args:
-            timeZoneId: Time zone id of the city in question, as Continent/City.
+            timeZoneId: Time zone id of the city, as Continent/City.
         """
         now = datetime.now(ZoneInfo(timeZoneId))
         return f"The current time zone is {timeZoneId} and the current time is {now:%Y-%m-%d %H:%M:%S %Z}"

@@ -9,7 +9,7 @@ from app.tools.time.zones import CityTime, current_time
 from toolchat import Recognizer, ToolAnswer, tool
 
 # Without an example: small models copy it for any city.
-_ID = "Time zone id of the city in question, as Continent/City"
+_ID = "Time zone id of the city, as Continent/City"
 _TimeZoneId = Annotated[str, Field(alias="timeZoneId", description=_ID), Recognizer(find_zone)]
 
 

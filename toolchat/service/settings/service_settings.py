@@ -85,7 +85,7 @@ class Settings(EnvironmentSettings):
     )
     system_prompt: str = Field(
         "Answer in the language of the question. When a tool reports an error, say that it failed; "
-        "never invent a value that a tool did not return.",
+        "never invent a value that no tool returned.",
         description="System prompt of every chat request",
     )
     state_url: Annotated[Secret, Fixed] | None = Field(

@@ -56,7 +56,7 @@ public class Peer {
         private static final DateTimeFormatter FORMAT = DateTimeFormatter.ofPattern("yyyy-MM-dd HH:mm:ss z");
 
         @Tool(name = "get_time", description = "Get the time of a specified city.")
-        String getTime(@ToolParam(description = "Time zone id of the city in question, as Continent/City") String timeZoneId) {
+        String getTime(@ToolParam(description = "Time zone id of the city, as Continent/City") String timeZoneId) {
             String now = FORMAT.format(ZonedDateTime.now(ZoneId.of(timeZoneId)));
             return "The current time zone is %s and the current time is %s".formatted(timeZoneId, now);
         }

@@ -10,7 +10,7 @@ BUDGET = {
     "app/tools": 3200,
     "toolchat": 945,
     "toolchat/chat": 2323,
-    "toolchat/http": 1072,
+    "toolchat/http": 1073,
     "toolchat/models": 3358,
     "toolchat/service": 355,
     "toolchat/service/access": 1547,

@@ -11,7 +11,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import aiohttp
-from aiohttp import ClientResponse
 from yarl import URL
 
 from toolchat.errors import UpstreamTimeout, UpstreamUnavailable
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     import httpx
 
 Params = Mapping[str, str | int | float]
-Data = bytes | list[bytes] | Mapping[str, str]
+Data = bytes | list[bytes] | tuple[bytes, ...] | Mapping[str, str]
 
 _WARNED_BYTES = 1024 * 1024
 
@@ -57,7 +56,9 @@ class Response:
 
     __slots__ = ("_pool", "_response", "_send", "_slot", "_url", "content_type", "headers", "status", "upstream")
 
-    def __init__(self, pool: Pool, upstream: str, url: URL, send: Callable[[], Awaitable[ClientResponse]]) -> None:
+    def __init__(
+        self, pool: Pool, upstream: str, url: URL, send: Callable[[], Awaitable[aiohttp.ClientResponse]]
+    ) -> None:
         self._pool, self.upstream, self._url, self._send = pool, upstream, url, send
 
     async def __aenter__(self) -> Response:
@@ -196,7 +197,7 @@ class OutboundHttp:
             target = URL(url).update_query(params) if params else URL(url)
         except ValueError as error:
             raise upstream_error(error, upstream) from None
-        if isinstance(data, list):
+        if isinstance(data, (list, tuple)):
             data = b"".join(data)
         # aiohttp warns of long bytes, not of files.
         body = io.BytesIO(data) if isinstance(data, bytes) and len(data) > _WARNED_BYTES else data or None

@@ -208,13 +208,13 @@ def _upstream_calls(counts: Mapping[str, float]) -> int:
 
 def _values(load: Load, cpu: float) -> dict[str, float]:
     answered = max(len(load.latencies), 1)
-    return {
+    first_text = {"first_ms": 1000 * percentile(load.first_texts, 50)} if load.first_texts else {}
+    return first_text | {
         "questions": load.asked,
         "cpu_ms": 1000 * cpu / answered,
         "wall_s": load.wall,
         "p50_ms": 1000 * percentile(load.latencies, 50),
         "p99_ms": 1000 * percentile(load.latencies, 99),
-        "first_ms": 1000 * percentile(load.first_texts, 50),
     }
 
 

@@ -188,9 +188,9 @@ def map_tool_definition(tool: ToolDefinition) -> dict[str, Any]:
 
 
 def _without_closing(part: dict[str, Any]) -> dict[str, Any]:
-    """Leave out that an object with properties has no others: no model needs to be told, and Gemini refuses it.
+    """Remove ``additionalProperties: false`` from an object with properties.
 
-    It would be six tokens of each definition in each request (https://github.com/BerriAI/litellm/issues/14330).
+    Gemini refuses it (https://github.com/BerriAI/litellm/issues/14330), and it costs six tokens a definition.
     """
     is_closed = part.get("additionalProperties") is False and part.get("properties")
     return {name: value for name, value in part.items() if name != "additionalProperties"} if is_closed else part

@@ -3,6 +3,7 @@
 import fcntl
 import logging
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -27,7 +28,7 @@ _PAGE = 4096
 
 def test_dropped_log_lines_are_counted_and_reported_once_lines_are_written_again() -> None:
     reading, writing = small_pipe()
-    with os.fdopen(reading, "rb") as reader, os.fdopen(writing, "w") as stream:
+    with os.fdopen(reading, "rb", buffering=0) as reader, os.fdopen(writing, "w") as stream:
         handler = LogHandler(stream, most=10)
         for number in range(500):
             handler.emit(logging.makeLogRecord({"msg": str(number)}))
@@ -35,8 +36,9 @@ def test_dropped_log_lines_are_counted_and_reported_once_lines_are_written_again
         while sum(each["message"].isdecimal() for each in lines) < 500 - handler.lost:
             lines.append(from_json(reader.readline()))
         while sum(each.get("lost", 0) for each in lines) < handler.lost:
-            handler.emit(logging.makeLogRecord({"msg": "again"}))
-            lines.append(from_json(reader.readline()))
+            handler.emit(logging.makeLogRecord({"msg": "again"}))  # lost too, while lines written just now still count
+            while select.select([reader], [], [], 0.1)[0]:
+                lines.append(from_json(reader.readline()))
     assert sum(each.get("lost", 0) for each in lines) == handler.lost > 0
 
 

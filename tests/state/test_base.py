@@ -100,6 +100,19 @@ async def test_of_concurrent_attempts_one_gets_the_lock(store: StateStore) -> No
     assert sum(lock is not None for lock in locks) == 1
 
 
+async def test_an_update_changes_all_its_keys_at_once_or_none(store: StateStore) -> None:
+    def increased(values: Sequence[bytes | None], _: float) -> list[bytes]:
+        return [str(int(each or 0) + 1).encode() for each in values]
+
+    both = ["memory:a", "memory:b"]
+    await asyncio.gather(*(store.update(keys, increased, ttl=30) for _ in range(10) for keys in (both, both[::-1])))
+    await store.update(both, lambda *_: None, ttl=30)
+    with pytest.raises(ZeroDivisionError):
+        await store.update(both, lambda *_: [b"0", b"%d" % (1 // 0)], ttl=30)
+    assert [await store.get(key) for key in both] == [b"20", b"20"]
+    assert (store.available, store.failures) == (True, 0)
+
+
 async def test_the_keys_that_nobody_has_locked_are_found(store: StateStore) -> None:
     await store.unlock(await taken(store, "memory:a"))
     await taken(store, "memory:b")

@@ -1,5 +1,4 @@
 # ruff: noqa: ASYNC220, ASYNC240 - nothing else runs in the loop while a file is looked at
-# ruff: noqa: ASYNC240 - nothing else runs in the loop while a file is looked at
 """The store in a file: crashes, other processes, and a file or disk that cannot be used."""
 
 import asyncio
@@ -8,7 +7,8 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncGenerator
+import time
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
@@ -91,6 +91,19 @@ async def test_processes_that_are_killed_lose_and_double_nothing(path: Path) -> 
     stored = int(await content(path, "memory:shared") or 0)
     assert max(told) <= stored
     assert stored - len(told) <= 6  # what each of them had stored and could not tell any more
+
+
+async def test_processes_that_update_one_value_at_once_lose_nothing(path: Path, store: SqliteStateStore) -> None:
+    other = SqliteStateStore(path)
+    await other.start()
+
+    def increased(values: Sequence[bytes | None], _: float) -> list[bytes]:
+        time.sleep(0.001)  # and between reading and writing the other one wants to write
+        return [b"%d" % (int(values[0] or 0) + 1)]
+
+    await asyncio.gather(*(each.update(["quota:a"], increased, ttl=30) for _ in range(30) for each in (store, other)))
+    assert await store.get("quota:a") == b"60"
+    await other.aclose()
 
 
 async def test_while_another_process_writes_operations_wait_and_the_loop_goes_on(

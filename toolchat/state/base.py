@@ -29,6 +29,8 @@ FOREVER: Final = 200 * 365 * 86_400.0
 _RETRY_PAUSE: Final = 0.1
 TIME_STEP: Final = 0.001
 """Seconds by which the times of a list are exact at least."""
+Change = Callable[[Sequence[bytes | None], float], Sequence[bytes] | None]
+"""Makes new values of those stored and the time of the store's clock, maybe repeatedly; ``None`` changes nothing."""
 
 
 @immutable
@@ -249,18 +251,8 @@ class StateStore(ABC):
             raise LockLost
         return outcome
 
-    async def update(
-        self,
-        keys: Sequence[str],
-        change: Callable[[Sequence[bytes | None], float], Sequence[bytes] | None],
-        *,
-        ttl: float,
-    ) -> None:
-        """Replace the values of keys by what a function makes of them, in one step.
-
-        The function gets the values and the time of the store's clock. It may be called several times; what it returns
-        last is stored. ``None`` changes nothing.
-        """
+    async def update(self, keys: Sequence[str], change: Change, *, ttl: float) -> None:
+        """Replace the values of keys in one step; what the function returns last is stored."""
         # One change at a time in this process: its changes of one key would only make each other start again.
         async with self._changing.setdefault(tuple(keys), asyncio.Lock()):
             outcome = await self.commit((), reads=keys, name="read")

@@ -20,7 +20,7 @@ from pydantic_core import from_json
 
 import toolchat.instruments as instruments
 from toolchat.errors import StoreFull, StoreUnavailable
-from toolchat.state.base import Committed, StateStore, StoredRecord, Write, shared_client_key
+from toolchat.state.base import Change, Committed, StateStore, StoredRecord, Write, shared_client_key
 from toolchat.state.sqlite_file import (
     IN_MEMORY,
     WritingThread,
@@ -185,21 +185,30 @@ class SqliteStateStore(StateStore):
 
         return await self._run(name, commit)
 
+    async def update(self, keys: Sequence[str], change: Change, *, ttl: float) -> None:
+        """See :meth:`StateStore.update`; nothing else writes meanwhile, so that nothing has to be checked."""
+        client_key = self._client_key()
+
+        def update(database: sqlite3.Cursor) -> None:
+            if (values := change([self._value(database, key) for key in keys], time.time())) is not None:
+                for key, value in zip(keys, values, strict=True):
+                    self._apply(database, Write(key, value, ttl, is_kept=True), client_key)
+
+        await self._run("update", update)
+
     async def get(self, key: str) -> bytes | None:
         return await self._read("get", lambda database: self._value(database, key))
 
     async def read_log(self, key: str, start: int = 0, limit: int | None = None) -> list[bytes]:
         def read(database: sqlite3.Cursor) -> list[bytes]:
-            most = -1 if limit is None else limit
-            rows = database.execute(_LINES, (_encoded(key), self._now(), start, most)).fetchall()
+            rows = database.execute(_LINES, (_encoded(key), self._now(), start, -1 if limit is None else limit))
             return [line for [line] in rows]
 
         return await self._read("read log", read)
 
     async def listed(self, name: str, *, limit: int, before: float | None = None) -> list[tuple[str, bytes, float]]:
         def read(database: sqlite3.Cursor) -> list[tuple[str, bytes, float]]:
-            latest = 1e12 if before is None else before
-            rows = database.execute(_LISTED, (_as_text(name), latest, self._now(), limit)).fetchall()
+            rows = database.execute(_LISTED, (_as_text(name), 1e12 if before is None else before, self._now(), limit))
             return [(_decoded(key), value, written) for key, value, written in rows]
 
         return await self._read("list", read)
@@ -288,8 +297,7 @@ class SqliteStateStore(StateStore):
 
     def _value(self, database: sqlite3.Cursor, key: str, longest: float | None = None) -> bytes | None:
         now = self._now()
-        latest = 1e12 if longest is None else now + longest
-        row = database.execute(_VALUE, (_encoded(key), now, latest)).fetchone()
+        row = database.execute(_VALUE, (_encoded(key), now, 1e12 if longest is None else now + longest)).fetchone()
         return row[0] if row else None
 
     def _apply(self, database: sqlite3.Cursor, write: Write, client_key: str) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
+from pydantic_core import to_json
 
 from tests.app.tools.examples.asking import READING
 from tests.players.openai_player import OpenAIPlayer
@@ -82,11 +83,30 @@ async def test_without_a_question_the_documents_question_is_meant(
 
 
 async def test_a_posted_question_has_its_session_and_its_tools(client: httpx.AsyncClient, player: OpenAIPlayer) -> None:
-    # The byte order mark is PowerShell's: https://github.com/PowerShell/PowerShell/issues/8592
-    body = b'\xef\xbb\xbf{"userInput": "hello", "sessionId": "posted", "tools": ["todoRead"]}'
+    body = b'{"userInput": "hello", "sessionId": "posted", "tools": ["todoRead"]}'
     answer = await client.post("/chat", content=body, headers={"Content-Type": "Application/JSON; charset=utf-8"})
     assert answer.headers["x-session-id"] == "posted"
     assert [each["function"]["name"] for each in player.requests[-1].body["tools"]] == ["todoRead"]
+
+
+HELLO = [{"role": "user", "content": "hello"}]
+POSTED: dict[str, dict[str, Any]] = {
+    "/chat": {"userInput": "hello"},
+    "/tools/todoRead": {},
+    "/v1/chat/completions": {"model": "toolchat", "messages": HELLO},
+    "/v1/responses": {"model": "toolchat", "input": "hello"},
+    "/v1/messages": {"model": "toolchat", "max_tokens": 9, "messages": HELLO},
+    "/ai-sdk/chat": {"messages": [{"role": "user", "parts": [{"type": "text", "text": "hello"}]}]},
+    "/ag-ui": {"threadId": "t", "runId": "r", "messages": HELLO},
+    "/mcp": {"jsonrpc": "2.0", "id": 1, "method": "ping"},
+}
+
+
+@pytest.mark.parametrize("path", POSTED)
+async def test_a_byte_order_mark_before_the_body_is_ignored(path: str, client: httpx.AsyncClient) -> None:
+    # As PowerShell sends it: https://github.com/PowerShell/PowerShell/issues/8592
+    body = b"\xef\xbb\xbf" + to_json(POSTED[path])
+    assert (await client.post(path, content=body, headers=JSON_BODY)).status_code == 200
 
 
 MALFORMED: list[tuple[bytes, int, str]] = [

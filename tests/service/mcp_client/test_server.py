@@ -14,7 +14,7 @@ import pytest
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from tests.application import create_app
-from tests.ports import silent_port
+from tests.ports import reserved, silent_port
 from tests.service.access.principals import as_, principals
 from tests.service.mcp_client.player import McpPlayer
 from tests.service.mcp_client.playing import hostile, ran, reaches, run, state, tools_of, written
@@ -133,6 +133,15 @@ async def test_an_unavailable_server_is_noticed_without_a_call(player: McpPlayer
         player.status = 200
         await reaches(client, "registered")
         assert await _is_up(client) == 1
+
+
+async def test_a_server_that_never_answers_is_shown_as_away(tmp_path: Path) -> None:
+    with reserved() as holder:
+        holder.listen()
+        file = written(tmp_path, far={"url": f"http://127.0.0.1:{holder.getsockname()[1]}/mcp"})
+        async with service(Tuning(tool_server_wait=0.1), MCP_SERVERS_FILE=file, CHAT_PROVIDER="offline") as client:
+            assert await state(client) == "the server has not answered yet"
+            assert await _is_up(client) == 0
 
 
 async def _is_up(client: httpx.AsyncClient) -> float:

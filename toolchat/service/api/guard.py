@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -325,7 +326,7 @@ class GuardMiddleware:
         length = header(scope, b"content-length")
         announced = int(length) if length.isdigit() else 0
         body = await self._bodies.read(receive, longest, announced=announced, arrived=arrived)
-        body.content = without_tokens(body.content)
+        body.content = without_tokens(body.content).removeprefix(BOM_UTF8)  # which some programs on Windows write
         return body
 
     async def _refuse(self, error: ToolchatError, scope: Scope, receive: Receive, send: Send) -> None:

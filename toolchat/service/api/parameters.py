@@ -2,7 +2,6 @@
 
 import json
 import re
-from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -197,7 +196,7 @@ async def json_object(request: Request) -> dict[str, Any]:
     if body or "content-type" in request.headers:
         require_json(request)
     try:
-        text = body.removeprefix(BOM_UTF8).decode() or "{}"  # which some programs on Windows write
+        text = body.decode() or "{}"
         _refuse_depth(text)
         # Not pydantic's parser: it keeps the last of two values of one name, and a proxy may read the first (RFC 8259,
         # section 4).

@@ -85,6 +85,7 @@ class RemoteServer:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["RemoteServer", None]:
         """Supervise the server in a background task until the exit."""
+        metrics.labelled(metrics.MCP_SERVER_UP, self._name).set(0)
         self._task = asyncio.create_task(self._run(), name=f"MCP server {self._name}")
         try:
             yield self
@@ -122,8 +123,7 @@ class RemoteServer:
     async def _follow_connection(self) -> str:
         """Open one connection and keep the list of tools up to date; returns why it ended, empty if its session did."""
         self._has_ended = False
-        on_change = self._changed.set
-        async with self._connect(on_change=on_change, on_end=self._end_connection) as connection:
+        async with self._connect(on_change=self._changed.set, on_end=self._end_connection) as connection:
             watcher = asyncio.create_task(self._watch_changes(connection))
             try:
                 while not self._has_ended:

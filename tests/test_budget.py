@@ -9,7 +9,7 @@ BUDGET = {
     "app/places": 434,
     "app/tools": 3200,
     "toolchat": 945,
-    "toolchat/chat": 2323,
+    "toolchat/chat": 2305,
     "toolchat/http": 1073,
     "toolchat/models": 3358,
     "toolchat/service": 355,
@@ -26,7 +26,7 @@ BUDGET = {
     "toolchat/service/settings": 803,
     "toolchat/service/tool_modules": 590,
     "toolchat/state": 2180,
-    "toolchat/tool_calling": 4078,
+    "toolchat/tool_calling": 4047,
 }
 """Lines of Python at most, by package. They only go down, to 30,000 in all."""
 

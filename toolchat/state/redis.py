@@ -277,7 +277,9 @@ def _pool(url: str) -> ConnectionPool:
         **_without_announcements(),
     }
     try:
-        _check_password(url)
+        parts = urlsplit(url)
+        if parts.scheme != "unix" and "@" in parts.path + parts.query:
+            raise ValueError  # a password with a bare / or ? ends the address: its beginning would pass for a port
         url = url.replace("valkey", "redis", 1) if url.startswith("valkey") else url
         given = ConnectionPool.from_url(url)  # where options of the URL win over arguments
         pool = ConnectionPool(given.connection_class, **{**given.connection_kwargs, **bounds})
@@ -297,13 +299,6 @@ def _without_announcements() -> dict[str, Any]:
 
         options["maint_notifications_config"] = MaintNotificationsConfig(enabled=False)
     return options
-
-
-def _check_password(url: str) -> None:
-    """Reject a password with a bare ``/`` or ``?``, which ends the address: its beginning would pass for a port."""
-    parts = urlsplit(url)
-    if parts.scheme != "unix" and "@" in parts.path + parts.query:
-        raise ValueError
 
 
 def _server(pool: ConnectionPool) -> str:

@@ -132,8 +132,10 @@ def open_reader(path: str) -> sqlite3.Connection:
 def _opened(path: str, *, thorough: bool) -> sqlite3.Connection:
     try:
         database = _created(path)
-        if thorough:
-            _check(database)
+        [found] = database.execute("PRAGMA quick_check(1)").fetchone() if thorough else ("ok",)
+        if found != "ok":
+            database.close()
+            raise sqlite3.DatabaseError(found)
     except sqlite3.OperationalError:
         raise
     except sqlite3.DatabaseError as error:
@@ -224,14 +226,6 @@ def _connect(path: str) -> sqlite3.Connection:
         database.close()
         raise
     return database
-
-
-def _check(database: sqlite3.Connection) -> None:
-    """Read every page."""
-    [found] = database.execute("PRAGMA quick_check(1)").fetchone()
-    if found != "ok":
-        database.close()
-        raise sqlite3.DatabaseError(found)
 
 
 def _put_aside(path: str, error: sqlite3.DatabaseError) -> None:

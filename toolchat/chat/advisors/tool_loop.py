@@ -218,7 +218,9 @@ class LoopState:
         if not finished and not self.answered:  # the turn pauses before any call has run
             return
         # A model that gets refusals alone would repeat itself up to the last round: it answers with what it has.
-        self.tools_withdrawn = self.rounds >= max_rounds or (bool(finished) and all(map(_is_refused, finished)))
+        self.tools_withdrawn = self.rounds >= max_rounds or (
+            bool(finished) and all(each.error_kind in ("limit", "repeated-call") for each in finished)
+        )
         results = ToolResponseMessage(tuple([each.response for each in finished]))
         results = self.results(message, finished) if self.answered else results
         messages, self.answered = (*self.request.messages, message, results), {}
@@ -392,10 +394,6 @@ def _rejections(
         call_id: ToolExecutionError(approvals[call_id].reason or "the user rejected this call", kind="rejected")
         for call_id in rejected
     }
-
-
-def _is_refused(execution: ToolCallFinished) -> bool:
-    return execution.error_kind in ("limit", "repeated-call")
 
 
 def _check_not_empty(response: ChatResponse) -> None:

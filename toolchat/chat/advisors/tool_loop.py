@@ -99,7 +99,7 @@ class ToolCallingAdvisor(Advisor):
                 return state.finish(response)
             finished = _with_deciders(await self._execute(run, response.message, state, chain, emit), state.request)
             state.executions += finished
-            if run.is_whole_message and is_direct(finished):  # the results are the answer as they are
+            if run.calls == response.message.tool_calls and is_direct(finished):  # the results are the answer
                 text = AssistantMessage("\n\n".join(each.whole_result for each in finished))
                 answer = state.finish(ChatResponse(text, "return_direct", response.usage, response.model))
                 await emit(TextDelta(answer.message.text))
@@ -292,8 +292,6 @@ class Run:
     """Calls that are answered with an error instead, by id."""
     ends_turn: str | None = None
     """The finish reason if the turn ends with the results: the other calls wait for the user or are the client's."""
-    is_whole_message: bool = True
-    """These are all calls of the message."""
 
 
 def decide(
@@ -308,7 +306,7 @@ def decide(
     if resume and resume.approvals:
         # Neither the limits of rounds nor the eligibility apply: the user has decided about these very calls.
         ends_turn = "stop" if resume.is_whole_turn else None
-        return Run(left, _rejections(left, guarded, resume.approvals), ends_turn, is_whole_message=left == calls)
+        return Run(left, _rejections(left, guarded, resume.approvals), ends_turn)
     client_tools = state.offered.client_tools.by_name
     service_calls = tuple([call for call in left if call.name not in client_tools]) if client_tools else left
     if (state.tools_withdrawn or state.is_forbidden) and service_calls:
@@ -317,17 +315,15 @@ def decide(
         return None  # the caller runs the calls itself, such as those of its own tools
     if response.finish_reason in CUT:
         # Arguments that were cut may still be valid JSON, such as an optional field less.
-        is_whole = len(service_calls) == len(calls)
-        ends_turn = None if is_whole else response.finish_reason
-        return Run(service_calls, dict.fromkeys([call.id for call in service_calls], _CUT_OFF), ends_turn, is_whole)
+        ends_turn = None if len(service_calls) == len(calls) else response.finish_reason
+        return Run(service_calls, dict.fromkeys([call.id for call in service_calls], _CUT_OFF), ends_turn)
     if len(service_calls) < len(left):
         # The client needs this response to run its calls, so the turn cannot wait for an approval as well.
         rejected = {call.id: _NEEDS_APPROVAL for call in service_calls if call.id in guarded}
-        return Run(service_calls, rejected, response.finish_reason, is_whole_message=False)
+        return Run(service_calls, rejected, response.finish_reason)
     if guarded:
-        unguarded = tuple([call for call in left if call.id not in guarded])
-        return Run(unguarded, ends_turn=APPROVAL_REQUIRED, is_whole_message=False)
-    return Run(left, is_whole_message=left == calls)
+        return Run(tuple([call for call in left if call.id not in guarded]), ends_turn=APPROVAL_REQUIRED)
+    return Run(left)
 
 
 async def _guarded_calls(message: AssistantMessage, state: LoopState) -> Mapping[str, str]:

@@ -26,7 +26,7 @@ BUDGET = {
     "toolchat/service/settings": 803,
     "toolchat/service/tool_modules": 590,
     "toolchat/state": 2165,
-    "toolchat/tool_calling": 4041,
+    "toolchat/tool_calling": 4035,
 }
 """Lines of Python at most, by package. They only go down, to 30,000 in all."""
 

@@ -199,20 +199,14 @@ def _alias(hint: Any) -> str | None:
 
 
 def recognizers_of(signature: Signature, tool: str) -> tuple[tuple[str, Recognizer], ...]:
-    """The recognizers that a function's parameters declare, each with the name that the model sees."""
-    annotated = _annotated(signature, tool)
-    return tuple((name, each) for name, beside in annotated for each in beside if isinstance(each, Recognizer))
-
-
-def _annotated(signature: Signature, tool: str) -> Iterator[tuple[str, Iterable[Any]]]:
-    """What stands beside the type of each parameter, or of each field of the whole input."""
+    """The recognizers beside the types of parameters, or of the whole input's fields, with the names for the model."""
     whole = _whole_input(signature)
-    fields: Mapping[str, Any] = getattr(signature.hints[whole], "__pydantic_fields__", {}) if whole else {}
-    for name, each in fields.items():
-        yield each.alias or name, each.metadata
+    fields: Mapping[str, FieldInfo] = getattr(signature.hints[whole], "__pydantic_fields__", {}) if whole else {}
+    beside: dict[str, Iterable[Any]] = {each.alias or name: each.metadata for name, each in fields.items()}
     for name, exposed in exposed_names(signature, tool).items() if not whole else ():
-        beside = metadata_of(signature.hints.get(name))
-        yield exposed, (*beside, *(one for each in beside if isinstance(each, FieldInfo) for one in each.metadata))
+        own = metadata_of(signature.hints.get(name))
+        beside[exposed] = (*own, *(one for each in own if isinstance(each, FieldInfo) for one in each.metadata))
+    return tuple((name, each) for name, found in beside.items() for each in found if isinstance(each, Recognizer))
 
 
 def input_from_schema(signature: Signature, schema: Schema, tool: str) -> ToolInput:

@@ -9,9 +9,9 @@ BUDGET = {
     "app/places": 434,
     "app/tools": 3200,
     "toolchat": 945,
-    "toolchat/chat": 2323,
-    "toolchat/http": 1073,
-    "toolchat/models": 3358,
+    "toolchat/chat": 2286,
+    "toolchat/http": 1069,
+    "toolchat/models": 3355,
     "toolchat/service": 355,
     "toolchat/service/access": 1547,
     "toolchat/service/api": 6371,
@@ -25,8 +25,8 @@ BUDGET = {
     "toolchat/service/server": 504,
     "toolchat/service/settings": 803,
     "toolchat/service/tool_modules": 590,
-    "toolchat/state": 2250,
-    "toolchat/tool_calling": 4078,
+    "toolchat/state": 2165,
+    "toolchat/tool_calling": 4035,
 }
 """Lines of Python at most, by package. They only go down, to 30,000 in all."""
 

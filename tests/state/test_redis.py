@@ -18,8 +18,7 @@ from tests.waiting import PATIENCE, until
 from toolchat.errors import StoreUnavailable
 from toolchat.state.base import LockLost, Write
 from toolchat.state.locks import Locks
-from toolchat.state.redis import RedisStateStore
-from toolchat.state.redis_connection import _CLUSTER, _MEANINGS, _SENTINEL
+from toolchat.state.redis import _CLUSTER, _MEANINGS, _SENTINEL, RedisStateStore
 
 
 async def test_a_lock_taken_after_a_flush_fences_the_one_before(server: RedisServer, open_store: OpenStore) -> None:

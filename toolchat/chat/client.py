@@ -293,9 +293,13 @@ class PromptSpec:
     def _chain(self) -> AdvisorChain:
         chain = self.client.chain
         if self.own_advisors:
-            chain = AdvisorChain.of(
-                (*_without_replaced(chain.advisors, self.own_advisors), *self.own_advisors), chain.model
-            )
+            loops = [each for each in self.own_advisors if isinstance(each, ToolCallingAdvisor)]
+            if len(loops) > 1:  # the inner one would hide its calls from the outer one
+                raise ValueError("a chat request has one tool loop, but several ToolCallingAdvisors were added")
+            others = chain.advisors
+            if loops:
+                others = tuple([each for each in others if not isinstance(each, ToolCallingAdvisor)])
+            chain = AdvisorChain.of((*others, *self.own_advisors), chain.model)
         return chain.needed_for(self.request)
 
     def _with(self, **changes: Any) -> "PromptSpec":
@@ -311,17 +315,3 @@ class PromptSpec:
             known = ", ".join(self.client.resolver.names()) or "none"
             raise ToolDefinitionError(f"no tool has the name {tool}; known: {known}")
         return (found,)
-
-
-def _without_replaced(advisors: Sequence[Advisor], own: Sequence[Advisor]) -> Sequence[Advisor]:
-    """The client's advisors without its tool loop, if the request brings its own.
-
-    Raises:
-        ValueError: the request has two loops: the inner one would hide its calls from the outer one.
-    """
-    loops = [each for each in own if isinstance(each, ToolCallingAdvisor)]
-    if not loops:
-        return advisors
-    if len(loops) > 1:
-        raise ValueError("a chat request has one tool loop, but several ToolCallingAdvisors were added")
-    return [each for each in advisors if not isinstance(each, ToolCallingAdvisor)]

@@ -7,22 +7,17 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
+from toolchat.chat.advisors.tool_loop import AnsweredModel
 from toolchat.chat.client import ChatClient, PromptSpec
 from toolchat.chat.request import Approval, ChatEvent, ChatRequest, Resume
 from toolchat.errors import ValidationFailed
 from toolchat.messages import AssistantMessage, ToolCall, Usage
-from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, Prompt
+from toolchat.models.base import ChatResponse
 from toolchat.tool_calling.callback import ToolCallback, arguments_fault
 from toolchat.tool_calling.events import EmitToolCall, ToolCallEvent, ToolCallFinished, discard_event
 
-
-class NoModel(ChatModel):
-    """Takes the model's place in a manual execution: ends the turn after the call."""
-
-    provider = name = "nobody"
-
-    async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:  # noqa: ARG002
-        return ChatResponse(AssistantMessage("done"), "stop", Usage(), self.name, rounds=0)
+_NO_MODEL = AnsweredModel(ChatResponse(AssistantMessage("done"), "stop", Usage(), "nobody", rounds=0))
+"""Takes the model's place in a manual execution: ends the turn after the call."""
 
 
 def manual_request(
@@ -47,7 +42,7 @@ def manual_request(
 
 def without_model(client: ChatClient) -> ChatClient:
     """Copy of the client for manual executions; keep it if there are many, to save a copy for each."""
-    return client if isinstance(client.model, NoModel) else replace(client, model=NoModel())
+    return client if client.model is _NO_MODEL else replace(client, model=_NO_MODEL)
 
 
 async def run_tool_call(

@@ -40,7 +40,8 @@ class MemoryWindow:
             has_rounds = any(isinstance(each, ToolResponseMessage) for each in messages)
             return tuple([storable(each, keep_extra=has_rounds) for each in messages])
         # Without any of its tool rounds: providers reject a call without its result, so none is dropped alone.
-        short = tuple(map(storable, _without_tool_rounds(messages)))
+        questions = [each for each in messages if isinstance(each, UserMessage)]
+        short = tuple(map(storable, (*questions, messages[-1])))
         return short if estimate_size(short) <= self.max_tokens else tuple(map(self._truncate, short))
 
     def _truncate(self, message: Message) -> Message:
@@ -81,7 +82,3 @@ def storable(message: Message, *, keep_extra: bool = False) -> Message:
     if isinstance(message, AssistantMessage) and message.extra:
         return AssistantMessage(text, message.tool_calls, message.extra if keep_extra else {})
     return message if text is message.text else replace(message, text=text)
-
-
-def _without_tool_rounds(messages: Sequence[Message]) -> tuple[Message, ...]:
-    return (*[message for message in messages if isinstance(message, UserMessage)], messages[-1])

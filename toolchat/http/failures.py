@@ -126,15 +126,11 @@ def _invalid(error: Exception, upstream: str) -> UpstreamInvalid | None:
             return UpstreamInvalid(f"{upstream} sent a body that cannot be decompressed")
         case aiohttp.ClientPayloadError():
             return UpstreamInvalid(f"{upstream} was cut off in the middle of its answer", retryable=True)
-        case aiohttp.ClientResponseError() if not _is_of_proxy(error):
+        case aiohttp.ClientResponseError() if _cause_of(error) is None:
             return UpstreamInvalid(f"{upstream} sent something that is not a complete HTTP answer")
         case ValueError() | aiohttp.NonHttpUrlClientError() if not isinstance(error, OSError):
             return UpstreamInvalid(f"the request to {upstream} cannot be sent")
     return None
-
-
-def _is_of_proxy(error: aiohttp.ClientResponseError) -> bool:
-    return isinstance(error, aiohttp.ClientHttpProxyError) or error.request_info.method == "CONNECT"
 
 
 def _unavailable(error: Exception, upstream: str) -> ToolchatError:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import toolchat.instruments as instruments
-from toolchat.errors import NotConfigured, ToolchatError, UpstreamError
+from toolchat.errors import NotConfigured, UpstreamError
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Progress, Prompt
 
 _log = logging.getLogger(__name__)
@@ -45,18 +45,15 @@ class FallbackChatModel(ChatModel):
                 # The client has the beginning of this answer, which another model would not continue.
                 if listener.has_text:
                     raise
-                self._record_failure(model, error)
+                instruments.observer.record_fallback(model.provider, model.name, error)
+                fields = {**error.log_fields, "provider": model.provider, "model": model.name, "code": error.code}
+                _log.warning("chat model failed, calling the next one", extra=fields)
         return await _Listener(last, emit).respond(prompt)
 
     async def aclose(self) -> None:
         """Close all models."""
         for model in self.models:
             await model.aclose()
-
-    def _record_failure(self, model: ChatModel, error: ToolchatError) -> None:
-        instruments.observer.record_fallback(model.provider, model.name, error)
-        fields = {**error.log_fields, "provider": model.provider, "model": model.name, "code": error.code}
-        _log.warning("chat model failed, calling the next one", extra=fields)
 
 
 class _Listener:

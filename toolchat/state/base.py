@@ -122,6 +122,11 @@ def shared_client_key() -> str:
     return ""
 
 
+def decoded_key(name: bytes) -> str:
+    """A key as it was written; not every key is valid text, since a client may have sent half of a character."""
+    return name.decode(errors="surrogatepass")
+
+
 @contextmanager
 def decoding(fault: str) -> Generator[None, None, None]:
     """Decode a stored value within the block; another program may have overwritten it."""
@@ -140,18 +145,19 @@ class StateStore(ABC):
 
     kind: str
     """``memory``, ``sqlite``, ``redis`` or ``postgresql``."""
-    available: bool
+    available: bool = True
     """Whether the last operation, or the last probe after a failed one, succeeded."""
     cause: str = ""
     """Why the store is unavailable, for operators."""
     namespace: str = ""
     """What tells its keys from those of another deployment on the same server: a prefix, or a schema."""
-    failures: int
+    failures: int = 0
     """The number of operations that raised ``StoreUnavailable`` since the start."""
 
     def __init__(self) -> None:
         self._releases: set[asyncio.Task[None]] = set()
         self._changing = WeakValueDictionary[tuple[str, ...], asyncio.Lock]()
+        self._watcher: asyncio.Task[None] | None = None
 
     @abstractmethod
     async def commit(
@@ -349,9 +355,13 @@ class StateStore(ABC):
         """Start to watch the connection, if there is one; does not fail if the store is unavailable."""
 
     async def aclose(self) -> None:
-        """Close the connections."""
+        """Refuse further operations, and close the connections."""
+        self.available = False
         for task in self._releases:
             task.cancel()
+        if self._watcher:
+            self._watcher.cancel()
+            await asyncio.wait([self._watcher])
 
 
 RECORD_VERSION: Final = 1

@@ -151,7 +151,11 @@ class Locks:
         queue.members += 1
         try:
             if queue.members > 1:
-                await _until(queue.wait_turn(client_key), deadline)
+                async with asyncio.timeout_at(deadline):
+                    await queue.wait_turn(client_key)
+        except TimeoutError:
+            self._forget(key, queue)
+            raise _busy() from None
         except BaseException:
             self._forget(key, queue)
             raise
@@ -221,14 +225,6 @@ class Hold:
 
     def __aexit__(self, *_: object) -> Coroutine[None, None, None]:
         return self._locks.release(self)
-
-
-async def _until(turn: Coroutine[None, None, None], deadline: float) -> None:
-    try:
-        async with asyncio.timeout_at(deadline):
-            await turn
-    except TimeoutError:
-        raise _busy() from None
 
 
 def _busy(rest: float = 0) -> SessionBusy:

@@ -15,7 +15,7 @@ from psycopg.waiting import wait_async
 from pydantic_core import to_json
 
 from toolchat.errors import ConfigurationError
-from toolchat.state.base import Committed, StoredRecord, Write
+from toolchat.state.base import Committed, StoredRecord, Write, decoded_key
 from toolchat.state.watched import Places, WatchedStateStore
 
 _FORMAT: Final = 1  # that of the tables below
@@ -213,7 +213,7 @@ class PostgresqlStateStore(WatchedStateStore):
     async def listed(self, name: str, *, limit: int, before: float | None = None) -> list[tuple[str, bytes, float]]:
         latest = float("inf") if before is None else before
         rows = await self._query("list", _LISTED, _encoded(name), latest, limit)
-        return [(_decoded(key), value, written) for key, value, written in rows]
+        return [(decoded_key(key), value, written) for key, value, written in rows]
 
     async def records(self) -> AsyncIterator[StoredRecord]:
         """See :meth:`StateStore.records`; those that are written meanwhile may come twice."""
@@ -222,7 +222,7 @@ class PostgresqlStateStore(WatchedStateStore):
             last = rows[-1][3], rows[-1][0]
             for _, key, value, expires, lists, log in rows:
                 if not key.startswith((b"lock:", b"quota:")):
-                    yield StoredRecord(_decoded(key), value, expires, "", tuple(map(_decoded, lists)), tuple(log))
+                    yield StoredRecord(decoded_key(key), value, expires, "", tuple(map(decoded_key, lists)), tuple(log))
 
     async def probe(self) -> None:
         """Do what a turn does, and delete what has expired, in steps between which others can write."""
@@ -299,10 +299,6 @@ def _written(write: Write, key: int, parts: Places) -> dict[str, Any]:
 
 def _encoded(name: str) -> bytes:
     return name.encode(errors="surrogatepass")
-
-
-def _decoded(name: bytes) -> str:
-    return name.decode(errors="surrogatepass")
 
 
 def _server(url: str) -> str:

@@ -1,16 +1,32 @@
 """The state store in Redis or Valkey, shared by several processes: one Lua script checks, reads and writes."""
 
+import re
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
+from inspect import signature
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from pydantic_core import to_json
-from redis.exceptions import ResponseError
+from redis.asyncio import ConnectionPool, Redis
+from redis.asyncio.connection import AbstractConnection, SSLConnection
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError, ResponseError
+from redis.utils import str_if_bytes
 
-from toolchat.state.base import Committed, StoredRecord, Write
-from toolchat.state.redis_connection import RedisConnection
-from toolchat.state.watched import Places
+from toolchat.http.failures import cause_of
+from toolchat.state.base import Committed, StoredRecord, Write, decoded_key
+from toolchat.state.watched import Places, WatchedStateStore
+
+_CONNECTIONS = 64
+_CLUSTER = "it is a Redis Cluster, which is not supported: name a single server"
+_SENTINEL = "it runs no scripts, as a Sentinel: name the server itself"
+_MEANINGS = dict.fromkeys(("CROSSSLOT", "MOVED", "CLUSTERDOWN"), _CLUSTER) | {
+    "NOPERM": "NOPERM: the user lacks a permission that the documentation names",
+}
+"""What an operator is told for the code of a reply that says too little."""
 
 # KEYS: all names. ARGV[1]: the commit as JSON, with numbers that are places in KEYS and ARGV:
 # checks: [[key, [the values that it may have; 0: none]]]; longest: milliseconds; reads: [key];
@@ -87,7 +103,7 @@ return reply
 """
 
 
-class RedisStateStore(RedisConnection):
+class RedisStateStore(WatchedStateStore):
     """A state store in Redis 6 or Valkey; it connects when it is started or first used.
 
     Args:
@@ -99,9 +115,15 @@ class RedisStateStore(RedisConnection):
         ValueError: the URL is invalid.
     """
 
+    kind = "redis"
+
     def __init__(self, url: str, *, prefix: str = "toolchat:", deadline: float = 0.5) -> None:
-        super().__init__(url, prefix=prefix, deadline=deadline)
-        self._commit, self._listed = self.register(_COMMIT), self.register(_LISTED)
+        self._pool = _pool(url)
+        super().__init__(_server(self._pool), deadline=deadline, connections=_CONNECTIONS)
+        self.namespace = prefix
+        self.client: Redis = Redis(connection_pool=self._pool)
+        # Scripts are sent once and then called by their digests.
+        self._commit, self._listed = self.client.register_script(_COMMIT), self.client.register_script(_LISTED)
 
     async def get(self, key: str) -> bytes | None:
         value: bytes | None = await self.run("get", partial(self.client.get, self._name(key)))
@@ -162,7 +184,7 @@ class RedisStateStore(RedisConnection):
         arguments = latest, limit, self._name("")
         found = await self.run("list", partial(self._listed, [self._name(f"list:{name}")], arguments))
         entries = zip(found[::3], found[1::3], found[2::3], strict=True)
-        return [(key.decode(errors="surrogatepass"), value, int(at) / 1e6) for key, value, at in entries]
+        return [(decoded_key(key), value, int(at) / 1e6) for key, value, at in entries]
 
     async def records(self) -> AsyncIterator[StoredRecord]:
         """See :meth:`StateStore.records`; those that are written meanwhile may be missing."""
@@ -171,7 +193,7 @@ class RedisStateStore(RedisConnection):
         async for key in self._keys("list:"):
             zrange = partial(self.client.zrange, self._name(key), 0, -1, withscores=True)
             for each, at in await self.run("list", zrange):
-                name = each.decode(errors="surrogatepass")
+                name = decoded_key(each)
                 lists.setdefault(name, []).append(key.removeprefix("list:"))
                 times[name] = max(at, times.get(name, 0))
         async for key in self._keys(""):
@@ -196,7 +218,7 @@ class RedisStateStore(RedisConnection):
             pattern = f"{self._name(beginning)}*"
             cursor, names = await self.run("scan", partial(self.client.scan, cursor, pattern, 1000))
             for name in names:
-                yield name.decode(errors="surrogatepass").removeprefix(self._name(""))
+                yield decoded_key(name).removeprefix(self._name(""))
             if not cursor:
                 return
 
@@ -211,15 +233,79 @@ class RedisStateStore(RedisConnection):
     async def _configured(self, name: str) -> str | None:
         """One value of the server's configuration; ``None`` if it refuses to tell it, as managed servers mostly do."""
         found = await self.run("config", partial(self.client.config_get, name), ResponseError)
-        return next(map(_text, found.values()), None) if found else None
+        return next(map(str_if_bytes, found.values()), None) if found else None
+
+    async def disconnect(self) -> None:
+        await self._pool.disconnect(inuse_connections=False)
+
+    def concerns_one_key(self, error: Exception) -> bool:
+        """Whether the value has a foreign type."""
+        return "WRONGTYPE" in (self.reason(error), *str(error).split())
+
+    def reason(self, error: Exception) -> str:
+        """The code of the server's reply, such as ``READONLY``, or why the connection failed."""
+        if "can't run this command" in str(error):  # as Redis words a missing permission within a script
+            return _MEANINGS["NOPERM"]
+        if "unknown command" in str(error):
+            return _SENTINEL
+        if code := getattr(error, "status_code", None):  # since 7.0
+            return _MEANINGS.get(str(code), str(code))
+        refusal = re.match(r"[A-Z]{2,30}\b", str(error)) if isinstance(error, ResponseError) else None
+        if refusal:
+            return _MEANINGS.get(refusal.group(), refusal.group())
+        if isinstance(error, TimeoutError):
+            return "no answer in time"
+        return cause_of(error) or type(error.__context__ or error).__name__
 
     def _name(self, key: str) -> str:
-        return f"{self.prefix}{key}"
-
-
-def _text(value: bytes | str) -> str:
-    return value if isinstance(value, str) else value.decode()
+        return f"{self.namespace}{key}"
 
 
 def _milliseconds(seconds: float) -> int:
     return round(seconds * 1000)
+
+
+def _pool(url: str) -> ConnectionPool:
+    """Create the maker of connections, without time-outs of their own: they bound parts of an operation."""
+    bounds: dict[str, Any] = {
+        "socket_timeout": None,
+        "socket_connect_timeout": None,
+        "retry": Retry(NoBackoff(), 0),
+        "health_check_interval": 0,
+        "decode_responses": False,
+        "encoding_errors": "surrogatepass",  # not every key is valid text: a client may have sent half of a character
+        **_without_announcements(),
+    }
+    try:
+        parts = urlsplit(url)
+        if parts.scheme != "unix" and "@" in parts.path + parts.query:
+            raise ValueError  # a password with a bare / or ? ends the address: its beginning would pass for a port
+        url = url.replace("valkey", "redis", 1) if url.startswith("valkey") else url
+        given = ConnectionPool.from_url(url)  # where options of the URL win over arguments
+        pool = ConnectionPool(given.connection_class, **{**given.connection_kwargs, **bounds})
+        pool.make_connection()  # type: ignore[no-untyped-call]
+    except (RedisError, TypeError, ValueError):
+        raise ValueError("the URL of Redis cannot be used") from None
+    return pool
+
+
+def _without_announcements() -> dict[str, Any]:
+    """Switch off what the library sends on each new connection, by the options that its version knows."""
+    known = signature(AbstractConnection.__init__).parameters
+    names = ["driver_info"] if "driver_info" in known else ["lib_name", "lib_version"]
+    options: dict[str, Any] = dict.fromkeys(names)
+    if "maint_notifications_config" in known:
+        from redis.maint_notifications import MaintNotificationsConfig
+
+        options["maint_notifications_config"] = MaintNotificationsConfig(enabled=False)
+    return options
+
+
+def _server(pool: ConnectionPool) -> str:
+    """The host and port, or the path of a socket, and the database, for the log: without user and password."""
+    connection = pool.connection_kwargs
+    host = connection.get("host", "localhost")
+    address = connection.get("path") or f"{f'[{host}]' if ':' in host else host}:{connection.get('port', 6379)}"
+    database = connection.get("db")
+    security = " by TLS" if issubclass(pool.connection_class, SSLConnection) else ""
+    return f"{address}{security}" + (f", database {database}" if database else "")

@@ -20,7 +20,7 @@ from pydantic_core import from_json
 
 import toolchat.instruments as instruments
 from toolchat.errors import StoreFull, StoreUnavailable
-from toolchat.state.base import Change, Committed, StateStore, StoredRecord, Write, shared_client_key
+from toolchat.state.base import Change, Committed, StateStore, StoredRecord, Write, decoded_key, shared_client_key
 from toolchat.state.sqlite_file import (
     IN_MEMORY,
     WritingThread,
@@ -116,8 +116,6 @@ class SqliteStateStore(StateStore):
         super().__init__()
         self.path = str(path)
         self.kind = "memory" if self.path == IN_MEMORY else "sqlite"
-        self.available = True
-        self.failures = 0
         self._max_bytes = max_bytes
         self._client_key = client_key
         self._deadline = deadline
@@ -132,7 +130,6 @@ class SqliteStateStore(StateStore):
         self._usable = True
         self._changes = 0
         """Rows that had been written when the log was last moved into the file."""
-        self._watcher: asyncio.Task[None] | None = None
         self._warned_at = -_WARNING_SECONDS
 
     def check(self) -> None:
@@ -149,11 +146,8 @@ class SqliteStateStore(StateStore):
 
     async def aclose(self) -> None:
         """Close the file; if this is the last process, its log is moved into it."""
+        self._usable = False
         await super().aclose()
-        self._usable = self.available = False
-        if self._watcher:
-            self._watcher.cancel()
-            await asyncio.wait([self._watcher])
         if self._reader:
             self._reader.close()
         if self._thread:
@@ -209,7 +203,7 @@ class SqliteStateStore(StateStore):
     async def listed(self, name: str, *, limit: int, before: float | None = None) -> list[tuple[str, bytes, float]]:
         def read(database: sqlite3.Cursor) -> list[tuple[str, bytes, float]]:
             rows = database.execute(_LISTED, (_as_text(name), 1e12 if before is None else before, self._now(), limit))
-            return [(_decoded(key), value, written) for key, value, written in rows]
+            return [(decoded_key(key), value, written) for key, value, written in rows]
 
         return await self._read("list", read)
 
@@ -221,10 +215,10 @@ class SqliteStateStore(StateStore):
             with opened as database:
                 for _, rows in groupby(database.execute(_RECORDS, (self._now(),)), key=lambda row: row[0]):
                     [[_, key, value, expires, client, kind, lists, line], *rest] = rows
-                    name = _decoded(key)
+                    name = decoded_key(key)
                     if not name.startswith(("lock:", "quota:")):
                         log = tuple([each for each in (line, *[row[-1] for row in rest]) if each is not None])
-                        names = tuple([_decoded(each.encode("latin-1")) for each in from_json(lists)])
+                        names = tuple([decoded_key(each.encode("latin-1")) for each in from_json(lists)])
                         yield StoredRecord(name, value, expires + since_1970, client, names, log, is_kept=kind is None)
         except sqlite3.Error as error:
             raise StoreUnavailable(f"the state store cannot be read: {error}") from None
@@ -403,10 +397,6 @@ def _encoded(key: str) -> bytearray:
 def _as_text(name: str) -> str:
     # The names of lists are text, which JSON has to take: each byte becomes a character.
     return _encoded(name).decode("latin-1")
-
-
-def _decoded(name: bytes) -> str:
-    return name.decode(errors="surrogatepass")
 
 
 def _kind(key: str) -> str:

@@ -10,12 +10,12 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, TypeVar
 
 from toolchat.errors import ConfigurationError
-from toolchat.messages import immutable
 
 IN_MEMORY: Final = ":memory:"
 _VERSION: Final = 2
@@ -132,8 +132,10 @@ def open_reader(path: str) -> sqlite3.Connection:
 def _opened(path: str, *, thorough: bool) -> sqlite3.Connection:
     try:
         database = _created(path)
-        if thorough:
-            _check(database)
+        [found] = database.execute("PRAGMA quick_check(1)").fetchone() if thorough else ("ok",)
+        if found != "ok":
+            database.close()
+            raise sqlite3.DatabaseError(found)
     except sqlite3.OperationalError:
         raise
     except sqlite3.DatabaseError as error:
@@ -226,14 +228,6 @@ def _connect(path: str) -> sqlite3.Connection:
     return database
 
 
-def _check(database: sqlite3.Connection) -> None:
-    """Read every page."""
-    [found] = database.execute("PRAGMA quick_check(1)").fetchone()
-    if found != "ok":
-        database.close()
-        raise sqlite3.DatabaseError(found)
-
-
 def _put_aside(path: str, error: sqlite3.DatabaseError) -> None:
     """Rename a damaged file and its companions."""
     aside = f"{path}.damaged-{int(time.time())}"
@@ -248,6 +242,8 @@ _MANY: Final = 100
 _STOP_SECONDS: Final = 5.0
 
 T = TypeVar("T")
+_Operation = tuple[Callable[[], Any], asyncio.Future[Any]]
+"""What runs in a transaction, and where its caller waits for the result."""
 
 
 class WritingThread:
@@ -261,16 +257,16 @@ class WritingThread:
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
-        self._waiting = SimpleQueue[_Operation[Any] | None]()
+        self._waiting = SimpleQueue[_Operation | None]()
         self._began_at: float | None = None
         self._thread = threading.Thread(target=self._run, name="state-store", daemon=True)
         self._thread.start()
 
     async def run(self, function: Callable[[], T]) -> T:
         """Run a function in a transaction. If it raises an error of its own, it must not have written before."""
-        operation = _Operation(asyncio.get_running_loop(), function)
-        self._waiting.put(operation)
-        return await operation.future
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._waiting.put((function, future))
+        return await future
 
     def is_stalled(self, seconds: float) -> bool:
         """Whether the disk has not finished a transaction for that time."""
@@ -292,66 +288,32 @@ class WritingThread:
                 self._commit(operations)
         self._database.close()
 
-    def _commit(self, operations: "Sequence[_Operation[Any]]") -> None:
+    def _commit(self, operations: Sequence[_Operation]) -> None:
         self._began_at = time.monotonic()
         try:
-            outcomes = transact(self._database, lambda: [_outcome(each.function) for each in operations])
+            self._database.execute("BEGIN IMMEDIATE")
+            outcomes = [_outcome(*each) for each in operations]
+            self._database.execute("COMMIT")
         except sqlite3.Error as error:
-            outcomes = [_Failure(error)] * len(operations)
+            with suppress(sqlite3.Error):  # nothing has begun, or SQLite has rolled back by itself as the disk is full
+                self._database.execute("ROLLBACK")
+            outcomes = [partial(future.set_exception, error) for _, future in operations]
         self._began_at = None
 
         def deliver() -> None:
-            for operation, outcome in zip(operations, outcomes, strict=True):
-                operation.deliver(outcome)
+            for (_, future), outcome in zip(operations, outcomes, strict=True):
+                if not future.cancelled():
+                    outcome()
 
         with suppress(RuntimeError):  # the loop was closed
-            operations[0].loop.call_soon_threadsafe(deliver)
+            operations[0][1].get_loop().call_soon_threadsafe(deliver)
 
 
-class _Operation(Generic[T]):
-    """An operation that is waiting, and its result."""
-
-    __slots__ = ("function", "future", "loop")
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, function: Callable[[], T]) -> None:
-        self.loop = loop
-        self.function = function
-        self.future: asyncio.Future[T] = loop.create_future()
-
-    def deliver(self, outcome: "T | _Failure") -> None:
-        """Give the outcome to the caller, unless it was cancelled."""
-        if self.future.cancelled():
-            return
-        if isinstance(outcome, _Failure):
-            self.future.set_exception(outcome.error)
-        else:
-            self.future.set_result(outcome)
-
-
-@immutable
-class _Failure:
-    """The error of an operation."""
-
-    error: Exception
-
-
-def transact(database: sqlite3.Connection, function: Callable[[], T]) -> T:
-    """Run a function in a transaction."""
-    database.execute("BEGIN IMMEDIATE")
+def _outcome(function: Callable[[], T], future: asyncio.Future[T]) -> Callable[[], None]:
+    """Run an operation, and return what tells its caller."""
     try:
-        result = function()
-        database.execute("COMMIT")
-    except BaseException:
-        with suppress(sqlite3.Error):  # SQLite has rolled back by itself if the disk is full
-            database.execute("ROLLBACK")
-        raise
-    return result
-
-
-def _outcome(function: Callable[[], T]) -> T | _Failure:
-    try:
-        return function()
+        return partial(future.set_result, function())
     except sqlite3.Error:
         raise
     except Exception as error:  # noqa: BLE001 - it is the caller's
-        return _Failure(error)
+        return partial(future.set_exception, error)

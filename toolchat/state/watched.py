@@ -39,14 +39,11 @@ class WatchedStateStore(StateStore):
 
     def __init__(self, server: str, *, deadline: float, connections: int) -> None:
         super().__init__()
-        self.available = True
-        self.failures = 0
         self._server = server
         self._deadline = deadline
         self._connections = connections
         self._permits = asyncio.Semaphore(connections)
         self._became_unavailable = asyncio.Event()
-        self._watcher: asyncio.Task[None] | None = None
         self._warned_at = -_WARNING_SECONDS
         self._warned = False
 
@@ -58,10 +55,6 @@ class WatchedStateStore(StateStore):
     async def aclose(self) -> None:
         """Refuse further operations, wait for the running ones, and disconnect."""
         await super().aclose()
-        self.available = False
-        if self._watcher:
-            self._watcher.cancel()
-            await asyncio.wait([self._watcher])
         with suppress(Exception):
             async with asyncio.timeout(self._deadline):
                 for _ in range(self._connections):

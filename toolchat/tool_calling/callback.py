@@ -127,7 +127,8 @@ class ToolSet(tuple[ToolCallback, ...]):
         found: dict[str, ToolCallback] = {}
         for tool in tools:
             if (other := found.setdefault(tool.definition.name, tool)) is not tool:
-                raise duplicate_name_error(tool, other)
+                name, owners = tool.definition.name, f"{other.owner} and {tool.owner}"
+                raise ToolDefinitionError(f"two tools have the name {name}: {owners}")
         return cls(found.values())
 
     @cached_property
@@ -208,11 +209,6 @@ class ToolCallbackResolver(Protocol):
     def names(self) -> tuple[str, ...]:
         """List the names of all tools."""
         ...
-
-
-def duplicate_name_error(one: ToolCallback, other: ToolCallback) -> ToolDefinitionError:
-    """Build the error about two tools of one name; the message has both owners."""
-    return ToolDefinitionError(f"two tools have the name {one.definition.name}: {other.owner} and {one.owner}")
 
 
 class StaticToolCallbackResolver:

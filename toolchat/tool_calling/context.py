@@ -217,20 +217,6 @@ class ProgressReporter:
     since most calls have none.
     """
 
-    __slots__ = (
-        "_call",
-        "_context",
-        "_emit",
-        "_ended",
-        "_latest",
-        "_loop",
-        "_pause",
-        "_pausing",
-        "_round",
-        "_task",
-        "_woken",
-    )
-
     def __init__(self, call: ToolCall, turn: int, emit: EmitToolCall, pause: float = PAUSE) -> None:
         self._call = call
         self._round = turn
@@ -282,7 +268,8 @@ class ProgressReporter:
             self._woken = False  # Cleared before the check: a report that comes after the check wakes the task again.
             if not self._latest:
                 break
-            await self._emit(self._progress(*self._latest.pop()))
+            done, of, text = self._latest.pop()
+            await self._emit(ToolCallProgress(self._call, self._round, done, of, _one_line(text) if text else None))
             await self._throttle()
         self._task = None
 
@@ -295,9 +282,6 @@ class ProgressReporter:
             await self._pausing
         finally:
             timer.cancel()
-
-    def _progress(self, done: float, of: float | None, text: str | None) -> ToolCallProgress:
-        return ToolCallProgress(self._call, self._round, done, of, _one_line(text) if text else None)
 
 
 def resolve_future(future: asyncio.Future[None]) -> None:

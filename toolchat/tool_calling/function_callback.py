@@ -11,7 +11,7 @@ from typing import Any, Self, Unpack
 from pydantic_core import from_json
 
 from toolchat.tool_calling.caching import RecentResults, SingleFlight, call_key
-from toolchat.tool_calling.callback import StaticToolCallbackResolver, ToolCallback, ToolCallbackProvider, ToolResult
+from toolchat.tool_calling.callback import ToolCallback, ToolCallbackProvider, ToolResult, ToolSet
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import (
     ToolDefinition,
@@ -209,15 +209,13 @@ class MethodToolCallbackProvider:
         Raises:
             ToolDefinitionError: an object has no marked method, or two methods have the same name.
         """
-        callbacks = tuple(each for tool_object in self.tool_objects for each in self._callbacks_of(tool_object))
-        StaticToolCallbackResolver(callbacks)  # refuses a name that occurs twice
-        return callbacks
-
-    def _callbacks_of(self, tool_object: object) -> list[MethodToolCallback]:
-        marked = marked_methods(type(tool_object))
-        if not marked:
-            raise ToolDefinitionError(f"{type(tool_object).__name__} has no method that @tool marks")
-        return [MethodToolCallback.from_function(getattr(tool_object, attribute)) for attribute in marked]
+        callbacks: list[ToolCallback] = []
+        for tool_object in self.tool_objects:
+            marked = marked_methods(type(tool_object))
+            if not marked:
+                raise ToolDefinitionError(f"{type(tool_object).__name__} has no method that @tool marks")
+            callbacks += [MethodToolCallback.from_function(getattr(tool_object, attribute)) for attribute in marked]
+        return ToolSet.unique(callbacks)
 
 
 def marked_methods(cls: type) -> dict[str, Any]:

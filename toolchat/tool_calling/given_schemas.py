@@ -31,7 +31,7 @@ from pydantic_core import (
     from_json,
 )
 
-from toolchat.tool_calling.json_schema import Schema, is_json, map_subschemas, resolve_or_none
+from toolchat.tool_calling.json_schema import Schema, is_json, map_subschemas, resolve
 
 _MAX_VALUES = 20_000
 """Values in the arguments; their validation takes up to 0.2 s, in which the event loop waits."""
@@ -70,12 +70,12 @@ def upgraded(schema: Schema, *, strict: bool = False) -> dict[str, Any]:
 
 def _reference_problem(reference: str, root: Schema) -> str:
     """Why a reference leads to no schema; empty if it leads to one."""
-    passed, target = set[str](), resolve_or_none(reference, root)
+    passed, target = set[str](), resolve(reference, root)
     while isinstance(target, Mapping) and isinstance(following := target.get("$ref"), str):
         if following in passed:
             return f"{reference} leads in a circle"
         passed.add(following)
-        target = resolve_or_none(following, root)
+        target = resolve(following, root)
     return "" if isinstance(target, Mapping | bool) else f"{reference} leads to no schema"
 
 
@@ -189,7 +189,7 @@ def _reference(validator: Any, reference: str, value: Any, _: Schema) -> Iterato
     fits, key = _FITS.get(), (reference, id(value))
     if key not in fits:
         fits[key] = True  # while it is being tried: a schema that is its own part adds nothing to itself
-        target = resolve_or_none(reference, _ROOT.get())
+        target = resolve(reference, _ROOT.get())
         faults = [] if target is None else list(validator.descend(value, target))
         fits[key] = not faults
         yield from faults

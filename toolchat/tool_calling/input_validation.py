@@ -115,7 +115,9 @@ class ToolInput:
     def _validate_leniently(self, text: str, strict: ValidationError) -> tuple[Any, bool]:
         # In lax mode pydantic reads "3" as 3, which counts as a repair; a date from a string does not.
         try:
-            return self._validate(text, False), any(map(_is_coerced_from_text, _errors(strict)))
+            validated = self._validate(text, False)
+            read_from_text = [fault["type"] for fault in _errors(strict) if isinstance(fault["input"], str)]
+            return validated, any(each in _COERCED_FROM_TEXT for each in read_from_text)
         except ValidationError:
             text = self._repair(strip_wrapping(text))
         try:
@@ -152,7 +154,3 @@ def invalid_arguments(error: ValidationError, *path: str) -> ToolArgumentsError:
 
 def _errors(error: ValidationError) -> list[ErrorDetails]:
     return error.errors(include_url=False, include_context=False)
-
-
-def _is_coerced_from_text(fault: ErrorDetails) -> bool:
-    return fault["type"] in _COERCED_FROM_TEXT and isinstance(fault["input"], str)

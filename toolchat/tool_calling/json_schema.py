@@ -21,25 +21,17 @@ _UNSEEN = ("$schema", "$id", "$anchor", "$dynamicAnchor", "$comment")
 
 
 def resolve(reference: str, root: Schema) -> Any:
-    """The part of a schema to which a reference such as ``#/$defs/Place`` points (RFC 6901); else ``LookupError``."""
+    """The part of a schema to which a reference such as ``#/$defs/Place`` points (RFC 6901); ``None`` without one."""
     if reference != "#" and not reference.startswith("#/"):
-        raise LookupError(f"{reference} is an anchor, or in another document")
+        return None  # an anchor, or in another document
     target: Any = root
     for step in reference.removeprefix("#").split("/")[1:]:
         # "~1" must be decoded before "~0", or "~01" would become a slash.
         name = unquote(step).replace("~1", "/").replace("~0", "~")
         if not isinstance(target, Mapping) or name not in target:
-            raise LookupError(f"{reference} has no target")
+            return None
         target = target[name]
     return target
-
-
-def resolve_or_none(reference: str, root: Schema) -> Any:
-    """As :func:`resolve`, but ``None`` if there is no target."""
-    try:
-        return resolve(reference, root)
-    except LookupError:
-        return None
 
 
 def alternatives(schema: Any, root: Schema) -> Iterator[Schema]:
@@ -58,7 +50,7 @@ def _alternatives(schema: Any, root: Schema, followed: set[str]) -> Iterator[Sch
         reference = str(schema["$ref"])
         if reference not in followed:  # else its alternatives are in the list, or it leads in a circle
             followed.add(reference)
-            yield from _alternatives(resolve_or_none(reference, root), root, followed)
+            yield from _alternatives(resolve(reference, root), root, followed)
     elif isinstance(members := schema.get("anyOf") or schema.get("oneOf"), list) and members:
         for member in members:
             yield from _alternatives(member, root, followed)

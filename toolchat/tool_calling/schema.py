@@ -32,26 +32,12 @@ _CONFIG = ConfigDict(
 
 
 def input_of_function(function: Callable[..., Any], tool: str) -> ToolInput:
-    """Read the input of a tool from a function; see :func:`input_from_signature`."""
+    """Build the input of a tool from a function; see :func:`read_function`."""
     return read_function(function, tool)[1]
 
 
 def read_function(function: Callable[..., Any], tool: str) -> tuple[Signature, ToolInput]:
-    """Read the signature of a function, and the input of a tool from it."""
-    return (_read_once if inspect.isfunction(function) else _read)(function, tool)
-
-
-def _read(function: Callable[..., Any], tool: str) -> tuple[Signature, ToolInput]:
-    signature = read_signature(function, tool)
-    return signature, input_from_signature(signature, tool)
-
-
-_read_once = lru_cache(maxsize=1024)(_read)
-"""The start checks a tool before it creates it."""
-
-
-def input_from_signature(signature: Signature, tool: str) -> ToolInput:
-    """Build the input of a tool from a function's signature.
+    """Read the signature of a function, and build the input of a tool from it.
 
     - A parameter of type :class:`ToolContext` is not part of the schema.
     - A single parameter without a default whose type is a pydantic model or a dataclass receives the whole input.
@@ -60,13 +46,22 @@ def input_from_signature(signature: Signature, tool: str) -> ToolInput:
       Google style docstring.
     - What the schema forbids is refused, also where the types themselves are more lenient.
     """
+    return (_read_once if inspect.isfunction(function) else _read)(function, tool)
+
+
+def _read(function: Callable[..., Any], tool: str) -> tuple[Signature, ToolInput]:
+    signature = read_signature(function, tool)
     for parameter in signature.parameters:
         _check_parameter(parameter, signature.hints, tool)
     names = exposed_names(signature, tool)
     try:
-        return _read_types(signature, names)
+        return signature, _read_types(signature, names)
     except (*NOT_READABLE, ToolDefinitionError) as error:
         raise _unsupported(error, _at_fault(signature, names), tool) from error
+
+
+_read_once = lru_cache(maxsize=1024)(_read)
+"""The start checks a tool before it creates it."""
 
 
 def _at_fault(signature: Signature, names: Mapping[str, str]) -> str:
@@ -204,20 +199,14 @@ def _alias(hint: Any) -> str | None:
 
 
 def recognizers_of(signature: Signature, tool: str) -> tuple[tuple[str, Recognizer], ...]:
-    """The recognizers that a function's parameters declare, each with the name that the model sees."""
-    annotated = _annotated(signature, tool)
-    return tuple((name, each) for name, beside in annotated for each in beside if isinstance(each, Recognizer))
-
-
-def _annotated(signature: Signature, tool: str) -> Iterator[tuple[str, Iterable[Any]]]:
-    """What stands beside the type of each parameter, or of each field of the whole input."""
+    """The recognizers beside the types of parameters, or of the whole input's fields, with the names for the model."""
     whole = _whole_input(signature)
-    fields: Mapping[str, Any] = getattr(signature.hints[whole], "__pydantic_fields__", {}) if whole else {}
-    for name, each in fields.items():
-        yield each.alias or name, each.metadata
+    fields: Mapping[str, FieldInfo] = getattr(signature.hints[whole], "__pydantic_fields__", {}) if whole else {}
+    beside: dict[str, Iterable[Any]] = {each.alias or name: each.metadata for name, each in fields.items()}
     for name, exposed in exposed_names(signature, tool).items() if not whole else ():
-        beside = metadata_of(signature.hints.get(name))
-        yield exposed, (*beside, *(one for each in beside if isinstance(each, FieldInfo) for one in each.metadata))
+        own = metadata_of(signature.hints.get(name))
+        beside[exposed] = (*own, *(one for each in own if isinstance(each, FieldInfo) for one in each.metadata))
+    return tuple((name, each) for name, found in beside.items() for each in found if isinstance(each, Recognizer))
 
 
 def input_from_schema(signature: Signature, schema: Schema, tool: str) -> ToolInput:

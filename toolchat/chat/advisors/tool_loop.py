@@ -99,7 +99,7 @@ class ToolCallingAdvisor(Advisor):
                 return state.finish(response)
             finished = _with_deciders(await self._execute(run, response.message, state, chain, emit), state.request)
             state.executions += finished
-            if run.is_whole_message and is_direct(finished):  # the results are the answer as they are
+            if run.calls == response.message.tool_calls and is_direct(finished):  # the results are the answer
                 text = AssistantMessage("\n\n".join(each.whole_result for each in finished))
                 answer = state.finish(ChatResponse(text, "return_direct", response.usage, response.model))
                 await emit(TextDelta(answer.message.text))
@@ -218,7 +218,9 @@ class LoopState:
         if not finished and not self.answered:  # the turn pauses before any call has run
             return
         # A model that gets refusals alone would repeat itself up to the last round: it answers with what it has.
-        self.tools_withdrawn = self.rounds >= max_rounds or (bool(finished) and all(map(_is_refused, finished)))
+        self.tools_withdrawn = self.rounds >= max_rounds or (
+            bool(finished) and all(each.error_kind in ("limit", "repeated-call") for each in finished)
+        )
         results = ToolResponseMessage(tuple([each.response for each in finished]))
         results = self.results(message, finished) if self.answered else results
         messages, self.answered = (*self.request.messages, message, results), {}
@@ -269,6 +271,18 @@ class LoopState:
         )
 
 
+_CUT_OFF = ToolExecutionError(
+    "not run: the message with this call was cut off, so its arguments may be incomplete",
+    kind="not-run",
+    hint="call it again, with fewer calls and shorter texts in one message",
+)
+_NEEDS_APPROVAL = ToolExecutionError(
+    "not run: it needs the user's approval, which this message cannot wait for",
+    kind="not-run",
+    hint="call it again, alone",
+)
+
+
 @immutable
 class Run:
     """The calls of a response that the service runs; then the next round follows."""
@@ -278,8 +292,6 @@ class Run:
     """Calls that are answered with an error instead, by id."""
     ends_turn: str | None = None
     """The finish reason if the turn ends with the results: the other calls wait for the user or are the client's."""
-    is_whole_message: bool = True
-    """These are all calls of the message."""
 
 
 def decide(
@@ -294,7 +306,7 @@ def decide(
     if resume and resume.approvals:
         # Neither the limits of rounds nor the eligibility apply: the user has decided about these very calls.
         ends_turn = "stop" if resume.is_whole_turn else None
-        return Run(left, _rejections(left, guarded, resume.approvals), ends_turn, is_whole_message=left == calls)
+        return Run(left, _rejections(left, guarded, resume.approvals), ends_turn)
     client_tools = state.offered.client_tools.by_name
     service_calls = tuple([call for call in left if call.name not in client_tools]) if client_tools else left
     if (state.tools_withdrawn or state.is_forbidden) and service_calls:
@@ -303,17 +315,15 @@ def decide(
         return None  # the caller runs the calls itself, such as those of its own tools
     if response.finish_reason in CUT:
         # Arguments that were cut may still be valid JSON, such as an optional field less.
-        is_whole = len(service_calls) == len(calls)
-        ends_turn = None if is_whole else response.finish_reason
-        return Run(service_calls, {call.id: _cut() for call in service_calls}, ends_turn, is_whole)
+        ends_turn = None if len(service_calls) == len(calls) else response.finish_reason
+        return Run(service_calls, dict.fromkeys([call.id for call in service_calls], _CUT_OFF), ends_turn)
     if len(service_calls) < len(left):
         # The client needs this response to run its calls, so the turn cannot wait for an approval as well.
-        rejected = {call.id: _needs_approval() for call in service_calls if call.id in guarded}
-        return Run(service_calls, rejected, response.finish_reason, is_whole_message=False)
+        rejected = {call.id: _NEEDS_APPROVAL for call in service_calls if call.id in guarded}
+        return Run(service_calls, rejected, response.finish_reason)
     if guarded:
-        unguarded = tuple([call for call in left if call.id not in guarded])
-        return Run(unguarded, ends_turn=APPROVAL_REQUIRED, is_whole_message=False)
-    return Run(left, is_whole_message=left == calls)
+        return Run(tuple([call for call in left if call.id not in guarded]), ends_turn=APPROVAL_REQUIRED)
+    return Run(left)
 
 
 async def _guarded_calls(message: AssistantMessage, state: LoopState) -> Mapping[str, str]:
@@ -349,16 +359,15 @@ def _next_response(state: LoopState, chain: AdvisorChain, emit: Emit) -> Corouti
     if request.resume is None:
         return chain.proceed(request, emit)
     response = ChatResponse(_approved_message(request.resume), "tool_calls", Usage(), "")
-    return replace(chain, model=_Answered(response)).proceed(request, discard_event)
+    return replace(chain, model=AnsweredModel(response)).proceed(request, discard_event)
 
 
-class _Answered(ChatModel):
-    """Ends the chain with a response that the model has given before."""
-
-    provider = name = ""
+class AnsweredModel(ChatModel):
+    """Ends the chain with a response that is there already."""
 
     def __init__(self, response: ChatResponse) -> None:
         self._response = response
+        self.provider = self.name = response.model
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:  # noqa: ARG002
         return self._response
@@ -366,49 +375,21 @@ class _Answered(ChatModel):
 
 def _approved_message(resume: Resume) -> AssistantMessage:
     """The message that paused the turn, with the user's changes to its arguments."""
-    message = resume.message
-    calls = tuple([_approved_call(call, resume.approvals.get(call.id)) for call in message.tool_calls])
-    return message if calls == message.tool_calls else replace(message, tool_calls=calls)
-
-
-def _approved_call(call: ToolCall, approval: Approval | None) -> ToolCall:
-    if approval is None or approval.arguments is None:
-        return call
-    return replace(call, arguments=approval.arguments)
+    changed = {call: each.arguments for call, each in resume.approvals.items() if each.arguments is not None}
+    calls = [replace(call, arguments=changed.get(call.id, call.arguments)) for call in resume.message.tool_calls]
+    return replace(resume.message, tool_calls=tuple(calls)) if changed else resume.message
 
 
 def _rejections(
     calls: Sequence[ToolCall], guarded: Collection[str], approvals: Mapping[str, Approval]
 ) -> dict[str, ToolExecutionError]:
     # An advisor may have added a call that the user has not seen.
-    undecided = {call.id: _needs_approval() for call in calls if call.id in guarded}
-    decided = {call.id: approvals[call.id] for call in calls if call.id in approvals}
-    rejected = {
-        call_id: ToolExecutionError(approval.reason or "the user rejected this call", kind="rejected")
-        for call_id, approval in decided.items()
-        if not approval.approved
+    undecided = {call.id: _NEEDS_APPROVAL for call in calls if call.id in guarded and call.id not in approvals}
+    rejected = [call.id for call in calls if call.id in approvals and not approvals[call.id].approved]
+    return undecided | {
+        call_id: ToolExecutionError(approvals[call_id].reason or "the user rejected this call", kind="rejected")
+        for call_id in rejected
     }
-    return {call_id: error for call_id, error in undecided.items() if call_id not in decided} | rejected
-
-
-def _cut() -> ToolExecutionError:
-    return ToolExecutionError(
-        "not run: the message with this call was cut off, so its arguments may be incomplete",
-        kind="not-run",
-        hint="call it again, with fewer calls and shorter texts in one message",
-    )
-
-
-def _needs_approval() -> ToolExecutionError:
-    return ToolExecutionError(
-        "not run: it needs the user's approval, which this message cannot wait for",
-        kind="not-run",
-        hint="call it again, alone",
-    )
-
-
-def _is_refused(execution: ToolCallFinished) -> bool:
-    return execution.error_kind in ("limit", "repeated-call")
 
 
 def _check_not_empty(response: ChatResponse) -> None:

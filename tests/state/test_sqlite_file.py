@@ -123,11 +123,11 @@ async def test_while_another_process_writes_operations_wait_and_the_loop_goes_on
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreUnavailable):
             await store.put("memory:a", b"2", ttl=30)
-        assert (store.available, store.failures) == (False, 1)
+        assert (store.available, store.failures, store.cause) == (False, 1, f"database is locked: {path}")
         assert await store.get("memory:a") == b"1"
         other.execute("COMMIT")
     await store.put("memory:a", b"3", ttl=30)
-    assert store.available
+    assert (store.available, store.cause) == (True, "")
 
 
 @asynccontextmanager

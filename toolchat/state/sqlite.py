@@ -359,7 +359,7 @@ class SqliteStateStore(StateStore):
 
     def _succeeded(self) -> None:
         if not self.available:
-            self.available = True
+            self.available, self.cause = True, ""
             _log.info("the state store can be used again")
 
 

@@ -129,13 +129,12 @@ class TodoReminder(Advisor):
             rounds = 0 if updated else await self._lists.rounds(conversation_id) + 1
             is_due = rounds >= _ROUNDS_BEFORE_REMINDER
             await self._lists.put_rounds(conversation_id, 0 if is_due else rounds)
-            return is_due and (bool(request.context.get(IS_PLANNED)) or await self._has_open_items(conversation_id))
+            if not is_due or request.context.get(IS_PLANNED):
+                return is_due
+            items = await self._lists.get(conversation_id)
+            return completed(items) < len(items)
         except StoreUnavailable:
             return False
-
-    async def _has_open_items(self, conversation_id: str) -> bool:
-        items = await self._lists.get(conversation_id)
-        return completed(items) < len(items)
 
 
 def _with_reminder(message: ToolResponseMessage) -> ToolResponseMessage:

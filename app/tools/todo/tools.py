@@ -1,6 +1,5 @@
 """The tools ``todoUpdate`` and ``todoRead``, by which a model writes and reads its plan."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
@@ -83,17 +82,14 @@ def _conversation_id(context: ToolContext) -> str:
 
 def _check_only_update(context: ToolContext) -> None:
     """Reject all updates of a message with several: they run concurrently, so the winner would be random."""
-    if sum(name == TODO_UPDATE for name in _called(context.history)) > 1:
+    last = context.history[-1] if context.history else None
+    calls = last.tool_calls if isinstance(last, AssistantMessage) else ()
+    if sum(call.name == TODO_UPDATE for call in calls) > 1:
         raise ToolExecutionError(
             f"one message may call {TODO_UPDATE} once; none of its calls was kept",
             kind="several-updates",
             hint="send one call with the full list",
         )
-
-
-def _called(history: Sequence[object]) -> list[str]:
-    last = history[-1] if history else None
-    return [call.name for call in last.tool_calls] if isinstance(last, AssistantMessage) else []
 
 
 def _unreachable(error: StoreUnavailable) -> ToolExecutionError:

@@ -16,7 +16,7 @@ from app.tools.baidu_translate.translator import (
     MAX_TEXT_BYTES,
     TIMEOUT,
     BaiduTranslateSettings,
-    Translation,
+    TranslationResult,
     Translator,
     nothing_to_translate,
     reported_language,
@@ -90,15 +90,16 @@ class BaiduTranslateClient(Translator):
             self._url = f"{settings.sandbox_url}/baidu/api/trans/vip/translate"
             self._app_id = self._secret_key = SecretStr(_SANDBOX_ACCOUNT)
 
-    async def translate(self, text: str, source: str, target: str) -> Translation:
+    async def translate(self, text: str, source: str, target: str) -> TranslationResult:
         """Translate a text; see :meth:`Translator.translate`."""
         source, target = BAIDU.source(source), BAIDU.target(target)
         layout = self._checked(text)
         answer = await self._answer({"q": "\n".join(layout.lines), "from": source, "to": target})
-        translated = layout.filled_with(_lines_of(answer, len(layout.lines)))
-        return Translation(
-            reported_language(answer, "from", source), reported_language(answer, "to", target), translated
-        )
+        return {
+            "from": reported_language(answer, "from", source),
+            "to": reported_language(answer, "to", target),
+            "text": layout.filled_with(_lines_of(answer, len(layout.lines))),
+        }
 
     def _checked(self, text: str) -> Layout:
         if len(text) > self._settings.max_chars:

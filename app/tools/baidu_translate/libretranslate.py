@@ -11,7 +11,7 @@ from app.tools.baidu_translate.languages import AUTO, LIBRETRANSLATE
 from app.tools.baidu_translate.translator import (
     TIMEOUT,
     BaiduTranslateSettings,
-    Translation,
+    TranslationResult,
     Translator,
     nothing_to_translate,
     reported_language,
@@ -60,7 +60,7 @@ class LibreTranslateClient(Translator):
         self._key = settings.libretranslate_api_key
         self._timeout = timeout
 
-    async def translate(self, text: str, source: str, target: str) -> Translation:
+    async def translate(self, text: str, source: str, target: str) -> TranslationResult:
         """Translate a text; see :meth:`Translator.translate`."""
         source, target = LIBRETRANSLATE.source(source), LIBRETRANSLATE.target(target)
         if not text.strip():
@@ -79,7 +79,7 @@ class LibreTranslateClient(Translator):
         detected: Any = reply.body.get("detectedLanguage")
         if source == AUTO and isinstance(detected, dict):
             source = reported_language(detected, "language", source)
-        return Translation(source, target, translated)
+        return {"from": source, "to": target, "text": translated}
 
 
 def _error_rule(reply: JsonReply) -> ErrorRule | None:

@@ -1,7 +1,6 @@
 """What every translation service does: its settings, and a translation as the tool's result."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -66,27 +65,17 @@ TranslationResult = TypedDict(
         "text": Annotated[str, Field(title="译文 / translation")],
     },
 )
-"""The translation for the model, under Baidu's own names; ``from`` is a keyword, so it cannot be a class."""
+"""A translation under Baidu's own names, with the blanks and line breaks of the original.
 
-
-@dataclass(frozen=True, slots=True)
-class Translation:
-    """A translated text, with the blanks and line breaks of the original."""
-
-    source: str
-    """The service's code of the original's language, as detected where it was left to detection."""
-    target: str
-    text: str
-
-    def as_result(self) -> TranslationResult:
-        """Return the translation as the tool's result."""
-        return {"from": self.source, "to": self.target, "text": self.text}
+The language of the original is the detected one if it was left to detection. ``from`` is a keyword, so this cannot be a
+class.
+"""
 
 
 class Translator:
     """Translates texts."""
 
-    async def translate(self, text: str, source: str, target: str) -> Translation:
+    async def translate(self, text: str, source: str, target: str) -> TranslationResult:
         """Translate a text.
 
         Args:

@@ -10,8 +10,6 @@ from toolchat import BaseUrl, Secret, ToolArgumentsError, ToolExecutionError, To
 
 CACHE_SECONDS = 3600
 """An hour: a translation does not age, but what users had translated should not lie in memory for long."""
-TIMEOUT = 10.0
-"""Seconds one request may take; half of a tool's usual limit, so that a second try still fits."""
 MAX_TEXT_BYTES = 6000
 """Baidu's bound for the text of one request, in UTF-8 (https://fanyi-api.baidu.com/doc/21)."""
 _STANDARD_CHARS = 1000
@@ -74,6 +72,9 @@ class.
 
 class Translator:
     """Translates texts."""
+
+    timeout = 10.0
+    """Seconds one request may take; half of a tool's usual limit, so that a second try still fits."""
 
     async def translate(self, text: str, source: str, target: str) -> TranslationResult:
         """Translate a text.

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from app.places.gazetteer import find_place
-from app.tools.weather.client import ADVICE, BUSY, FAILED, NO_SUCH_PLACE, TIMEOUT, WeatherClient, WeatherSettings
+from app.tools.weather.client import ADVICE, BUSY, FAILED, NO_SUCH_PLACE, WeatherClient, WeatherSettings
 from app.tools.weather.forecast import Weather, child_object, select, weather
 from app.tools.weather.places import PlaceQuery
 from app.upstreams import ErrorRule, JsonReply
@@ -69,8 +69,8 @@ class OpenMeteoClient(WeatherClient):
 
     upstream = "Open-Meteo"
 
-    def __init__(self, settings: WeatherSettings, http: OutboundHttp, *, timeout: float = TIMEOUT) -> None:
-        super().__init__(http, timeout=timeout)
+    def __init__(self, settings: WeatherSettings, http: OutboundHttp) -> None:
+        super().__init__(http)
         self._forecast_url = f"{settings.base_url or _BASE_URL}/forecast"
         self._search_url = f"{settings.geocoding_url}/search"
 

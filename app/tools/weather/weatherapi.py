@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from app.tools.weather.client import ADVICE, BUSY, FAILED, NO_SUCH_PLACE, TIMEOUT, WeatherClient, WeatherSettings
+from app.tools.weather.client import ADVICE, BUSY, FAILED, NO_SUCH_PLACE, WeatherClient, WeatherSettings
 from app.tools.weather.forecast import Weather, slim
 from app.tools.weather.places import PlaceQuery
 from app.upstreams import ErrorRule, JsonReply
@@ -81,8 +81,8 @@ class WeatherApiClient(WeatherClient):
 
     upstream = "WeatherAPI"
 
-    def __init__(self, settings: WeatherSettings, http: OutboundHttp, *, timeout: float = TIMEOUT) -> None:
-        super().__init__(http, timeout=timeout)
+    def __init__(self, settings: WeatherSettings, http: OutboundHttp) -> None:
+        super().__init__(http)
         sandbox = f"{settings.sandbox_url}/weatherapi/v1" if settings.in_sandbox else None
         self._key = settings.api_key if settings.api_key and not sandbox else SecretStr("sandbox")
         self._url = f"{sandbox or settings.base_url or _BASE_URL}/forecast.json"

@@ -9,7 +9,7 @@ import pytest
 
 from app.tools.baidu_translate.libretranslate import LibreTranslateClient
 from tests.app.tools.baidu_translate.baidu_player import answer, player_of, reply, settings
-from tests.app.tools.upstream import Player
+from tests.app.tools.upstream import Player, limited
 from tests.chat.played import JSON
 from tests.serving import service
 from toolchat.errors import UpstreamError
@@ -27,7 +27,7 @@ async def played(*answers: bytes, key: str = KEY, **limits: float) -> AsyncGener
         chosen = settings(
             LIBRETRANSLATE_URL=player.url, TRANSLATE_PROVIDER="libretranslate", LIBRETRANSLATE_API_KEY=key
         )
-        yield LibreTranslateClient(http, chosen, **limits), player
+        yield limited(LibreTranslateClient, **limits)(http, chosen), player
         await http.aclose()
 
 

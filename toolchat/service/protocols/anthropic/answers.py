@@ -24,8 +24,6 @@ _Fields = dict[str, Any]
 class AnthropicAnswer(SavedTurns):
     """What both formats share."""
 
-    negotiated = False
-
     def __init__(self, sent: MessagesRequest) -> None:
         self.names = sent.client_tools
         self.shows_thinking = sent.shows_thinking

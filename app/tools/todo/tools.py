@@ -1,6 +1,6 @@
 """The tools ``todoUpdate`` and ``todoRead``, by which a model writes and reads its plan."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
@@ -10,13 +10,9 @@ from toolchat import CONVERSATION_ID, AssistantMessage, StoreUnavailable, ToolCo
 TODO_UPDATE = "todoUpdate"
 
 
-def _without_null(value: Any) -> Any:
-    return [] if value is None else value
-
-
 _Items = Annotated[
     list[TodoEntry],
-    BeforeValidator(_without_null),
+    BeforeValidator(lambda value: [] if value is None else value),
     Field(
         description="The full list of todo items (全部待办事项); an empty list clears it",
         json_schema_extra={"maxItems": MAX_TODOS},

@@ -107,16 +107,13 @@ class ServerConnection:
             if not page.next_cursor:
                 break
             if page.next_cursor in cursors:
-                self._warn_of_circle()
+                if not self._has_warned:
+                    _log.warning("the list of tools of the MCP server %s repeats a cursor: it ends there", self._server)
+                self._has_warned = True
                 break
             cursors.append(page.next_cursor)
         # In an order of its own, which some change each time, no request would begin as one in the provider's cache.
         return sorted(tools[:MAX_TOOLS], key=attrgetter("name"))
-
-    def _warn_of_circle(self) -> None:
-        if not self._has_warned:
-            self._has_warned = True
-            _log.warning("the list of tools of the MCP server %s repeats a cursor: it ends there", self._server)
 
     async def watch_changes(self) -> None:
         """Subscribe to changes of the tools until the server ends it; servers of older revisions notify unasked."""

@@ -8,9 +8,9 @@ from typing import Any
 
 from toolchat.service.offline.planning import Plan, PlannedCall, Planner, planner_of
 from toolchat.service.offline.results import Result
-from toolchat.service.offline.sentences import listed, say
 from toolchat.service.offline.text import Text, is_chinese
 from toolchat.service.offline.tools import SUCH_AS, OfferedTool, Parameter, words_of
+from toolchat.service.offline.words import listed, say
 from toolchat.tool_calling.callback import ToolCallback
 
 _MOST_LISTED = 12

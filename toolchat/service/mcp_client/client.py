@@ -4,7 +4,6 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from operator import attrgetter
-from typing import Any
 
 import httpx2
 import mcp_types as types
@@ -173,9 +172,21 @@ async def connect(
     """Open a connection in the newest revision that the server supports; ``ServerUnavailable`` if it is lost."""
     diagnostics, exchange = Diagnostics(on_end), Exchange()
     EXCHANGE.set(exchange)
-    transport = open_transport(server, entry, proxies, forwarded or {}, diagnostics)
+
+    async def on_message(message: object) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            on_change()
+
+    opened = Client(
+        open_transport(server, entry, proxies, forwarded or {}, diagnostics),
+        mode=mode,
+        message_handler=on_message,
+        client_info=types.Implementation(name="toolchat", version=__version__),
+        cache=None,
+        read_timeout_seconds=REQUEST_TIMEOUT,
+    )
     try:
-        async with _client(transport, on_change, mode) as client:
+        async with opened as client:
             yield ServerConnection(server, client, on_change, diagnostics)
     except Exception as error:
         raised = _first(error)
@@ -187,21 +198,6 @@ async def connect(
             is_away=_is_unreachable(raised) or (exchange.status or 0) >= 500,
             is_session_lost=exchange.is_session_lost,
         ) from error
-
-
-def _client(transport: Any, on_change: Callable[[], None], mode: str) -> Client:
-    async def on_message(message: object) -> None:
-        if isinstance(message, types.ToolListChangedNotification):
-            on_change()
-
-    return Client(
-        transport,
-        mode=mode,
-        message_handler=on_message,
-        client_info=types.Implementation(name="toolchat", version=__version__),
-        cache=None,
-        read_timeout_seconds=REQUEST_TIMEOUT,
-    )
 
 
 def _is_unreachable(error: BaseException) -> bool:

@@ -77,19 +77,14 @@ class TodoEvents(Advisor):
         async def with_list(event: ChatEvent) -> None:
             await emit(event)
             if isinstance(event, ToolCallFinished) and event.call.name == TODO_UPDATE and event.outcome == "ok":
-                notice = await self._notice(request)
-                if notice is not None:
-                    await emit(notice)
+                try:
+                    items = await self._lists.get(str(request.context.get(CONVERSATION_ID)))
+                except StoreUnavailable:
+                    return  # the turn goes on: the event only informs the client
+                records = [each.to_dict() for each in items]
+                await emit(Notice("todo", {"items": records, "completed": completed(items), "total": len(items)}))
 
         return await chain.proceed(request, with_list)
-
-    async def _notice(self, request: ChatRequest) -> Notice | None:
-        try:
-            items = await self._lists.get(str(request.context.get(CONVERSATION_ID)))
-        except StoreUnavailable:
-            return None  # the turn goes on: the event only informs the client
-        records = [each.to_dict() for each in items]
-        return Notice("todo", {"items": records, "completed": completed(items), "total": len(items)})
 
 
 class TodoReminder(Advisor):

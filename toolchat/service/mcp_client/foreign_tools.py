@@ -107,12 +107,9 @@ def _sanitize_part(part: dict[str, Any]) -> dict[str, Any]:
     for note in ("description", "title"):
         if isinstance(part.get(note), str):
             part[note] = sanitize_text(part[note], MAX_NOTE_CHARS)
-    return part if all(map(_is_linear, _patterns(part))) else _without_patterns(part)
-
-
-def _patterns(part: Schema) -> list[Any]:
     several = part.get("patternProperties")
-    return [part.get("pattern", ""), *(several if isinstance(several, dict) else ())]
+    patterns = [part.get("pattern", ""), *(several if isinstance(several, dict) else ())]
+    return part if all(map(_is_linear, patterns)) else _without_patterns(part)
 
 
 def _is_linear(pattern: Any) -> bool:

@@ -177,16 +177,16 @@ async def connect(
         if isinstance(message, types.ToolListChangedNotification):
             on_change()
 
-    opened = Client(
-        open_transport(server, entry, proxies, forwarded or {}, diagnostics),
-        mode=mode,
-        message_handler=on_message,
-        client_info=types.Implementation(name="toolchat", version=__version__),
-        cache=None,
-        read_timeout_seconds=REQUEST_TIMEOUT,
-    )
+    transport = open_transport(server, entry, proxies, forwarded or {}, diagnostics)
     try:
-        async with opened as client:
+        async with Client(
+            transport,
+            mode=mode,
+            message_handler=on_message,
+            client_info=types.Implementation(name="toolchat", version=__version__),
+            cache=None,
+            read_timeout_seconds=REQUEST_TIMEOUT,
+        ) as client:
             yield ServerConnection(server, client, on_change, diagnostics)
     except Exception as error:
         raised = _first(error)

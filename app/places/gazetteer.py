@@ -187,18 +187,12 @@ def _by_name() -> dict[str, Place]:
     index = {normalize_name(name): place for place in known_places() for name in place.names}
     for place in known_places():
         index.setdefault(normalize_name(place.english), place)
-    for name, zone in _names_in_ids():
-        index.setdefault(normalize_name(name), Place((name,), zone))
-    return index
-
-
-def _names_in_ids() -> Iterator[tuple[str, str]]:
-    excluded = tables()["not_names"]
     for zone in sorted(zone_ids()):
         area, _, rest = zone.partition("/")
         name = rest.rpartition("/")[2].replace("_", " ")
-        if area in _AREAS and len(name) > 3 and name not in excluded:
-            yield name, zone
+        if area in _AREAS and len(name) > 3 and name not in tables()["not_names"]:
+            index.setdefault(normalize_name(name), Place((name,), zone))
+    return index
 
 
 # The other areas hold offsets (Etc) and old names (US), not cities.

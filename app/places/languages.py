@@ -20,7 +20,6 @@ class Language:
     code: str
     """ISO 639-1, or ISO 639-3 if it has none; ``zh-TW`` for traditional Chinese."""
     english: str
-    chinese: str
     names: tuple[str, ...]
     """Names that are unambiguous in any sentence, folded, the English one first."""
     aliases: tuple[str, ...]
@@ -79,4 +78,4 @@ def _forms(name: str, english: str) -> Iterator[str]:
 def _language(code: str, english: str, spoken: Sequence[str], aliases: Sequence[str]) -> Language:
     chinese, *others = spoken
     written = [chinese.removesuffix("语") + "文"] if chinese.endswith("语") else []
-    return Language(code, english, chinese, (english.lower(), chinese, *written, *others), tuple(aliases))
+    return Language(code, english, (english.lower(), chinese, *written, *others), tuple(aliases))

@@ -3,18 +3,12 @@
 from app.tools.alarms.alarms import AlarmIdempotency, AlarmStore
 from app.tools.alarms.tools import AlarmTools
 from app.user_clock import DateTimeTools, UserClockSettings
-from toolchat import StateStore, ToolModule
-
-
-def create_alarm_store(store: StateStore) -> AlarmStore:
-    """Create the alarms with their usual limit."""
-    return AlarmStore(store)
-
+from toolchat import ToolModule
 
 # ``functions`` would offer the tool in every conversation, and it writes: only the module's own routes use it.
 module = ToolModule(
     title="Alarms",
     path="/tool/alarm",
     settings=UserClockSettings,
-    provides=(DateTimeTools, AlarmTools, AlarmIdempotency, create_alarm_store),
+    provides=(DateTimeTools, AlarmTools, AlarmIdempotency, AlarmStore),
 )

@@ -98,10 +98,10 @@ class AlarmStore:
     Every operation raises ``StoreUnavailable`` if the store cannot be reached.
     """
 
-    def __init__(self, store: StateStore, *, limit: int = 1000) -> None:
+    def __init__(self, store: StateStore) -> None:
         self._store = store
-        self._locks = Locks(store, max_waiting=limit, client_key=current_client_key)
-        self._limit = limit
+        self.limit = 1000
+        self._locks = Locks(store, max_waiting=self.limit, client_key=current_client_key)
 
     async def set(self, order: AlarmOrder, at: datetime) -> Alarm:
         """Set an alarm, or return the one that the same request has set before.
@@ -156,14 +156,14 @@ class AlarmStore:
         """The alarm that makes room for one more, if it takes that."""
         waiting = sum(not each.is_due for each in alarms if each.share == share)
         # One client gets half of the alarms at most: the other half is left to all others.
-        if waiting >= max(1, self._limit // 2):
+        if waiting >= max(1, self.limit // 2):
             raise ToolExecutionError(f"{waiting} alarms of this client are waiting already", kind="too-many-alarms")
-        if len(alarms) < self._limit:
+        if len(alarms) < self.limit:
             return None
         # Past alarms are kept as a record, and are the first to go.
         oldest = min((each for each in alarms if each.is_due), key=lambda each: each.at, default=None)
         if oldest is None:
-            raise ToolExecutionError(f"{self._limit} alarms are waiting already", kind="too-many-alarms")
+            raise ToolExecutionError(f"{self.limit} alarms are waiting already", kind="too-many-alarms")
         return oldest
 
 

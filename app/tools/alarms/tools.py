@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from app.tools.alarms.alarms import Alarm, AlarmStore, due_at
+from app.tools.alarms.alarms import AlarmStore, due_at
 from app.user_clock import ZONE
 from toolchat import ToolContext, tool
 
@@ -18,12 +18,6 @@ class AlarmSet:
     id: str
     time: str
     zone: str
-
-    @classmethod
-    def from_alarm(cls, alarm: Alarm) -> "AlarmSet":
-        """Describe an alarm in the user's time zone."""
-        time = alarm.at.astimezone(ZONE).isoformat(timespec="seconds")
-        return cls(f"设置闹钟成功! {time} ({ZONE.key})", alarm.id, time, ZONE.key)
 
 
 class AlarmTools:
@@ -53,4 +47,5 @@ class AlarmTools:
         """
         order = context.get("order")
         alarm = await self._alarms.set(order, due_at(time, order.asked_at, ZONE))
-        return AlarmSet.from_alarm(alarm)
+        shown = alarm.at.astimezone(ZONE).isoformat(timespec="seconds")
+        return AlarmSet(f"设置闹钟成功! {shown} ({ZONE.key})", alarm.id, shown, ZONE.key)

@@ -18,7 +18,7 @@ def create_client(http: OutboundHttp, settings: BaiduTranslateSettings) -> Trans
 async def check_upstream(components: Components) -> str:
     """Translate one word, which uses two characters of the monthly quota."""
     translation = await (await components.get(Translator)).translate("你好", "zh", "en")
-    return f"你好 is {translation.text}"
+    return f"你好 is {translation['text']}"
 
 
 module = ToolModule(

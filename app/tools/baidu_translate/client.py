@@ -14,9 +14,8 @@ from app.tools.baidu_translate.languages import BAIDU
 from app.tools.baidu_translate.rate_limiter import Pacer
 from app.tools.baidu_translate.translator import (
     MAX_TEXT_BYTES,
-    TIMEOUT,
     BaiduTranslateSettings,
-    Translation,
+    TranslationResult,
     Translator,
     nothing_to_translate,
     reported_language,
@@ -25,8 +24,6 @@ from app.tools.baidu_translate.translator import (
 from app.upstreams import JsonReply
 from toolchat import OutboundHttp, Reply, UpstreamInvalid, UpstreamUnavailable
 
-MAX_WAIT = 8.0
-"""Seconds a call may wait for its turn before it is refused; together with a request within a tool's usual limit."""
 _UPSTREAM = "Baidu translate"
 _SANDBOX_ACCOUNT = "sandbox"
 _NO_SECRET = SecretStr("")
@@ -70,35 +67,31 @@ class Layout:
 class BaiduTranslateClient(Translator):
     """Translates texts at the rate that the plan allows; one object per process limits the rate for all tools."""
 
-    def __init__(
-        self,
-        http: OutboundHttp,
-        settings: BaiduTranslateSettings,
-        *,
-        timeout: float = TIMEOUT,
-        max_wait: float = MAX_WAIT,
-    ) -> None:
+    max_wait = 8.0
+    """Seconds a call may wait for its turn before it is refused; with a request, within a tool's usual limit."""
+
+    def __init__(self, http: OutboundHttp, settings: BaiduTranslateSettings) -> None:
         self._http = http
         self._settings = settings
         # The sandbox has no rate limit; waiting would only make the second of two tools look slow.
         pace = math.inf if settings.in_sandbox else settings.requests_per_second
-        self._pacer = Pacer(pace, max_wait)
-        self._timeout = timeout
+        self._pacer = Pacer(pace, self.max_wait)
         self._url = settings.base_url
         self._app_id, self._secret_key = settings.app_id or _NO_SECRET, settings.secret_key or _NO_SECRET
         if settings.in_sandbox:
             self._url = f"{settings.sandbox_url}/baidu/api/trans/vip/translate"
             self._app_id = self._secret_key = SecretStr(_SANDBOX_ACCOUNT)
 
-    async def translate(self, text: str, source: str, target: str) -> Translation:
+    async def translate(self, text: str, source: str, target: str) -> TranslationResult:
         """Translate a text; see :meth:`Translator.translate`."""
         source, target = BAIDU.source(source), BAIDU.target(target)
         layout = self._checked(text)
         answer = await self._answer({"q": "\n".join(layout.lines), "from": source, "to": target})
-        translated = layout.filled_with(_lines_of(answer, len(layout.lines)))
-        return Translation(
-            reported_language(answer, "from", source), reported_language(answer, "to", target), translated
-        )
+        return {
+            "from": reported_language(answer, "from", source),
+            "to": reported_language(answer, "to", target),
+            "text": layout.filled_with(_lines_of(answer, len(layout.lines))),
+        }
 
     def _checked(self, text: str) -> Layout:
         if len(text) > self._settings.max_chars:
@@ -130,7 +123,7 @@ class BaiduTranslateClient(Translator):
         app_id = self._app_id.get_secret_value()
         signature = sign(app_id, question["q"], salt, self._secret_key.get_secret_value())
         form = question | {"appid": app_id, "salt": salt, "sign": signature}
-        reply = await self._http.fetch("POST", self._url, upstream=_UPSTREAM, timeout=self._timeout, data=form)
+        reply = await self._http.fetch("POST", self._url, upstream=_UPSTREAM, timeout=self.timeout, data=form)
         return _parse(reply)
 
 

@@ -1,6 +1,5 @@
 """The codes of languages at a translation service, by every name that a model may use for them."""
 
-from collections.abc import Mapping
 from functools import cached_property
 
 from app.places.languages import LONGEST_NAME, language_of, languages, normalize_language
@@ -32,7 +31,8 @@ class LanguageCodes:
 
     def __init__(self, service: str, codes: str) -> None:
         self._service = service
-        self._written = codes
+        pairs = (each.partition(":") for each in codes.split())
+        self._codes = {code: own or code for code, _, own in pairs}
 
     def source(self, name: str) -> str:
         """Return the code for the language of the text; nothing, or a word for detection, gives :data:`AUTO`.
@@ -64,12 +64,6 @@ class LanguageCodes:
         if code is None:
             raise self._unsupported(f"{_shown(name)} is not a language that {self._service} translates")
         return code
-
-    @cached_property
-    def _codes(self) -> Mapping[str, str]:
-        """The codes of our table with the service's."""
-        pairs = (each.partition(":") for each in self._written.split())
-        return {code: own or code for code, _, own in pairs}
 
     def _unsupported(self, message: str) -> ToolExecutionError:
         return ToolExecutionError(message, kind="unsupported-language", hint=f"use one of: {self.accepted}")

@@ -9,9 +9,8 @@ from typing import Any
 
 from app.tools.baidu_translate.languages import AUTO, LIBRETRANSLATE
 from app.tools.baidu_translate.translator import (
-    TIMEOUT,
     BaiduTranslateSettings,
-    Translation,
+    TranslationResult,
     Translator,
     nothing_to_translate,
     reported_language,
@@ -54,13 +53,12 @@ _REFUSALS = {
 class LibreTranslateClient(Translator):
     """Translates texts at a server of one's own."""
 
-    def __init__(self, http: OutboundHttp, settings: BaiduTranslateSettings, *, timeout: float = TIMEOUT) -> None:
+    def __init__(self, http: OutboundHttp, settings: BaiduTranslateSettings) -> None:
         self._http = http
         self._url = f"{settings.libretranslate_url}/translate"
         self._key = settings.libretranslate_api_key
-        self._timeout = timeout
 
-    async def translate(self, text: str, source: str, target: str) -> Translation:
+    async def translate(self, text: str, source: str, target: str) -> TranslationResult:
         """Translate a text; see :meth:`Translator.translate`."""
         source, target = LIBRETRANSLATE.source(source), LIBRETRANSLATE.target(target)
         if not text.strip():
@@ -69,7 +67,7 @@ class LibreTranslateClient(Translator):
             raise too_long(f"{len(text)} characters", f"{_MAX_CHARS} characters")
         key = {"api_key": self._key.get_secret_value()} if self._key else {}
         form = {"q": text, "source": source, "target": target, "format": "text"} | key
-        raw = await self._http.fetch("POST", self._url, upstream=_UPSTREAM, timeout=self._timeout, data=form)
+        raw = await self._http.fetch("POST", self._url, upstream=_UPSTREAM, timeout=self.timeout, data=form)
         reply = JsonReply.parse(raw, _UPSTREAM)
         if rule := _error_rule(reply):
             raise rule.to_error(_UPSTREAM, _log, status=reply.status)
@@ -79,7 +77,7 @@ class LibreTranslateClient(Translator):
         detected: Any = reply.body.get("detectedLanguage")
         if source == AUTO and isinstance(detected, dict):
             source = reported_language(detected, "language", source)
-        return Translation(source, target, translated)
+        return {"from": source, "to": target, "text": translated}
 
 
 def _error_rule(reply: JsonReply) -> ErrorRule | None:

@@ -15,7 +15,7 @@ class Pacer:
     """Spaces requests so that they never exceed the rate.
 
     Waiting calls are served round-robin across clients, so many calls of one client do not delay the first call of
-    another. The calls of one client are served in order. The slot of a cancelled call goes to the next one.
+    another. The calls of one client are served in order. A call that is cancelled while it waits leaves its line.
 
     Args:
         rate: requests per second; may be less than one, or infinite.
@@ -26,7 +26,7 @@ class Pacer:
         self._interval = 1 / rate
         self._max_wait = max_wait
         self._free_at = 0.0
-        self._lines: OrderedDict[str, deque[asyncio.Future[float]]] = OrderedDict()
+        self._lines: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
         """One for each who waits; the first one's first is next."""
         self._timer: asyncio.TimerHandle | None = None
 
@@ -45,49 +45,30 @@ class Pacer:
         if wait > self._max_wait:
             raise _busy(wait)
         if wait <= 0 and not self._lines:
-            self._take()
+            self._free_at = time.monotonic() + self._interval
             instruments.observer.record_wait("pace", 0)
             return
-        place: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         line = self._lines.setdefault(client_key, deque())
-        if ahead:
-            line.appendleft(place)
-        else:
-            line.append(place)
+        line.insert(0 if ahead else len(line), place)
         self._set_timer()
-        await self._granted(client_key, place)
-        instruments.observer.record_wait("pace", time.monotonic() - began)
-
-    def hold(self, seconds: float) -> None:
-        """Let no request through for some seconds."""
-        self._free_at = max(self._free_at, time.monotonic() + seconds)
-
-    async def _granted(self, client_key: str, place: asyncio.Future[float]) -> None:
         limit = self._max_wait + self._interval
         try:
             async with asyncio.timeout(limit):
                 await place
         except TimeoutError:
-            self._give_back(client_key, place)
             raise _busy(limit) from None
-        except asyncio.CancelledError:
-            self._give_back(client_key, place)
-            raise
+        finally:
+            if place in line:
+                line.remove(place)
+                if not line:
+                    del self._lines[client_key]
+                self._set_timer()
+        instruments.observer.record_wait("pace", time.monotonic() - began)
 
-    def _take(self) -> float:
-        self._free_at = time.monotonic() + self._interval
-        return self._free_at
-
-    def _give_back(self, client_key: str, place: asyncio.Future[float]) -> None:
-        line = self._lines.get(client_key, deque())
-        if place in line:
-            line.remove(place)
-            if not line:
-                del self._lines[client_key]
-        # The turn was granted but not used. It can be passed on only if no other was granted since.
-        elif not place.cancelled() and self._free_at == place.result():
-            self._free_at -= self._interval
-        self._set_timer()
+    def hold(self, seconds: float) -> None:
+        """Let no request through for some seconds."""
+        self._free_at = max(self._free_at, time.monotonic() + seconds)
 
     def _grant(self) -> None:
         if self._lines and time.monotonic() >= self._free_at:
@@ -96,7 +77,8 @@ class Pacer:
             if line:
                 self._lines[client_key] = line
             if not place.done():
-                place.set_result(self._take())
+                self._free_at = time.monotonic() + self._interval
+                place.set_result(None)
         self._set_timer()
 
     def _set_timer(self) -> None:
@@ -108,7 +90,7 @@ class Pacer:
             self._timer = asyncio.get_running_loop().call_later(delay, self._grant)
 
 
-def _before(client_key: str, lines: Mapping[str, deque[asyncio.Future[float]]], *, ahead: bool) -> int:
+def _before(client_key: str, lines: Mapping[str, deque[asyncio.Future[None]]], *, ahead: bool) -> int:
     """Return how many requests go before the next one of a client."""
     # Round-robin: before a client's call number n, every other client is served n times at most.
     own = 0 if ahead else len(lines.get(client_key, ()))

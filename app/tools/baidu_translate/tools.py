@@ -40,7 +40,7 @@ class BaiduTranslateService:
 
     async def __call__(self, request: TranslateRequest) -> TranslationResult:
         """Translate a text; see :meth:`Translator.translate`."""
-        return (await self._client.translate(request.text, request.source, request.target)).as_result()
+        return await self._client.translate(request.text, request.source, request.target)
 
 
 class BaiduTranslateTools:
@@ -52,4 +52,4 @@ class BaiduTranslateTools:
     @tool(name="baiduTranslateMethod", description=_DESCRIPTION, cache_seconds=CACHE_SECONDS)
     async def baidu_translate(self, text: _Text, source: _Source, target: _Target) -> TranslationResult:
         """Translate a text; see :meth:`Translator.translate`."""
-        return (await self._client.translate(text, source, target)).as_result()
+        return await self._client.translate(text, source, target)

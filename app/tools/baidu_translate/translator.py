@@ -1,7 +1,6 @@
 """What every translation service does: its settings, and a translation as the tool's result."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -11,8 +10,6 @@ from toolchat import BaseUrl, Secret, ToolArgumentsError, ToolExecutionError, To
 
 CACHE_SECONDS = 3600
 """An hour: a translation does not age, but what users had translated should not lie in memory for long."""
-TIMEOUT = 10.0
-"""Seconds one request may take; half of a tool's usual limit, so that a second try still fits."""
 MAX_TEXT_BYTES = 6000
 """Baidu's bound for the text of one request, in UTF-8 (https://fanyi-api.baidu.com/doc/21)."""
 _STANDARD_CHARS = 1000
@@ -66,27 +63,20 @@ TranslationResult = TypedDict(
         "text": Annotated[str, Field(title="译文 / translation")],
     },
 )
-"""The translation for the model, under Baidu's own names; ``from`` is a keyword, so it cannot be a class."""
+"""A translation under Baidu's own names, with the blanks and line breaks of the original.
 
-
-@dataclass(frozen=True, slots=True)
-class Translation:
-    """A translated text, with the blanks and line breaks of the original."""
-
-    source: str
-    """The service's code of the original's language, as detected where it was left to detection."""
-    target: str
-    text: str
-
-    def as_result(self) -> TranslationResult:
-        """Return the translation as the tool's result."""
-        return {"from": self.source, "to": self.target, "text": self.text}
+The language of the original is the detected one if it was left to detection. ``from`` is a keyword, so this cannot be a
+class.
+"""
 
 
 class Translator:
     """Translates texts."""
 
-    async def translate(self, text: str, source: str, target: str) -> Translation:
+    timeout = 10.0
+    """Seconds one request may take; half of a tool's usual limit, so that a second try still fits."""
+
+    async def translate(self, text: str, source: str, target: str) -> TranslationResult:
         """Translate a text.
 
         Args:

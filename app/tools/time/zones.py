@@ -53,17 +53,8 @@ _ABBREVIATIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TimeZone:
-    """A time zone under the name that answers show."""
-
-    name: str
-    """The tz database's id, or an offset such as ``UTC+08:00``."""
-    rules: tzinfo
-
-
-def time_zone_of(text: str) -> TimeZone:
-    """Parse a time-zone id or an offset of up to 18 hours.
+def time_zone_of(text: str) -> tzinfo:
+    """Parse a time-zone id or an offset of up to 18 hours; ``str`` of the zone is the name that answers show.
 
     Raises:
         ToolExecutionError: the text is neither (``unknown-time-zone``).
@@ -72,7 +63,7 @@ def time_zone_of(text: str) -> TimeZone:
     # ZoneInfo opens a file of that name, so only known ids may reach it; models also write asia/shanghai.
     known = zones_in_lower_case().get(name.lower()) if len(text) <= _LONGEST_ID else None
     if known is not None:
-        return TimeZone(known, ZoneInfo(known))
+        return ZoneInfo(known)
     zone = _fixed(name.upper())
     if zone is None:
         raise _unknown(text)
@@ -95,9 +86,9 @@ def nearest_ids(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_candidates()[each] for each in close))[:3]
 
 
-def _fixed(name: str) -> TimeZone | None:
+def _fixed(name: str) -> timezone | None:
     if name in ("Z", "UT"):
-        return TimeZone("UTC", UTC)
+        return UTC
     match = _OFFSET.fullmatch(name)
     if match is None:
         return None
@@ -106,10 +97,9 @@ def _fixed(name: str) -> TimeZone | None:
     if size > _LARGEST_OFFSET:
         return None
     if not size:
-        return TimeZone("UTC", UTC)
-    rules = timezone(size if sign == "+" else -size)
-    shown = (prefix or "UTC") + str(rules).removeprefix("UTC")
-    return TimeZone(shown, timezone(rules.utcoffset(None), shown))
+        return UTC
+    offset = size if sign == "+" else -size
+    return timezone(offset, (prefix or "UTC") + str(timezone(offset)).removeprefix("UTC"))
 
 
 def _unknown(text: str) -> ToolExecutionError:
@@ -151,12 +141,12 @@ def current_time(time_zone_id: str) -> ToolAnswer[CityTime]:
         ToolExecutionError: there is no such zone; the hint suggests similar ones.
     """
     zone = time_zone_of(time_zone_id)
-    return described(zone, datetime.now(zone.rules))
+    return described(zone, datetime.now(zone))
 
 
-def described(zone: TimeZone, moment: datetime) -> ToolAnswer[CityTime]:
+def described(zone: tzinfo, moment: datetime) -> ToolAnswer[CityTime]:
     """Describe a local time: for the model in the sentence of the Java tool, with the weekday and the offset."""
     stamp = moment.isoformat(" ", "seconds")
-    data = CityTime(zone.name, stamp[:10], stamp[11:19], _WEEKDAYS[moment.weekday()], stamp[19:])
+    data = CityTime(str(zone), stamp[:10], stamp[11:19], _WEEKDAYS[moment.weekday()], stamp[19:])
     now = f"{data.date} {data.time} {moment.tzname()} ({data.weekday}, UTC{data.utc_offset})"
-    return ToolAnswer(f"The current time zone is {zone.name} and the current time is {now}", data)
+    return ToolAnswer(f"The current time zone is {zone} and the current time is {now}", data)

@@ -77,19 +77,14 @@ class TodoEvents(Advisor):
         async def with_list(event: ChatEvent) -> None:
             await emit(event)
             if isinstance(event, ToolCallFinished) and event.call.name == TODO_UPDATE and event.outcome == "ok":
-                notice = await self._notice(request)
-                if notice is not None:
-                    await emit(notice)
+                try:
+                    items = await self._lists.get(str(request.context.get(CONVERSATION_ID)))
+                except StoreUnavailable:
+                    return  # the turn goes on: the event only informs the client
+                records = [each.to_dict() for each in items]
+                await emit(Notice("todo", {"items": records, "completed": completed(items), "total": len(items)}))
 
         return await chain.proceed(request, with_list)
-
-    async def _notice(self, request: ChatRequest) -> Notice | None:
-        try:
-            items = await self._lists.get(str(request.context.get(CONVERSATION_ID)))
-        except StoreUnavailable:
-            return None  # the turn goes on: the event only informs the client
-        records = [each.to_dict() for each in items]
-        return Notice("todo", {"items": records, "completed": completed(items), "total": len(items)})
 
 
 class TodoReminder(Advisor):
@@ -129,13 +124,12 @@ class TodoReminder(Advisor):
             rounds = 0 if updated else await self._lists.rounds(conversation_id) + 1
             is_due = rounds >= _ROUNDS_BEFORE_REMINDER
             await self._lists.put_rounds(conversation_id, 0 if is_due else rounds)
-            return is_due and (bool(request.context.get(IS_PLANNED)) or await self._has_open_items(conversation_id))
+            if not is_due or request.context.get(IS_PLANNED):
+                return is_due
+            items = await self._lists.get(conversation_id)
+            return completed(items) < len(items)
         except StoreUnavailable:
             return False
-
-    async def _has_open_items(self, conversation_id: str) -> bool:
-        items = await self._lists.get(conversation_id)
-        return completed(items) < len(items)
 
 
 def _with_reminder(message: ToolResponseMessage) -> ToolResponseMessage:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
@@ -56,10 +56,11 @@ class TodoItem:
     id: str
     text: str
     status: Status
+    version: RecordVersion = RECORD_VERSION
 
     def to_dict(self) -> dict[str, str]:
-        """Return the item as a plain object."""
-        return asdict(self)
+        """Return the item as clients see it."""
+        return {"id": self.id, "text": self.text, "status": self.status}
 
 
 def todo_items(entries: Sequence[TodoEntry]) -> tuple[TodoItem, ...]:
@@ -118,12 +119,7 @@ def _refusal(message: str, hint: str | None = None) -> ToolExecutionError:
     return ToolExecutionError(message, kind="invalid-todos", hint=hint)
 
 
-@dataclass(frozen=True, slots=True)
-class _StoredItem(TodoItem):
-    version: RecordVersion = RECORD_VERSION
-
-
-_ITEMS = TypeAdapter(tuple[_StoredItem, ...])
+_ITEMS = TypeAdapter(tuple[TodoItem, ...])
 
 
 class TodoLists:
@@ -141,15 +137,13 @@ class TodoLists:
     async def get(self, conversation_id: str) -> tuple[TodoItem, ...]:
         """Return a conversation's list; empty if it has none, or an unreadable one."""
         try:
-            items = _ITEMS.validate_json(await self._lists.get(conversation_id) or b"[]")
+            return _ITEMS.validate_json(await self._lists.get(conversation_id) or b"[]")
         except ValidationError:
             return ()
-        return tuple([TodoItem(each.id, each.text, each.status) for each in items])
 
     async def put(self, conversation_id: str, items: Sequence[TodoItem]) -> None:
         """Replace a conversation's list; an empty list is deleted."""
-        stored = tuple([_StoredItem(each.id, each.text, each.status) for each in items])
-        await self._lists.put(conversation_id, _ITEMS.dump_json(stored) if stored else b"")
+        await self._lists.put(conversation_id, _ITEMS.dump_json(tuple(items)) if items else b"")
 
     async def rounds(self, conversation_id: str) -> int:
         """Return the rounds of tool calls since the last update or reminder."""

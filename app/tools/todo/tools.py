@@ -1,7 +1,6 @@
 """The tools ``todoUpdate`` and ``todoRead``, by which a model writes and reads its plan."""
 
-from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
@@ -11,13 +10,9 @@ from toolchat import CONVERSATION_ID, AssistantMessage, StoreUnavailable, ToolCo
 TODO_UPDATE = "todoUpdate"
 
 
-def _without_null(value: Any) -> Any:
-    return [] if value is None else value
-
-
 _Items = Annotated[
     list[TodoEntry],
-    BeforeValidator(_without_null),
+    BeforeValidator(lambda value: [] if value is None else value),
     Field(
         description="The full list of todo items (全部待办事项); an empty list clears it",
         json_schema_extra={"maxItems": MAX_TODOS},
@@ -83,17 +78,14 @@ def _conversation_id(context: ToolContext) -> str:
 
 def _check_only_update(context: ToolContext) -> None:
     """Reject all updates of a message with several: they run concurrently, so the winner would be random."""
-    if sum(name == TODO_UPDATE for name in _called(context.history)) > 1:
+    last = context.history[-1] if context.history else None
+    calls = last.tool_calls if isinstance(last, AssistantMessage) else ()
+    if sum(call.name == TODO_UPDATE for call in calls) > 1:
         raise ToolExecutionError(
             f"one message may call {TODO_UPDATE} once; none of its calls was kept",
             kind="several-updates",
             hint="send one call with the full list",
         )
-
-
-def _called(history: Sequence[object]) -> list[str]:
-    last = history[-1] if history else None
-    return [call.name for call in last.tool_calls] if isinstance(last, AssistantMessage) else []
 
 
 def _unreachable(error: StoreUnavailable) -> ToolExecutionError:

@@ -16,8 +16,6 @@ from toolchat import BaseUrl, OutboundHttp, Secret, ToolSettings, UpstreamTimeou
 
 CACHE_SECONDS = 600
 """Ten minutes: the present weather may be that old, and a busy place is asked for six times an hour at most."""
-TIMEOUT = 10.0
-"""Seconds a look-up may take, a second request included; the services mostly answer within one."""
 
 ADVICE = "say that the weather cannot be looked up at the moment"
 BUSY = ErrorRule("unavailable", "the weather service is receiving too many requests; it may answer in a minute", ADVICE)
@@ -66,10 +64,11 @@ class WeatherClient:
 
     upstream: ClassVar[str]
     """The provider's name in errors."""
+    timeout = 10.0
+    """Seconds a look-up may take, a second request included; the services mostly answer within one."""
 
-    def __init__(self, http: OutboundHttp, *, timeout: float = TIMEOUT) -> None:
+    def __init__(self, http: OutboundHttp) -> None:
         self._http = http
-        self._timeout = timeout
 
     async def forecast(self, city: str, days: int) -> Weather:
         """Look up the weather of a place, now and for some days from today.
@@ -87,17 +86,17 @@ class WeatherClient:
         """
         query = await _query(city)
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self.timeout):
                 return await self._look_up(query, days)
         except TimeoutError:
-            raise UpstreamTimeout(f"{self.upstream} did not answer within {self._timeout:g} s") from None
+            raise UpstreamTimeout(f"{self.upstream} did not answer within {self.timeout:g} s") from None
 
     async def _look_up(self, query: PlaceQuery, days: int) -> Weather:
         raise NotImplementedError
 
     async def _get(self, url: str, params: Mapping[str, str], headers: Mapping[str, str] | None = None) -> JsonReply:
         reply = await self._http.fetch(
-            "GET", url, upstream=self.upstream, timeout=self._timeout, params=dict(params), headers=headers
+            "GET", url, upstream=self.upstream, timeout=self.timeout, params=dict(params), headers=headers
         )
         return JsonReply.parse(reply, self.upstream)
 

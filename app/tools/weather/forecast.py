@@ -138,7 +138,9 @@ def slim(body: Any, days: int) -> Weather:
     place = select(child_object(body, "location"), _PLACE)
     forecast = child_object(body, "forecast").get("forecastday")
     found = list(map(_day, forecast if isinstance(forecast, list) else ()))
-    return weather("WeatherAPI", place, _current(child_object(body, "current")), found, days)
+    current = child_object(body, "current")
+    shown = select(child_object(current, "condition"), {"text": "text"}) | select(current, _CURRENT)
+    return weather("WeatherAPI", place, shown, found, days)
 
 
 def weather(
@@ -163,10 +165,6 @@ def weather(
     if len(kept) < days:
         result |= {"days_requested": days, "days_delivered": len(kept)}
     return cast(Weather, result)
-
-
-def _current(current: Mapping[str, Any]) -> dict[str, Any]:
-    return select(child_object(current, "condition"), {"text": "text"}) | select(current, _CURRENT)
 
 
 def _day(entry: Any) -> dict[str, Any]:

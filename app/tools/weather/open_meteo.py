@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from app.places.gazetteer import find_place
-from app.tools.weather.client import ADVICE, BUSY, FAILED, NO_SUCH_PLACE, TIMEOUT, WeatherClient, WeatherSettings
+from app.tools.weather.client import ADVICE, BUSY, FAILED, NO_SUCH_PLACE, WeatherClient, WeatherSettings
 from app.tools.weather.forecast import Weather, child_object, select, weather
 from app.tools.weather.places import PlaceQuery
 from app.upstreams import ErrorRule, JsonReply
@@ -69,8 +69,8 @@ class OpenMeteoClient(WeatherClient):
 
     upstream = "Open-Meteo"
 
-    def __init__(self, settings: WeatherSettings, http: OutboundHttp, *, timeout: float = TIMEOUT) -> None:
-        super().__init__(http, timeout=timeout)
+    def __init__(self, settings: WeatherSettings, http: OutboundHttp) -> None:
+        super().__init__(http)
         self._forecast_url = f"{settings.base_url or _BASE_URL}/forecast"
         self._search_url = f"{settings.geocoding_url}/search"
 
@@ -105,8 +105,9 @@ class OpenMeteoClient(WeatherClient):
         parts = [known.name, known.region, known.country, known.zone] if known else query.q.split(",")
         name, *wanted = filter(None, map(str.strip, parts))
         body = await self._fetch(self._search_url, {"name": name, "count": _CANDIDATES, "language": "en"})
-        results = body.get("results", [])
-        usable: list[dict[str, Any]] = list(filter(_is_place, results)) if isinstance(results, list) else []
+        results = body.get("results")
+        given = [each for each in results if isinstance(each, dict)] if isinstance(results, list) else []
+        usable = [each for each in given if len(select(each, {"latitude": "y", "longitude": "x"})) == 2]
         # Of equal ones the first: Open-Meteo sorts them by their population.
         best = max(usable, key=lambda each: _fit(each, wanted), default=None)
         if best is None or (wanted and not _fit(best, wanted)):
@@ -128,10 +129,6 @@ def _error_rule(reply: JsonReply) -> ErrorRule | None:
     if reply.status >= 500:
         return FAILED
     return _REFUSED if reply.status != 200 or reply.body.get("error") else None
-
-
-def _is_place(result: Any) -> bool:
-    return isinstance(result, dict) and len(select(result, {"latitude": "y", "longitude": "x"})) == 2
 
 
 def _fit(result: Mapping[str, Any], wanted: Sequence[str]) -> int:

@@ -63,7 +63,10 @@ def checked_name(city: str) -> str:
     if len(name) > MAX_NAME:
         raise refusal(f"the city is longer than {MAX_NAME} characters")
     if coordinates := _COORDINATES.fullmatch(name):
-        return _on_earth(*coordinates.groups())
+        latitude, longitude = coordinates.groups()
+        if abs(float(latitude)) > 90 or abs(float(longitude)) > 180:
+            raise refusal("these coordinates are not on Earth")
+        return f"{latitude},{longitude}"
     if not _looks_like_a_name(name):
         raise refusal("the city is not the name of a place")
     return name
@@ -72,12 +75,6 @@ def checked_name(city: str) -> str:
 def refusal(message: str) -> ToolExecutionError:
     """Return the error for a name that cannot be looked up."""
     return ToolExecutionError(message, kind="invalid-place", hint=_HINT)
-
-
-def _on_earth(latitude: str, longitude: str) -> str:
-    if abs(float(latitude)) > 90 or abs(float(longitude)) > 180:
-        raise refusal("these coordinates are not on Earth")
-    return f"{latitude},{longitude}"
 
 
 def _looks_like_a_name(name: str) -> bool:
@@ -213,17 +210,13 @@ def _of_parts(parts: _Parts) -> str:
     spelled = _spelled(inner)
     abroad = next(filter(None, map(_abroad, (inner, outer))), None)
     if parts.country not in ("", "China", spelled and spelled.country):
-        return _in_country(parts, abroad)
+        if abroad is None and not parts.latin:
+            raise refusal(f"only the English name can find this place in {parts.country}")
+        return _joined(abroad.name if abroad else parts.latin[0], parts.country)
     # 台北中山区 is a district of Taipei, although Zhongshan is a city as well.
     if abroad and not parts.province and (spelled is None or find_place(_bare(inner))):
         return abroad.english
     return _in_china(spelled or _read(inner), parts.province, outer)
-
-
-def _in_country(parts: _Parts, known: Place | None) -> str:
-    if known is None and not parts.latin:
-        raise refusal(f"only the English name can find this place in {parts.country}")
-    return _joined(known.name if known else parts.latin[0], parts.country)
 
 
 def _in_china(place: Place, province: str, outer: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from app.tools.weather.client import ADVICE, BUSY, FAILED, NO_SUCH_PLACE, TIMEOUT, WeatherClient, WeatherSettings
+from app.tools.weather.client import ADVICE, BUSY, FAILED, NO_SUCH_PLACE, WeatherClient, WeatherSettings
 from app.tools.weather.forecast import Weather, slim
 from app.tools.weather.places import PlaceQuery
 from app.upstreams import ErrorRule, JsonReply
@@ -81,30 +81,24 @@ class WeatherApiClient(WeatherClient):
 
     upstream = "WeatherAPI"
 
-    def __init__(self, settings: WeatherSettings, http: OutboundHttp, *, timeout: float = TIMEOUT) -> None:
-        super().__init__(http, timeout=timeout)
+    def __init__(self, settings: WeatherSettings, http: OutboundHttp) -> None:
+        super().__init__(http)
         sandbox = f"{settings.sandbox_url}/weatherapi/v1" if settings.in_sandbox else None
         self._key = settings.api_key if settings.api_key and not sandbox else SecretStr("sandbox")
         self._url = f"{sandbox or settings.base_url or _BASE_URL}/forecast.json"
 
     async def _look_up(self, query: PlaceQuery, days: int) -> Weather:
-        answer = await self._answer(query, days)
+        answer = await self._ask(query, days)
+        rule = error_rule(answer.status, error_code(answer.body))
+        if rule and rule.retry_after is not None:
+            answer = await self._ask(query, days)
+        # Fewer days are a better answer than none; the result says how many were requested.
+        elif rule is _RULES[_PLAN_REFUSES_DAYS] and days > _FREE_DAYS:
+            answer = await self._ask(query, _FREE_DAYS)
         code = error_code(answer.body)
         if rule := error_rule(answer.status, code):
             raise rule.to_error(self.upstream, _log, status=answer.status, error_code=code)
         return slim(answer.body, days)
-
-    async def _answer(self, query: PlaceQuery, days: int) -> JsonReply:
-        answer = await self._ask(query, days)
-        rule = error_rule(answer.status, error_code(answer.body))
-        if rule is None:
-            return answer
-        if rule.retry_after is not None:
-            return await self._ask(query, days)
-        # Fewer days are a better answer than none; the result says how many were requested.
-        if rule is _RULES[_PLAN_REFUSES_DAYS] and days > _FREE_DAYS:
-            return await self._ask(query, _FREE_DAYS)
-        return answer
 
     async def _ask(self, query: PlaceQuery, days: int) -> JsonReply:
         # One hour instead of 24 a day: the hours are 95 % of the body, and none of them is used.

@@ -54,7 +54,6 @@ def test_names_are_written_as_texts_are_folded() -> None:
     for each in languages():
         assert [name for name in each.names if normalize_language(name) != name] == []
         assert each.names[0] == each.english.lower()
-        assert each.chinese in each.names
 
 
 NAMES = Path(__file__).with_name("chinese_names.txt")

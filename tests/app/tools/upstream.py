@@ -5,7 +5,15 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 from urllib.parse import parse_qsl, urlsplit
+
+_T = TypeVar("_T")
+
+
+def limited(client: type[_T], **limits: float) -> type[_T]:
+    """A class of clients with other limits."""
+    return type(client.__name__, (client,), limits)
 
 
 @dataclass

@@ -8,7 +8,7 @@ from tests.command_line import run
 from tests.service.offline.asking import asked, reading_tool, response
 from tests.service.offline.tools import SETS
 from toolchat.messages import AssistantMessage, UserMessage
-from toolchat.service.offline.starters import unanswered
+from toolchat.service.offline.replies import unanswered
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.function_callback import FunctionToolCallback

@@ -58,7 +58,7 @@ def _starters(service: ServiceState) -> Callable[[Entry], Sequence[str]]:
     """Finds the questions with which a conversation may begin, without those that the offline model would refuse."""
     if service.chat.model.provider != "offline":
         return lambda entry: entry.module.questions
-    from toolchat.service.offline.starters import starters_of
+    from toolchat.service.offline.replies import starters_of
 
     return lambda entry: starters_of(
         entry.module.questions, entry.in_conversation(), service.tools.for_conversation(None, entry.module.name)[0]

@@ -135,7 +135,7 @@ def _refused_questions(state: ServiceState) -> Iterator[_Part]:
     """The questions of tool modules that the offline model does not understand; it takes long with many tools."""
     if state.chat.model.provider != "offline":
         return
-    from toolchat.service.offline.starters import unanswered
+    from toolchat.service.offline.replies import unanswered
 
     for name, entry in state.tools.entries.items():
         offered = () if entry.fault else state.tools.for_conversation(None, name)[0]

@@ -4,7 +4,6 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from operator import attrgetter
-from typing import Any
 
 import httpx2
 import mcp_types as types
@@ -107,16 +106,13 @@ class ServerConnection:
             if not page.next_cursor:
                 break
             if page.next_cursor in cursors:
-                self._warn_of_circle()
+                if not self._has_warned:
+                    _log.warning("the list of tools of the MCP server %s repeats a cursor: it ends there", self._server)
+                self._has_warned = True
                 break
             cursors.append(page.next_cursor)
         # In an order of its own, which some change each time, no request would begin as one in the provider's cache.
         return sorted(tools[:MAX_TOOLS], key=attrgetter("name"))
-
-    def _warn_of_circle(self) -> None:
-        if not self._has_warned:
-            self._has_warned = True
-            _log.warning("the list of tools of the MCP server %s repeats a cursor: it ends there", self._server)
 
     async def watch_changes(self) -> None:
         """Subscribe to changes of the tools until the server ends it; servers of older revisions notify unasked."""
@@ -176,9 +172,21 @@ async def connect(
     """Open a connection in the newest revision that the server supports; ``ServerUnavailable`` if it is lost."""
     diagnostics, exchange = Diagnostics(on_end), Exchange()
     EXCHANGE.set(exchange)
+
+    async def on_message(message: object) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            on_change()
+
     transport = open_transport(server, entry, proxies, forwarded or {}, diagnostics)
     try:
-        async with _client(transport, on_change, mode) as client:
+        async with Client(
+            transport,
+            mode=mode,
+            message_handler=on_message,
+            client_info=types.Implementation(name="toolchat", version=__version__),
+            cache=None,
+            read_timeout_seconds=REQUEST_TIMEOUT,
+        ) as client:
             yield ServerConnection(server, client, on_change, diagnostics)
     except Exception as error:
         raised = _first(error)
@@ -190,21 +198,6 @@ async def connect(
             is_away=_is_unreachable(raised) or (exchange.status or 0) >= 500,
             is_session_lost=exchange.is_session_lost,
         ) from error
-
-
-def _client(transport: Any, on_change: Callable[[], None], mode: str) -> Client:
-    async def on_message(message: object) -> None:
-        if isinstance(message, types.ToolListChangedNotification):
-            on_change()
-
-    return Client(
-        transport,
-        mode=mode,
-        message_handler=on_message,
-        client_info=types.Implementation(name="toolchat", version=__version__),
-        cache=None,
-        read_timeout_seconds=REQUEST_TIMEOUT,
-    )
 
 
 def _is_unreachable(error: BaseException) -> bool:

@@ -5,8 +5,9 @@ import os
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
@@ -43,27 +44,22 @@ _TRANSPORT_HEADERS = re.compile(
 """Headers of the connection or of the protocol, which the HTTP client and the SDK set themselves."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Environment:
-    """The variables of the environment."""
-
-    values: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    names: set[str] = field(default_factory=set)
-    """The variables that have been asked for."""
-
-    def value(self, match: re.Match[str]) -> str:
-        name, default = match.groups()
-        self.names.add(name)
-        if value := self.values.get(name) or default:
-            return value
-        if default is None:
-            is_empty = f"is empty; write ${{{name}:-}} if it may be"
-            raise ValueError(f"the variable {name} {is_empty if self.values.get(name) == '' else 'is not set'}")
-        return ""
+def _value_of(variables: set[str], match: re.Match[str]) -> str:
+    """The value of a variable of the environment, whose name is added to those that the file refers to."""
+    name, default = match.groups()
+    variables.add(name)
+    if value := os.environ.get(name) or default:
+        return value
+    if default is None:
+        is_empty = f"is empty; write ${{{name}:-}} if it may be"
+        raise ValueError(f"the variable {name} {is_empty if name in os.environ else 'is not set'}")
+    return ""
 
 
 def _substitute(value: Any, info: ValidationInfo) -> Any:
-    return _VARIABLE.sub(info.context.value, value) if isinstance(value, str) and info.context else value
+    if isinstance(value, str) and info.context is not None:
+        return _VARIABLE.sub(partial(_value_of, info.context), value)
+    return value
 
 
 _WITH_VARIABLES = BeforeValidator(_substitute)
@@ -199,16 +195,16 @@ _SERVERS = TypeAdapter(Mapping[_ServerName, ServerEntry], config=ConfigDict(defe
 
 def read_file(path: Path) -> tuple[dict[str, ServerEntry], frozenset[str]]:
     """Read the enabled servers, in the order of the file, and the names of the variables that it refers to."""
-    environment = _Environment()
+    variables = set[str]()
     try:
-        servers = _SERVERS.validate_python(_enabled_entries(path), context=environment)
+        servers = _SERVERS.validate_python(_enabled_entries(path), context=variables)
     except ValidationError as error:  # a line per fault, with the key but never the value: it may be secret
         faults = [f"{_KEY}.{place[:200]}: {_sentence(place, *fault)}" for place, *fault in describe_faults(error)]
     except ValueError as error:
         faults = [str(error)]
     else:
         enabled = {name: entry for name, entry in servers.items() if not entry.disabled}
-        return enabled, frozenset(environment.names)
+        return enabled, frozenset(variables)
     raise ConfigurationError("\n".join(f"MCP_SERVERS_FILE: {path}: {fault}" for fault in faults))
 
 
@@ -279,35 +275,26 @@ def read_mcp_servers(tuning: Tuning) -> McpServers:
     if settings.file is None:
         return McpServers()
     servers, variables = read_file(settings.file)
-    return McpServers(tuple(_ServerModule(*each, tuning).module() for each in servers.items()), variables)
+    return McpServers(tuple(_tool_module(*each, tuning) for each in servers.items()), variables)
 
 
-class _ServerModule:
-    """The resources of a server's tool module; the server itself exists only while the service runs."""
-
-    def __init__(self, name: str, entry: ServerEntry, tuning: Tuning) -> None:
-        self._name, self._entry, self._tuning = name, entry, tuning
-        self._server: RemoteServer | None = None
-
-    def module(self) -> ToolModule:
-        return ToolModule(
-            name=f"mcp-{self._name}",
-            title=f"MCP {self._name}",
-            path=f"/mcp/{self._name}",
-            default_query=_QUERY,
-            tool_source=self.open,
-            check=self.check,
-        )
+def _tool_module(name: str, entry: ServerEntry, tuning: Tuning) -> ToolModule:
+    """A server's tool module; the server itself exists only while the service runs."""
+    server: RemoteServer | None = None
 
     @asynccontextmanager
-    async def open(self, components: Components) -> AsyncGenerator[Sequence[object], None]:
+    async def opened(components: Components) -> AsyncGenerator[Sequence[object], None]:
+        nonlocal server
         from toolchat.service.mcp_client.server import RemoteServer  # imported late, because it imports the SDK
 
         proxies = (await components.get(OutboundHttp)).proxies
-        async with RemoteServer(self._name, self._entry, self._tuning, proxies).running() as self._server:
-            yield (self._server,)
+        async with RemoteServer(name, entry, tuning, proxies).running() as server:
+            yield (server,)
 
-    async def check(self, _: Components) -> str:
-        if self._server is None:
-            raise UpstreamUnavailable(f"the server {self._name} is not running")
-        return await self._server.check()
+    async def check(_: Components) -> str:
+        if server is None:
+            raise UpstreamUnavailable(f"the server {name} is not running")
+        return await server.check()
+
+    title, path = f"MCP {name}", f"/mcp/{name}"
+    return ToolModule(name=f"mcp-{name}", title=title, path=path, default_query=_QUERY, tool_source=opened, check=check)

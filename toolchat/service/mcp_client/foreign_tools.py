@@ -107,12 +107,9 @@ def _sanitize_part(part: dict[str, Any]) -> dict[str, Any]:
     for note in ("description", "title"):
         if isinstance(part.get(note), str):
             part[note] = sanitize_text(part[note], MAX_NOTE_CHARS)
-    return part if all(map(_is_linear, _patterns(part))) else _without_patterns(part)
-
-
-def _patterns(part: Schema) -> list[Any]:
     several = part.get("patternProperties")
-    return [part.get("pattern", ""), *(several if isinstance(several, dict) else ())]
+    patterns = [part.get("pattern", ""), *(several if isinstance(several, dict) else ())]
+    return part if all(map(_is_linear, patterns)) else _without_patterns(part)
 
 
 def _is_linear(pattern: Any) -> bool:
@@ -176,13 +173,8 @@ def read_result(result: CallToolResult) -> RemoteResult:
     if structured is None and all(block.type == "text" for block in result.content):
         return text
     as_it_came = {"content": content} | ({} if structured is None else {"structuredContent": structured})
-    return ToolAnswer(text, {MCP_RESULT: as_it_came}, tuple(_images(result.content))[:MAX_IMAGES])
-
-
-def _images(content: Sequence[Any]) -> Iterator[str]:
-    for block in content:
-        if block.type == "image" and is_image(url := f"data:{block.mime_type};base64,{block.data}"):
-            yield url
+    urls = (f"data:{block.mime_type};base64,{block.data}" for block in result.content if block.type == "image")
+    return ToolAnswer(text, {MCP_RESULT: as_it_came}, tuple(filter(is_image, urls))[:MAX_IMAGES])
 
 
 def _block_texts(block: Any) -> Iterator[str]:

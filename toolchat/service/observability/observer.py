@@ -215,24 +215,11 @@ class ServiceModelCall(ModelCall):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         now = perf_counter()
+        seconds = now - self._began
         self._request.go_on(now)
-        self._request.model_seconds += now - self._began
-        self._count("ok" if error is None else outcome_of(error), now - self._began)
+        self._request.model_seconds += seconds
         self._request.tokens += self._spent() if error is None else self._spent_by(error)
-
-    def _spent(self) -> int:
-        """The tokens of the response as the provider reports them, otherwise estimated."""
-        if self.response is None:
-            return 0
-        return self.response.usage.total_tokens or _prompt_tokens(self.prompt) + estimate_size([self.response.message])
-
-    def _spent_by(self, error: BaseException) -> int:
-        """The estimated tokens of an attempt without a response; 0 if it was refused, or the provider not reached."""
-        was_refused = isinstance(error, ToolchatError) and not isinstance(error, UpstreamTimeout | UpstreamInvalid)
-        return 0 if was_refused and not self._received else _prompt_tokens(self.prompt) + self._received
-
-    def _count(self, outcome: str, seconds: float) -> None:
-        labelled(metrics.MODEL_TURNS, *self.names, outcome).inc()
+        labelled(metrics.MODEL_TURNS, *self.names, "ok" if error is None else outcome_of(error)).inc()
         labelled(metrics.MODEL_SECONDS, *self.names).observe(seconds, tracing.exemplar())
         if self.first_chunk:
             labelled(metrics.MODEL_FIRST_SECONDS, *self.names).observe(self.first_chunk)
@@ -244,6 +231,17 @@ class ServiceModelCall(ModelCall):
                 labelled(metrics.MODEL_CACHED, *self.names).inc(usage.cached_tokens)
             if written := sum(call.repaired for call in self.response.message.tool_calls):
                 labelled(metrics.MODEL_TEXT_CALLS, *self.names).inc(written)
+
+    def _spent(self) -> int:
+        """The tokens of the response as the provider reports them, otherwise estimated."""
+        if self.response is None:
+            return 0
+        return self.response.usage.total_tokens or _prompt_tokens(self.prompt) + estimate_size([self.response.message])
+
+    def _spent_by(self, error: BaseException) -> int:
+        """The estimated tokens of an attempt without a response; 0 if it was refused, or the provider not reached."""
+        was_refused = isinstance(error, ToolchatError) and not isinstance(error, UpstreamTimeout | UpstreamInvalid)
+        return 0 if was_refused and not self._received else _prompt_tokens(self.prompt) + self._received
 
 
 def _prompt_tokens(prompt: Prompt) -> int:

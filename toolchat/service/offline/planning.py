@@ -3,7 +3,7 @@
 import re
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from toolchat.chat.advisors.tool_search import ToolIndex
@@ -137,7 +137,7 @@ class Planner:
         if any(each.kind in kinds and "default" not in each.schema for each in kept):
             return None
         new.arguments = {**old.arguments, **new.arguments}
-        return Plan(replace(text, chinese=text.chinese), (new,))
+        return Plan(text, (new,))
 
 
 def planner_of(tools: Sequence[tuple[ToolDefinition, ToolMetadata | None]]) -> Planner:

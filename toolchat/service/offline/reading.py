@@ -170,15 +170,12 @@ class Reading:
         """Whether the question is one that the tool declares to answer."""
         return self.text.raw.strip() in self.tool.metadata.examples
 
-    @property
-    def _hints(self) -> int:
-        """How many values tell what is meant as words do: ids, choices, two units to convert between."""
-        filled = [each for each in self.tool.parameters if each.name in self.arguments and each.required]
-        return sum(each.role in ("pattern", "choice") for each in filled)
-
     def _find_topic(self) -> None:
         weights: dict[str, int] = {}
-        is_action = len(self.tool.name_words) > 1 and not self._hints
+        filled = [each for each in self.tool.parameters if each.required and each.name in self.arguments]
+        # Ids and choices, such as two units to convert between, tell what is meant as words do.
+        is_hinted = any(each.role in ("pattern", "choice") for each in filled)
+        is_action = len(self.tool.name_words) > 1 and not is_hinted
         for piece, start, term in _pieces(self.tool, self.text):
             if term and not any(one <= start < end for one, end in self.used):
                 weights[term] = self.tool.vocabulary.get(term, len(piece))

@@ -1,4 +1,4 @@
-"""Replies: what the offline model says beside results, with example questions that work."""
+"""Replies: what the offline model says beside results, and example questions that work."""
 
 import json
 import re
@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from toolchat.service.offline.planning import Plan, PlannedCall, Planner
+from toolchat.service.offline.planning import Plan, PlannedCall, Planner, planner_of
 from toolchat.service.offline.results import Result
-from toolchat.service.offline.sentences import listed, say
-from toolchat.service.offline.text import is_chinese
+from toolchat.service.offline.text import Text, is_chinese
 from toolchat.service.offline.tools import SUCH_AS, OfferedTool, Parameter, words_of
+from toolchat.service.offline.words import listed, say
+from toolchat.tool_calling.callback import ToolCallback
 
 _MOST_LISTED = 12
 # The last of them is answered, by the sentence with the group's name.
@@ -103,6 +104,26 @@ def _phrases(parameters: Sequence[Parameter]) -> Iterator[str]:
         choice = each.choices[1:2] if each.side == "to" else each.choices[:1]
         value = such_as[1] if such_as else str(choice[0]) if choice else _SAMPLES.get(each.role, "")
         yield f"to {value}" if each.side == "to" and value else value
+
+
+def starters_of(declared: Sequence[str], own: Iterable[ToolCallback], offered: Iterable[ToolCallback]) -> list[str]:
+    """Questions to begin with: the declared ones that call a tool, or what the offline model itself would propose."""
+    planner, names = _planner(offered), {each.definition.name for each in own}
+    if answered := [each for each in declared if planner.plan(Text.of(each)).calls]:
+        return answered
+    shown = [each for each in planner.tools if each.name in names]
+    proposed = (next(filter(None, (example(planner, each, zh) for each in shown)), "") for zh in (False, True))
+    return list(dict.fromkeys(filter(None, proposed)))
+
+
+def unanswered(questions: Iterable[str], tools: Iterable[ToolCallback]) -> list[str]:
+    """The questions that call none of some tools."""
+    planner = _planner(tools)
+    return [each for each in questions if not planner.plan(Text.of(each)).calls]
+
+
+def _planner(callbacks: Iterable[ToolCallback]) -> Planner:
+    return planner_of([(each.definition, each.metadata) for each in callbacks])
 
 
 def report(planned: Plan, results: Iterable[tuple[str, PlannedCall | None, str]]) -> str:

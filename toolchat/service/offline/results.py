@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from toolchat.service.offline.sentences import say
 from toolchat.service.offline.tools import words_of
+from toolchat.service.offline.words import say
 
 _LONGEST_RESULT, _LONGEST_VALUE, _DEEPEST = 2000, 600, 5
 _REMINDER = re.compile(r"\s*<reminder>.*?</reminder>", re.DOTALL)

@@ -49,9 +49,9 @@ class Text:
         """The command as it was written, capitals and accents included."""
         return masked(self.raw, self.quotes)
 
-    def words(self, without: Iterable[Span] = ()) -> list[tuple[str, int]]:
-        """The words of the command outside some spans, with their positions; Chinese characters in a row are one."""
-        return [(match[0], match.start()) for match in _TOKEN.finditer(masked(self.command, without))]
+    def words(self) -> list[tuple[str, int]]:
+        """The words of the command with their positions; Chinese characters in a row are one."""
+        return [(match[0], match.start()) for match in _TOKEN.finditer(self.command)]
 
     def with_payload(self) -> "Text | None":
         """Copy in which all behind the first colon or line break is one quotation; ``None`` if it is none."""

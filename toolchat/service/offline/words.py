@@ -1,11 +1,14 @@
-"""The words that the offline model knows: concepts of any tool, and words that say nothing about the tool."""
+"""The words that the offline model knows: concepts of any tool, words without a meaning, and its own sentences."""
 
 import re
 import tomllib
+from collections.abc import Iterable
 from functools import lru_cache
 from importlib.resources import files
 
-_TABLES = tomllib.loads(files(__package__).joinpath("words.toml").read_text("utf-8"))
+_TABLES, _SENTENCES = (
+    tomllib.loads(files(__package__).joinpath(name).read_text("utf-8")) for name in ("words.toml", "sentences.toml")
+)
 ACTIONS = frozenset(_TABLES["actions"])
 """What many tools do: such a word alone does not say which one is meant."""
 FUNCTION_WORDS = frozenset(_TABLES["function_words"])
@@ -36,3 +39,14 @@ for _name, _words in _TABLES["concepts"].items():
 def terms_of(word: str) -> frozenset[str]:
     """What a word can be matched by: its stem and its concepts, each behind a ``#``."""
     return _CONCEPTS_OF.get(stem(word), frozenset()) | {stem(word)}
+
+
+def say(key: str, chinese: bool, **values: object) -> str:
+    """A sentence in one of the two languages."""
+    text: str = _SENTENCES[key][not chinese]
+    return text.format(**values)
+
+
+def listed(items: Iterable[object], chinese: bool, last: str = "and") -> str:
+    """Items in a row, each in quotes."""
+    return say(last, chinese).join(say("quote", chinese, text=each) for each in items)

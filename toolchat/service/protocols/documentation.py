@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Response
-from pydantic_core import to_json
 
 from toolchat.service.api.fast_router import Ask, DirectRoute
 from toolchat.service.api.responses.event_stream import EVENT_SCHEMA
@@ -52,8 +51,3 @@ def add_question(
         route_class_override=DirectRoute,
         openapi_extra={"requestBody": body} | ({"parameters": [*more]} if more else {}),
     )
-
-
-def json_response(document: Any) -> Response:
-    """A document as JSON."""
-    return Response(to_json(document), media_type="application/json")

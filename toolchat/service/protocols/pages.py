@@ -81,15 +81,13 @@ class PageWriter(StreamWriter):
         if not text:
             return b""
         self._has_text |= kind == "text"
-        begin = self._step() + (b"" if self._open == kind else self._open_part(kind))
+        begin = self._step()
+        if self._open != kind:
+            begin += self.close_part() + self.begin_part(kind)
+            self._open = kind
+            if kind == "text":
+                self.text_frame = frame_of(lambda text: self.write_piece("text", text))
         return begin + self.write_piece(kind, text)
-
-    def _open_part(self, kind: str) -> bytes:
-        opened = self.close_part() + self.begin_part(kind)
-        self._open = kind
-        if kind == "text":
-            self.text_frame = frame_of(lambda text: self.write_piece("text", text))
-        return opened
 
     def close_part(self) -> bytes:
         """End the text or the reasoning that is open."""

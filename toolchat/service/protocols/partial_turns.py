@@ -110,10 +110,7 @@ def _finished_turn(response: ChatResponse, client_tools: frozenset[str]) -> _Tur
 
 
 def _saved_turn(messages: Sequence[Message]) -> _Turn:
-    index = max(index for index, each in enumerate(messages) if isinstance(each, AssistantMessage))
-    calls = messages[index]
-    if not isinstance(calls, AssistantMessage):
-        raise TypeError(calls)
+    index, calls = [(index, each) for index, each in enumerate(messages) if isinstance(each, AssistantMessage)][-1]
     return _Turn(tuple(messages[:index]), calls, _responses(messages[-1]))
 
 

@@ -3,7 +3,6 @@
 import inspect
 import traceback
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,6 @@ from toolchat.tool_calling.definition import ToolMarker, declared_name, validate
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.schema import input_of_function
 from toolchat.tool_calling.signature import docstring_summary
-
-
-@dataclass(frozen=True, slots=True)
-class DefinitionFaults:
-    """The problems of a definition: one line each, with the file, the tool and the parameter."""
-
-    errors: tuple[str, ...] = ()
-    """Problems that stop the start."""
-    warnings: tuple[str, ...] = ()
-    """Problems that some models or providers have with a tool that works."""
 
 
 def _file_of(declared: DeclaredTool) -> str:
@@ -64,19 +53,22 @@ def raised_by(module: ToolModule, doing: str, error: BaseException) -> Configura
     return ConfigurationError(f"{shown_path(file)}: {doing}: {type(error).__name__}{place}")
 
 
-def definition_faults(declared: DeclaredTool) -> DefinitionFaults:
-    """Check the definition of one tool."""
+def definition_faults(declared: DeclaredTool) -> tuple[list[str], list[str]]:
+    """Check the definition of one tool; one line for each problem, with the file, the tool and the parameter.
+
+    Returns:
+        The problems that stop the start, and those that some models or providers have with a tool that works.
+    """
     name = declared_name(declared.function)
     marker = ToolMarker.find(declared.function) or ToolMarker()
-    if not name.strip():
-        return DefinitionFaults((f"{_file_of(declared)}: tool {name}: the name is blank",))
-    if marker.description is not None and not marker.description.strip():
-        return DefinitionFaults((f"{_file_of(declared)}: tool {name}: the description is blank",))
+    for part, text in (("name", name), ("description", marker.description)):
+        if text is not None and not text.strip():
+            return [f"{_file_of(declared)}: tool {name}: the {part} is blank"], []
     try:
         tool_input = input_of_function(_called_function(declared), declared.name)
         validate_metadata(declared.name, marker.metadata, tool_input.context_parameter)
     except ToolDefinitionError as error:
-        return DefinitionFaults((f"{_file_of(declared)}: {' '.join(str(error).split())}",))
+        return [f"{_file_of(declared)}: {' '.join(str(error).split())}"], []
     described = bool(marker.description or docstring_summary(declared.function))
     warnings = [] if described else ["has no description but its name"]
     if name != declared.name:
@@ -84,7 +76,7 @@ def definition_faults(declared: DeclaredTool) -> DefinitionFaults:
     parameters = tool_input.schema["properties"].items()
     warnings += [f"parameter {name} has no description" for name, part in parameters if not part.get("description")]
     place = f"{_file_of(declared)}: tool {name}" if warnings else ""
-    return DefinitionFaults(warnings=tuple(f"{place}: {warning}" for warning in warnings))
+    return [], [f"{place}: {warning}" for warning in warnings]
 
 
 def duplicate_names(tools: Iterable[DeclaredTool]) -> list[str]:

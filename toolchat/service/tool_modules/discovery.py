@@ -51,10 +51,11 @@ class ConfiguredModule:
         if configured.fault:
             return configured
         found = [definition_faults(tool) for tool in module.declared() if callable(tool.function)]
-        errors = [*_tool_faults(module), *_advisor_faults(module), *(line for each in found for line in each.errors)]
+        file = shown_path(source_file(module.folder))
+        errors = [f"{file}: {fault}" for fault in _part_faults(module)] + [line for each, _ in found for line in each]
         if errors:
             raise ConfigurationError("\n".join(errors))
-        return replace(configured, warnings=tuple(line for each in found for line in each.warnings))
+        return replace(configured, warnings=tuple(line for _, each in found for line in each))
 
     @property
     def fault(self) -> str | None:
@@ -119,7 +120,11 @@ def _modules_of(source: str, found: Mapping[str, ToolModule], faults: list[str])
 def _load(parent: str, folder: Path) -> ToolModule:
     if not folder.stem.isidentifier():
         raise ConfigurationError(f"{shown_path(folder)}: the name must be a Python identifier")
-    package, routes = import_package(folder, parent)
+    try:
+        package = import_module(f"{parent}.{folder.stem}") if parent else _import_folder(folder)
+        routes = import_module(f"{package.__name__}.routes") if (folder / "routes.py").is_file() else None
+    except (Exception, SystemExit) as error:
+        raise ConfigurationError(_import_fault(error, folder)) from error
     module, file = getattr(package, "module", None), shown_path(source_file(folder))
     if not isinstance(module, ToolModule):
         raise ConfigurationError(
@@ -128,7 +133,9 @@ def _load(parent: str, folder: Path) -> ToolModule:
     for fault in _declaration_faults(module):
         raise ConfigurationError(f"{file}: {fault}")
     if routes is not None:
-        module = replace(module, router=_router(routes, folder))
+        if not isinstance(router := getattr(routes, "router", None), APIRouter):
+            raise ConfigurationError(f"{shown_path(folder / 'routes.py')}: there is no 'router = APIRouter(...)'")
+        module = replace(module, router=router)
     return module.in_folder(folder.stem, folder)
 
 
@@ -147,65 +154,31 @@ def _declaration_faults(module: ToolModule) -> Iterator[str]:
         yield "examples must be a dict of questions by their labels"
 
 
-def _router(routes: object, folder: Path) -> APIRouter:
-    router = getattr(routes, "router", None)
-    if not isinstance(router, APIRouter):
-        raise ConfigurationError(f"{shown_path(folder / 'routes.py')}: there is no 'router = APIRouter(...)'")
-    return router
-
-
-def _tool_faults(module: ToolModule) -> list[str]:
-    file = shown_path(source_file(module.folder))
+def _part_faults(module: ToolModule) -> Iterator[str]:
+    """What is wrong with a module's tools and advisors, whose authors need not check types."""
     methods: Sequence[object] = module.methods
-    return [
-        *(f"{file}: {_describe(each)} has no method that @tool marks" for each in methods if not _has_tools(each)),
-        *(f"{file}: functions: {_describe(each)} is no tool" for each in module.function_tools if not callable(each)),
-        *(
-            f"{file}: class {each.__name__} has no method {missing}"
-            for each in (*module.methods, *module.functions)
-            if isinstance(each, type)
-            for missing in sorted(getattr(each, "__abstractmethods__", ()))
-        ),
-    ]
+    for each in methods:
+        if not isinstance(each, type) or not marked_methods(each):
+            yield f"{_describe(each)} has no method that @tool marks"
+    for each in module.function_tools:
+        if not callable(each):
+            yield f"functions: {_describe(each)} is no tool"
+    for part in (*module.methods, *module.functions):
+        for missing in sorted(getattr(part, "__abstractmethods__", ())) if isinstance(part, type) else ():
+            yield f"{_describe(part)} has no method {missing}"
+    yield from _advisor_faults(module.advisors)
 
 
-def _has_tools(part: object) -> bool:
-    return isinstance(part, type) and bool(marked_methods(part))
+def _advisor_faults(advisors: Sequence[object]) -> Iterator[str]:
+    for each in advisors:
+        if not (isinstance(each, type) and issubclass(each, Advisor)):
+            yield f"advisors: {_describe(each).removeprefix('class ')} is no class derived from Advisor"
+        elif inspect.isabstract(each):
+            yield f"advisors: {_describe(each)} has no method advise"
 
 
 def _describe(part: object) -> str:
     return f"class {part.__name__}" if isinstance(part, type) else f"an object of {type(part).__name__}"
-
-
-def _advisor_faults(module: ToolModule) -> list[str]:
-    file = shown_path(source_file(module.folder))
-    faults: list[str] = []
-    advisors: Sequence[object] = module.advisors
-    for each in advisors:
-        if not (isinstance(each, type) and issubclass(each, Advisor)):
-            faults.append(
-                f"{file}: advisors: {_describe(each).removeprefix('class ')} is no class derived from Advisor"
-            )
-        elif inspect.isabstract(each):
-            faults.append(f"{file}: advisors: class {each.__name__} has no method advise")
-    return faults
-
-
-def import_package(folder: Path, parent: str = "") -> tuple[ModuleType, ModuleType | None]:
-    """Import a tool package, and its ``routes.py`` if it has one.
-
-    Args:
-        folder: the package's folder.
-        parent: the package that it is part of, if any.
-
-    Raises:
-        ConfigurationError: an import failed; one line with file and line.
-    """
-    try:
-        package = import_module(f"{parent}.{folder.stem}") if parent else _import_folder(folder)
-        return package, import_module(f"{package.__name__}.routes") if (folder / "routes.py").is_file() else None
-    except (Exception, SystemExit) as error:
-        raise ConfigurationError(_import_fault(error, folder)) from error
 
 
 def _import_folder(folder: Path) -> ModuleType:

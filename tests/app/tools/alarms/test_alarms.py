@@ -51,7 +51,8 @@ async def test_the_same_minute_requested_twice_is_one_alarm() -> None:
 
 
 async def test_one_client_leaves_half_of_the_alarms_to_the_others() -> None:
-    store, now, order = AlarmStore(SqliteStateStore(), limit=4), datetime.now(UTC), AlarmOrder("zh")
+    store, now, order = AlarmStore(SqliteStateStore()), datetime.now(UTC), AlarmOrder("zh")
+    store.limit = 4
     for hour in (1, 2):
         await store.set(order, now + timedelta(hours=hour))
     with pytest.raises(ToolExecutionError) as refused:
@@ -62,7 +63,8 @@ async def test_one_client_leaves_half_of_the_alarms_to_the_others() -> None:
 
 
 async def test_alarms_are_bounded_and_the_oldest_fired_one_is_evicted() -> None:
-    store, now, order = AlarmStore(SqliteStateStore(), limit=2), datetime.now(UTC), AlarmOrder("zh")
+    store, now, order = AlarmStore(SqliteStateStore()), datetime.now(UTC), AlarmOrder("zh")
+    store.limit = 2
     with calling_as(address="192.0.2.1"):  # half of the places are for others
         await store.set(order, now + timedelta(hours=2))
     first = await store.set(order, now + timedelta(hours=1))

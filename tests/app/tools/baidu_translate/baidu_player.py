@@ -10,7 +10,7 @@ import pytest
 from app.tools.baidu_translate.client import BaiduTranslateClient
 from app.tools.baidu_translate.tools import BaiduTranslateService, BaiduTranslateTools
 from app.tools.baidu_translate.translator import BaiduTranslateSettings
-from tests.app.tools.upstream import Player, playing
+from tests.app.tools.upstream import Player, limited, playing
 from toolchat.http.client import OutboundHttp
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.errors import ToolExecutionError
@@ -46,7 +46,7 @@ def settings(**values: Any) -> BaiduTranslateSettings:
 async def client_of(chosen: BaiduTranslateSettings, **limits: float) -> AsyncGenerator[BaiduTranslateClient, None]:
     http = OutboundHttp()
     try:
-        yield BaiduTranslateClient(http, chosen, **limits)
+        yield limited(BaiduTranslateClient, **limits)(http, chosen)
     finally:
         await http.aclose()
 

@@ -10,7 +10,6 @@ import pytest
 
 from app.tools.baidu_translate.client import Layout, sign
 from app.tools.baidu_translate.languages import BAIDU
-from app.tools.baidu_translate.translator import Translation
 from tests.app.tools.baidu_translate.baidu_player import (
     APP_ID,
     RESULT,
@@ -32,7 +31,7 @@ async def test_every_line_comes_back_in_order_with_the_layout_of_the_original() 
     async with played() as (client, player):
         result = await client.translate(text, "", "en")
     assert player.arrivals[0].form["q"] == "one\ntwo\nthree\nfour"
-    assert result.text == "\n  <one>\r\n\r\n\t\n<two> \n　<three>\n\u200b\n<four>"
+    assert result["text"] == "\n  <one>\r\n\r\n\t\n<two> \n　<three>\n\u200b\n<four>"
 
 
 @pytest.mark.parametrize("text", ["", "x", " x ", "a\nb", "a\n\n b\r\n", "\n", "a\u2028b\x0bc", "a a\na a\n"])
@@ -46,12 +45,12 @@ def test_a_layout_filled_with_its_own_lines_is_the_text(text: str) -> None:
 async def test_the_code_of_success_is_no_error(code: object) -> None:
     good = answer(**{"error_code": code, "from": "zh", "to": "en", "trans_result": [{"dst": "Hi"}], "extra": [1]})
     async with played(good) as (client, _):
-        assert await client.translate("你好", "auto", "en") == Translation("zh", "en", "Hi")
+        assert await client.translate("你好", "auto", "en") == {"from": "zh", "to": "en", "text": "Hi"}
 
 
 async def test_a_response_without_languages_gets_the_requested_ones() -> None:
     async with played(answer(**{"from": None, "to": 7, "trans_result": [{"dst": "Hi"}]})) as (client, _):
-        assert await client.translate("你好", "中文", "en") == Translation("zh", "en", "Hi")
+        assert await client.translate("你好", "中文", "en") == {"from": "zh", "to": "en", "text": "Hi"}
 
 
 DEEP = b'{"a":' * 100_000
@@ -131,7 +130,7 @@ async def test_each_error_code_has_its_own_reaction(
 @pytest.mark.parametrize("code", ["52001", "52002"])
 async def test_a_passing_failure_is_tried_once_more_with_a_new_salt(code: str) -> None:
     async with played(fault(code)) as (client, player):
-        assert (await client.translate("你好", "auto", "en")).text == "<你好>"
+        assert (await client.translate("你好", "auto", "en"))["text"] == "<你好>"
     first, second = player.arrivals
     assert first.form["salt"] != second.form["salt"]
 
@@ -141,7 +140,7 @@ async def test_a_rate_limit_error_is_retried_once_after_a_second_without_request
     # The others stand in line already when Baidu refuses the first; their turns would come in that second.
     async with played(fault("54003"), requests_per_second=3) as (client, player):
         results = await asyncio.gather(*(client.translate(text, "auto", "en") for text in "abc"))
-    assert [result.text for result in results] == ["<a>", "<b>", "<c>"]
+    assert [result["text"] for result in results] == ["<a>", "<b>", "<c>"]
     assert [arrival.form["q"] for arrival in player.arrivals] == ["a", "a", "b", "c"]
     assert player.arrivals[1].at - player.arrivals[0].at >= 0.99
 
@@ -197,7 +196,7 @@ async def test_a_text_outside_the_limits_is_never_sent(text: str, rate: int, kin
 @pytest.mark.parametrize(("text", "rate"), [("x" * 1000, 1), ("字" * 2000, 10)])
 async def test_a_text_at_the_limits_is_sent(text: str, rate: int) -> None:
     async with played(requests_per_second=rate) as (client, _):
-        assert (await client.translate(text, "auto", "en")).text == f"<{text}>"
+        assert (await client.translate(text, "auto", "en"))["text"] == f"<{text}>"
 
 
 async def test_in_the_sandbox_no_real_key_is_sent() -> None:

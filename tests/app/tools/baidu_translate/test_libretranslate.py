@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from app.tools.baidu_translate.libretranslate import LibreTranslateClient
-from app.tools.baidu_translate.translator import Translation
 from tests.app.tools.baidu_translate.baidu_player import answer, player_of, reply, settings
-from tests.app.tools.upstream import Player
+from tests.app.tools.upstream import Player, limited
 from tests.chat.played import JSON
 from tests.serving import service
 from toolchat.errors import UpstreamError
@@ -28,7 +27,7 @@ async def played(*answers: bytes, key: str = KEY, **limits: float) -> AsyncGener
         chosen = settings(
             LIBRETRANSLATE_URL=player.url, TRANSLATE_PROVIDER="libretranslate", LIBRETRANSLATE_API_KEY=key
         )
-        yield LibreTranslateClient(http, chosen, **limits), player
+        yield limited(LibreTranslateClient, **limits)(http, chosen), player
         await http.aclose()
 
 
@@ -47,8 +46,8 @@ async def test_the_text_is_sent_as_it_is_with_the_servers_codes() -> None:
     assert player.arrivals[0].head.startswith("POST /translate/translate HTTP/1.1")
     assert first == {"q": "你好\n\n世界", "source": "auto", "target": "zt", "format": "text", "api_key": KEY}
     assert {"q": "a+b & 100%", "source": "en", "target": "zh"}.items() <= second.items()
-    assert detected == Translation("zh-Hans", "zt", "Hello\n\nworld")
-    assert named.source == "en"
+    assert detected == {"from": "zh-Hans", "to": "zt", "text": "Hello\n\nworld"}
+    assert named["from"] == "en"
 
 
 @pytest.mark.parametrize(

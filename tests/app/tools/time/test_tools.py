@@ -149,6 +149,6 @@ def test_daylight_saving_and_the_turn_of_the_day_are_the_zones_own(
     zone: str, instant: str, date: str, clock: str, offset: str, weekday: str, abbreviation: str
 ) -> None:
     found = time_zone_of(zone)
-    answer = described(found, datetime.fromisoformat(f"{instant}.987+00:00").astimezone(found.rules))
+    answer = described(found, datetime.fromisoformat(f"{instant}.987+00:00").astimezone(found))
     assert answer.data == CityTime(zone, date, clock, weekday, offset)
     assert answer.text.endswith(f"{date} {clock} {abbreviation} ({weekday}, UTC{offset})")

@@ -8,7 +8,7 @@ from pydantic import SecretStr
 
 from app.tools.weather import create_client, module
 from app.tools.weather.open_meteo import OpenMeteoClient
-from tests.app.tools.upstream import Player
+from tests.app.tools.upstream import Player, limited
 from tests.app.tools.weather.weatherapi_player import failure_of, player_of, reply, settings
 from tests.chat.played import JSON
 from tests.serving import service
@@ -60,7 +60,7 @@ async def looked_up(city: str, days: int, *script: bytes, **limits: float) -> tu
         http = OutboundHttp()
         chosen = settings(provider="open_meteo", base_url=player.url, geocoding_url=f"{player.url}/geo")
         try:
-            return await OpenMeteoClient(chosen, http, **limits).forecast(city, days), player
+            return await limited(OpenMeteoClient, **limits)(chosen, http).forecast(city, days), player
         finally:
             await http.aclose()
 

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from app.tools.weather.client import WeatherClient, WeatherSettings
 from app.tools.weather.tools import WeatherService, WeatherTools
 from app.tools.weather.weatherapi import WeatherApiClient
-from tests.app.tools.upstream import Player, playing
+from tests.app.tools.upstream import Player, limited, playing
 from tests.waiting import PATIENCE
 from toolchat.http.client import OutboundHttp
 from toolchat.service.settings.base import environment_class
@@ -129,7 +129,7 @@ async def client_of(configured: WeatherSettings, **limits: float) -> AsyncGenera
     http = OutboundHttp()
     try:
         async with asyncio.timeout(PATIENCE):
-            yield WeatherApiClient(configured, http, **limits)
+            yield limited(WeatherApiClient, **limits)(configured, http)
     finally:
         await http.aclose()
 

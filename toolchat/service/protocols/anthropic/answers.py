@@ -24,8 +24,6 @@ _Fields = dict[str, Any]
 class AnthropicAnswer(SavedTurns):
     """What both formats share."""
 
-    negotiated = False
-
     def __init__(self, sent: MessagesRequest) -> None:
         self.names = sent.client_tools
         self.shows_thinking = sent.shows_thinking
@@ -120,16 +118,14 @@ class AnthropicEventWriter(StreamWriter):
         """A piece of what the model says, in a block of its kind."""
         if not text:
             return b""
-        opened = b"" if self._said == kind else self._open_said(kind)
+        opened = b""
+        if self._said != kind:
+            opened = self._open(_said(kind, ""))
+            self._said = kind
+            if kind == "text":
+                self._has_text = True
+                self.text_frame = frame_of(lambda text: self._delta(type="text_delta", text=text))
         return opened + self._delta(**{"type": f"{kind}_delta", kind: text})
-
-    def _open_said(self, kind: str) -> bytes:
-        opened = self._open(_said(kind, ""))
-        self._said = kind
-        if kind == "text":
-            self._has_text = True
-            self.text_frame = frame_of(lambda text: self._delta(type="text_delta", text=text))
-        return opened
 
     def _client_call(self, call: ToolCall) -> bytes:
         block = self._answer.client_call(call)

@@ -111,16 +111,11 @@ class BlockMessage(Wire):
         if self.role == "assistant":
             yield from self._rounds()
             return
-        yield from self.results()
+        if not isinstance(self.content, str):
+            yield from (block.result() for block in self.content if block.type in _RESULTS)
         if content := self.question():
             text = text_of(content)
             yield UserMessage(text, images_of(content)) if self.role == "user" else SystemMessage(text)
-
-    def results(self) -> list[Message]:
-        """The results among the blocks."""
-        if isinstance(self.content, str):
-            return []
-        return [block.result() for block in self.content if block.type in _RESULTS]
 
     def question(self) -> list[Block] | str:
         """The content without results."""

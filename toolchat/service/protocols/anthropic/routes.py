@@ -10,12 +10,13 @@ from toolchat.errors import InvalidRequest, NotFound
 from toolchat.messages import estimate_size, estimate_tokens
 from toolchat.service.api.guard import ProtocolAdapter
 from toolchat.service.api.responses.answers import answer_prompt
+from toolchat.service.api.responses.formats import json_response
 from toolchat.service.api.service import ServiceState, service_state
 from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header
 from toolchat.service.protocols.anthropic.answers import MessageDocument, MessageEvents
 from toolchat.service.protocols.anthropic.errors import NO_THREADS, error_response
 from toolchat.service.protocols.anthropic.requests import MessagesRequest
-from toolchat.service.protocols.documentation import add_question, documentation_of, json_response
+from toolchat.service.protocols.documentation import add_question, documentation_of
 from toolchat.service.protocols.models import ALL_TOOLS, model_prompt
 from toolchat.service.protocols.wire import MAX_BODY_BYTES, json_body, read_request
 from toolchat.service.request_state import state_of

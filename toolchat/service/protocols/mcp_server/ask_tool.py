@@ -1,7 +1,6 @@
 """The tool ``ask``: the service answers a question with its own chat model and tools."""
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Annotated, Any
 
 from mcp_types import CallToolRequestParams
@@ -47,15 +46,13 @@ async def ask(
 _INPUT = input_of_function(ask, ASK)
 
 
-@cache
-def ask_tool() -> Result:
-    """The tool's listing, without annotations."""
-    return {
-        "name": ASK,
-        "description": ask.__doc__,
-        "inputSchema": _INPUT.schema,
-        "outputSchema": AnswerForModels.model_json_schema(),
-    }
+ASK_TOOL: Result = {
+    "name": ASK,
+    "description": ask.__doc__,
+    "inputSchema": _INPUT.schema,
+    "outputSchema": AnswerForModels.model_json_schema(),
+}
+"""The tool's listing, without annotations."""
 
 
 async def prepare_question(ctx: Context, params: CallToolRequestParams, context: Mapping[str, Any]) -> Call | Result:

@@ -23,7 +23,7 @@ from toolchat.service.api.idempotency import IdempotencyAdvisor, IdempotentReque
 from toolchat.service.api.responses.active_request import ActiveRequest
 from toolchat.service.api.service import ServiceState
 from toolchat.service.mcp_client.foreign_tools import MCP_RESULT, RemoteToolCallback
-from toolchat.service.protocols.mcp_server.ask_tool import ASK, ask_tool, prepare_question
+from toolchat.service.protocols.mcp_server.ask_tool import ASK, ASK_TOOL, prepare_question
 from toolchat.service.protocols.mcp_server.calls import (
     Call,
     Context,
@@ -49,15 +49,17 @@ _MAX_KEPT_BYTES = 2048
 _Scalars = Mapping[str, tuple[type, ...]]
 
 
-def list_tools(service: ServiceState, ask: Result, *, takes_any: bool) -> list[Result]:
+async def _list_tools(ctx: Context, params: PaginatedRequestParams) -> Result:
     """The tools that the caller may use, then the tool ``ask``, unless a tool module has one of that name."""
-    offered = (tool for entry in service.tools.entries.values() for tool in entry.in_conversation())
+    if params.cursor:
+        raise MCPError(INVALID_PARAMS, "Unknown cursor: the first page has all tools")
+    offered = (tool for entry in ctx.lifespan_context.tools.entries.values() for tool in entry.in_conversation())
     may_use = current_caller.get().may_use
-    listed = [_listing(each, takes_any=takes_any) for each in offered if may_use(each.definition.name)]
-    if any(each["name"] == ask["name"] for each in listed):
-        return listed
-    is_read_only = all(each["annotations"]["readOnlyHint"] for each in listed)
-    return [*listed, {**ask, "annotations": {"readOnlyHint": is_read_only, "destructiveHint": False}}]
+    listed = [_listing(each, takes_any=is_modern(ctx)) for each in offered if may_use(each.definition.name)]
+    if not any(each["name"] == ASK for each in listed):
+        is_read_only = all(each["annotations"]["readOnlyHint"] for each in listed)
+        listed.append({**ASK_TOOL, "annotations": {"readOnlyHint": is_read_only, "destructiveHint": False}})
+    return {"resultType": "complete", "tools": listed}
 
 
 def _listing(tool: ToolCallback, *, takes_any: bool) -> Result:
@@ -198,13 +200,6 @@ APPROVAL_META = "toolchat/approval"
 """The name of the id of an approval in a result's ``_meta``, which hosts do not show to their models."""
 LIST_TTL_MS = 300_000
 """How long a host may cache the list of tools, which hardly ever changes while the service runs."""
-
-
-async def _list_tools(ctx: Context, params: PaginatedRequestParams) -> Result:
-    if params.cursor:
-        raise MCPError(INVALID_PARAMS, "Unknown cursor: the first page has all tools")
-    tools = list_tools(ctx.lifespan_context, ask_tool(), takes_any=is_modern(ctx))
-    return {"resultType": "complete", "tools": tools}
 
 
 async def _call_tool(ctx: Context, params: CallToolRequestParams) -> Result:

@@ -6,10 +6,11 @@ from toolchat.errors import NotFound
 from toolchat.service.access.hosts import header
 from toolchat.service.api.guard import ProtocolAdapter
 from toolchat.service.api.responses.answers import answer_prompt
+from toolchat.service.api.responses.formats import json_response
 from toolchat.service.api.service import Service, service_state
 from toolchat.service.api.sessions import SESSION_HEADER, conversation_by_header
 from toolchat.service.protocols.answers import ResponseContext
-from toolchat.service.protocols.documentation import add_question, json_response
+from toolchat.service.protocols.documentation import add_question
 from toolchat.service.protocols.models import ALL_TOOLS, ModelNotFound, model_documents, model_prompt
 from toolchat.service.protocols.openai.answers import OPEN_WEBUI, Chunks, Completion
 from toolchat.service.protocols.openai.documentation import DOCUMENTATION, documents_router

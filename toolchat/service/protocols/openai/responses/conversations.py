@@ -16,9 +16,9 @@ from toolchat.chat.turns import Turn
 from toolchat.errors import NotFound
 from toolchat.service.access.principals import session_ttl
 from toolchat.service.api.dependencies import belonging_to, scoped_key
+from toolchat.service.api.responses.formats import json_response
 from toolchat.service.api.service import Service, ServiceState
 from toolchat.service.api.sessions import conversation_of, forget
-from toolchat.service.protocols.documentation import json_response
 from toolchat.service.protocols.messages import FieldNames
 from toolchat.service.protocols.openai.documentation import documents_router
 from toolchat.service.protocols.openai.responses.requests import Item, Metadata, conversation_of_items
@@ -157,10 +157,8 @@ async def _append(service: ServiceState, identifier: str, sent: ConversationRequ
     """Store items as a turn, with calls and results, and return them as they are listed."""
     if not sent.items:
         return []
-    messages, window = (
-        conversation_of_items([], sent.items, names=_NAMES),
-        replace(service.memory.window, tool_rounds=True),
-    )
+    messages = conversation_of_items([], sent.items, names=_NAMES)
+    window = replace(service.memory.window, tool_rounds=True)
     if not window.fits(messages):
         raise BadRequest("items: longer than the memory of a conversation", "items")
     async with service.memory.open_turn(conversation_of(identifier)) as opened:

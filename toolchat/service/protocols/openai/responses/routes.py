@@ -1,29 +1,27 @@
 """The routes of OpenAI's Responses: ``POST /v1/responses``, and what is stored under its ids."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic_core import from_json
 
-from toolchat.chat.client import PromptSpec
 from toolchat.errors import ValidationFailed
 from toolchat.service.access.principals import current_request_caller, session_ttl
 from toolchat.service.api.background.records import BackgroundQuestion
 from toolchat.service.api.background.routes import accept, background, stream
 from toolchat.service.api.dependencies import require_same_site
 from toolchat.service.api.responses.answers import answer_prompt
+from toolchat.service.api.responses.formats import json_response
 from toolchat.service.api.service import Service, ServiceState, service_state
 from toolchat.service.api.sessions import conversation_of
 from toolchat.service.protocols.decisions import resume_turn
-from toolchat.service.protocols.documentation import add_question, json_response
+from toolchat.service.protocols.documentation import add_question
 from toolchat.service.protocols.models import model_prompt
 from toolchat.service.protocols.openai.documentation import DOCUMENTATION, documents_router
 from toolchat.service.protocols.openai.responses import conversations
 from toolchat.service.protocols.openai.responses.answers import ResponseDocument, ResponseEvents, ResponsesAnswer
 from toolchat.service.protocols.openai.responses.conversations import Page, shown
 from toolchat.service.protocols.openai.responses.requests import (
-    Item,
     ResponsesRequest,
     conversation_of_items,
     decisions,
@@ -71,7 +69,9 @@ async def create(request: Request) -> Response:
     state = state_of(request.scope)
     state.in_chat_page, background = sent.service_tools is None, state.background
     answer = form(sent, items, previous, store, {}, background.identifier if background else "")
-    prompt = await _prompt(service, sent, earlier, items)
+    messages = conversation_of_items(earlier, items, service.chat.system_text, sent.instructions or "")
+    allowed = sent.service_tools.allowed_tools if sent.service_tools else None
+    prompt = await model_prompt(service, sent, messages, await _conversation_id(service, sent), allowed)
     if sent.background:
         return await _accept(request, sent, body, answer)
     return await answer_prompt(request, prompt, answer)
@@ -160,15 +160,6 @@ def _require_one_history(sent: ResponsesRequest) -> None:
         raise BadRequest("conversation: send either it or previous_response_id", "conversation")
     if sent.conversation and sent.store is False:
         raise BadRequest("store: a conversation is stored; leave one of the two out", "store")
-
-
-async def _prompt(
-    service: ServiceState, sent: ResponsesRequest, earlier: Sequence[Item], items: Sequence[Item]
-) -> PromptSpec:
-    messages = conversation_of_items(earlier, items, service.chat.system_text, sent.instructions or "")
-    named = sent.service_tools
-    allowed = named.allowed_tools if named else None
-    return await model_prompt(service, sent, messages, await _conversation_id(service, sent), allowed)
 
 
 async def _conversation_id(service: ServiceState, sent: ResponsesRequest) -> str:

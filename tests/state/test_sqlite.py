@@ -203,7 +203,7 @@ class Clock:
 
 
 def quotas(store: StateStore) -> Quotas:
-    return Quotas(store, QuotaLimits("all", concurrent=1), longest=60)
+    return Quotas(store, QuotaLimits("all", concurrent=1))
 
 
 async def let_everybody_in(store: StateStore) -> None:

@@ -7,7 +7,7 @@ with fences are values too: who holds one has written its token there, and every
 import asyncio
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import field
 from typing import Annotated, Final
@@ -136,6 +136,14 @@ def decoding(fault: str) -> Generator[None, None, None]:
         raise StoreUnavailable(fault, retryable=False) from error
 
 
+def kept_task(tasks: set[asyncio.Task[None]], work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+    """Begin work in a task that is in a set until it ends, as the event loop does not protect it from collection."""
+    task = asyncio.create_task(work)
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)
+    return task
+
+
 class StateStore(ABC):
     """Stores bytes under keys, with expiry.
 
@@ -155,7 +163,8 @@ class StateStore(ABC):
     """The number of operations that raised ``StoreUnavailable`` since the start."""
 
     def __init__(self) -> None:
-        self._releases: set[asyncio.Task[None]] = set()
+        self._releases = set[asyncio.Task[None]]()
+        self._updates = set[asyncio.Task[None]]()
         self._changing = WeakValueDictionary[tuple[str, ...], asyncio.Lock]()
         self._watcher: asyncio.Task[None] | None = None
 
@@ -258,7 +267,13 @@ class StateStore(ABC):
         return outcome
 
     async def update(self, keys: Sequence[str], change: Change, *, ttl: float) -> None:
-        """Replace the values of keys in one step; what the function returns last is stored."""
+        """Replace the values of keys in one step; what the function returns last is stored.
+
+        It is done to its end, also if the caller is cancelled meanwhile.
+        """
+        await asyncio.shield(kept_task(self._updates, self._update(keys, change, ttl)))
+
+    async def _update(self, keys: Sequence[str], change: Change, ttl: float) -> None:
         # One change at a time in this process: its changes of one key would only make each other start again.
         async with self._changing.setdefault(tuple(keys), asyncio.Lock()):
             outcome = await self.commit((), reads=keys, name="read")
@@ -312,9 +327,7 @@ class StateStore(ABC):
 
     def _release_later(self, lock: Lock, seconds: float) -> None:
         """Release a lock in the background that was granted too late, until it has expired by itself."""
-        task = asyncio.create_task(self._release(lock, seconds))
-        self._releases.add(task)  # protects it from garbage collection
-        task.add_done_callback(self._releases.discard)
+        kept_task(self._releases, self._release(lock, seconds))
 
     async def _release(self, lock: Lock, seconds: float) -> None:
         # Only while it has the token: what a stalled server grants later is seen by a later try.
@@ -356,6 +369,8 @@ class StateStore(ABC):
 
     async def aclose(self) -> None:
         """Refuse further operations, and close the connections."""
+        if self._updates:
+            await asyncio.wait(self._updates)
         self.available = False
         for task in self._releases:
             task.cancel()

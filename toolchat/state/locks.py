@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import toolchat.instruments as instruments
 from toolchat.errors import SessionBusy, StoreUnavailable
-from toolchat.state.base import Lock, StateStore, shared_client_key
+from toolchat.state.base import Lock, StateStore, kept_task, shared_client_key
 
 LOCK_SECONDS = 4.5
 """Seconds after which the lock of a crashed process expires.
@@ -95,7 +95,7 @@ class Locks:
         self._max_waiting = max_waiting
         self._client_key = client_key
         self._queues: dict[str, _WaitQueue] = {}
-        self._shielded: set[asyncio.Task[None]] = set()
+        self._shielded = set[asyncio.Task[None]]()
 
     def __len__(self) -> int:
         """The number of locks that are held or waited for in this process."""
@@ -139,7 +139,7 @@ class Locks:
             if (lock := queue.lock) is not None:
                 queue.lock = None
                 # Shielded: if the holder is cancelled now, the lock must not stay held until it expires.
-                await asyncio.shield(self._run_shielded(self._unlock(lock)))
+                await asyncio.shield(kept_task(self._shielded, self._unlock(lock)))
         finally:
             self._dequeue(hold.key, queue)
 
@@ -185,7 +185,7 @@ class Locks:
 
     def _start_renewal(self, queue: _WaitQueue, lock: Lock) -> None:
         """Start to renew a lock. A timer does so late, as nearly every lock is released before and needs no task."""
-        self._run_shielded(self._renew(queue, lock))
+        kept_task(self._shielded, self._renew(queue, lock))
 
     async def _renew(self, queue: _WaitQueue, lock: Lock) -> None:
         loop = asyncio.get_running_loop()
@@ -200,13 +200,6 @@ class Locks:
     async def _unlock(self, lock: Lock) -> None:
         with suppress(StoreUnavailable):
             await self._store.unlock(lock)
-
-    def _run_shielded(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        """Run work in a task that outlives its caller; the set protects it from garbage collection."""
-        task = asyncio.create_task(work)
-        self._shielded.add(task)
-        task.add_done_callback(self._shielded.discard)
-        return task
 
 
 class Hold:

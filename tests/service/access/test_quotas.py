@@ -1,11 +1,13 @@
 """Rates and quotas: in one process and over several, and while the store is away."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from functools import partial
 
 import pytest
+from pydantic_core import from_json
 
 from tests.players.postgresql_server import PostgresqlServer
 from tests.players.redis_server import RedisServer
@@ -42,7 +44,7 @@ async def quotas(kind: str, together: QuotaLimits = NOBODY, processes: int = 1) 
         stores = [opened() for _ in range(processes)]
         await stores[0].start()  # creates tables
         try:
-            yield [Quotas(store, together, longest=60) for store in stores]
+            yield [Quotas(store, together, lease=600) for store in stores]  # no place is free by the end of its lease
         finally:
             for store in stores:
                 await store.aclose()
@@ -94,6 +96,102 @@ async def test_an_answer_is_not_cut_by_the_tokens_of_the_day_and_the_next_is_ref
         assert 0 < refused.retry_after <= 86_400
 
 
+async def left_by(counted: Quotas, principal: Principal) -> dict[str, int]:
+    """What the limits of a principal still allow, by their kind; nothing if one of them is used up."""
+    try:
+        reservation = await counted.reserve(principal)
+    except QuotaExceeded:
+        return {}
+    await counted.settle(reservation)
+    return {each.kind: each.remaining for each in reservation.usage}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_clients_that_leave_at_any_moment_free_their_places_and_are_charged_once(kind: str) -> None:
+    alice = Principal("alice", concurrent=30, tokens_per_day=100_000)
+    charged = 0
+
+    async def ask(counted: Quotas) -> None:
+        nonlocal charged
+        reservation = await counted.reserve(alice)
+        reservation.tokens = 10
+        charged += 10
+        await counted.settle(reservation)
+
+    async with quotas(kind) as (counted, *_):
+        for moment in range(30):
+            asking = asyncio.ensure_future(ask(counted))
+            for _ in range(moment):
+                await asyncio.sleep(0.0002 * (moment % 3))
+            asking.cancel()
+            await asyncio.wait([asking])
+
+        async def are_free() -> bool:
+            return await left_by(counted, alice) == {"concurrent": 29, "day": 100_000 - charged}
+
+        await until(are_free)
+
+
+async def test_a_question_that_ends_while_the_file_is_locked_is_charged_later() -> None:
+    alice = Principal("alice", concurrent=1, tokens_per_day=1000)
+    store = SqliteStateStore("state.db", deadline=0.05)
+    counted = Quotas(store, NOBODY)
+    reservation = await counted.reserve(alice)
+    reservation.tokens = 10
+    with closing(sqlite3.connect("state.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        await counted.settle(reservation)
+        other.execute("COMMIT")
+    assert not store.available
+
+    async def is_free() -> bool:
+        return await left_by(counted, alice) == {"concurrent": 0, "day": 990}
+
+    await until(is_free)
+    await store.aclose()
+
+
+async def running_of_alice(store: StateStore) -> dict[str, float]:
+    """Her running questions as they are stored, with the time at which each counts as ended."""
+    stored: dict[str, float] = from_json(await store.get("quota:key:alice") or b"{}").get("running", {})
+    return stored
+
+
+async def test_the_place_of_a_process_that_died_is_free_after_its_lease() -> None:
+    alice = Principal("alice", concurrent=1)
+    store = SqliteStateStore("state.db", deadline=10)
+
+    async def ask_and_die() -> None:
+        await Quotas(SqliteStateStore("state.db"), NOBODY, lease=0.5).reserve(alice)
+
+    await asyncio.to_thread(asyncio.run, ask_and_die())
+    assert len(await running_of_alice(store)) == 1
+    counted = Quotas(store, NOBODY, lease=0.5)
+
+    async def is_free() -> bool:
+        return await left_by(counted, alice) == {"concurrent": 0}
+
+    await until(is_free)
+    await store.aclose()
+
+
+@pytest.mark.slow
+async def test_a_question_keeps_its_place_while_it_runs() -> None:
+    alice = Principal("alice", concurrent=1)
+    store = SqliteStateStore("state.db", deadline=10)
+    counted = Quotas(store, NOBODY, lease=6)
+    reservation = await counted.reserve(alice)
+    [first_end] = (await running_of_alice(store)).values()
+
+    async def is_renewed() -> bool:
+        return [*(await running_of_alice(store)).values()] > [first_end]
+
+    await until(is_renewed)
+    await counted.settle(reservation)
+    assert not await running_of_alice(store)
+    await store.aclose()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 async def test_the_limits_of_all_together_count_everybody_and_a_refused_one_is_charged_nothing(kind: str) -> None:
     alice = Principal("alice", requests_per_minute=5)
@@ -120,7 +218,7 @@ async def test_while_redis_is_unavailable_each_process_applies_the_whole_limit()
     alice = Principal("alice", requests_per_minute=20)
     async with RedisServer() as server:
         stores: list[StateStore] = [RedisStateStore(server.url, deadline=10) for _ in range(2)]
-        one, other = (Quotas(store, NOBODY, longest=60) for store in stores)
+        one, other = (Quotas(store, NOBODY) for store in stores)
         await stores[0].start()
         await one.reserve(alice)
         await other.reserve(alice)
@@ -150,5 +248,5 @@ async def accepted_by(counted: Quotas, principal: Principal) -> int:
 
 
 async def test_principals_without_a_limit_are_not_counted() -> None:
-    spending = await Quotas(SqliteStateStore(), NOBODY, longest=60).reserve(Principal("alice"))
+    spending = await Quotas(SqliteStateStore(), NOBODY).reserve(Principal("alice"))
     assert (spending.store, spending.headers) == (None, {})

@@ -18,7 +18,7 @@ class Pace:
     def accepts(self) -> bool:
         """Ask once more, and keep the usage after that."""
         self.used.refresh(self.now, 60)
-        _, [self.usage], refused = reserve([self.used], [self.limits], "1", now=self.now, longest=60)
+        _, [self.usage], refused = reserve([self.used], [self.limits], "1", now=self.now, lease=60)
         return refused is None
 
 
@@ -67,7 +67,7 @@ def test_a_clock_that_is_set_back_refuses_for_no_longer_than_usual(limits: Quota
     accepted = []
     for now in (5 * DAY, 0.0, 1.0):
         used.refresh(now, 60)
-        accepted.append(reserve([used], [limits], "1", now=now, longest=60)[2] is None)
+        accepted.append(reserve([used], [limits], "1", now=now, lease=60)[2] is None)
     assert accepted == [True, True, False]
 
 
@@ -75,19 +75,19 @@ def test_a_clock_that_steps_back_a_little_forgets_no_running_question() -> None:
     used, limits = NameUsage(), QuotaLimits("alice", concurrent=1)
     for now, refused in ((5.0, None), (4.999, "concurrent")):
         used.refresh(now, 60)
-        assert reserve([used], [limits], f"{now}", now=now, longest=60)[2] == refused
+        assert reserve([used], [limits], f"{now}", now=now, lease=60)[2] == refused
 
 
 def test_a_question_whose_process_died_ends_by_itself() -> None:
     used, limits = NameUsage(), QuotaLimits("alice", concurrent=1)
     for now, refused in ((0.0, None), (59.0, "concurrent"), (60.0, None)):
         used.refresh(now, 60)
-        assert reserve([used], [limits], f"{now}", now=now, longest=60)[2] == refused
+        assert reserve([used], [limits], f"{now}", now=now, lease=60)[2] == refused
 
 
 def test_a_used_up_day_admits_nobody_and_a_new_one_begins_with_all_its_tokens() -> None:
     used, limits = NameUsage(), QuotaLimits("alice", tokens_per_day=10)
     for now, tokens, refused in ((0.0, 9, None), (1.0, 1, None), (2.0, 0, "day"), (86_400.0, 0, None)):
         used.refresh(now, 60)
-        assert reserve([used], [limits], "1", now=now, longest=60)[2] == refused
+        assert reserve([used], [limits], "1", now=now, lease=60)[2] == refused
         used.settle(limits, "1", tokens)

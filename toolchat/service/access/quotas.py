@@ -1,10 +1,12 @@
 """Quotas: limits on questions per minute, concurrent questions and tokens per day, per principal and in total."""
 
+import asyncio
 import itertools
 import math
 import secrets
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeVar
@@ -15,9 +17,10 @@ import toolchat.instruments as instruments
 from toolchat.errors import QuotaExceeded, StoreUnavailable
 from toolchat.service.access.principals import Principal
 from toolchat.service.access.usage import DAY, Kind, NameUsage, QuotaDecision, QuotaLimits, QuotaUsage, reserve
-from toolchat.state.base import StateStore, decoding
+from toolchat.state.base import StateStore, decoding, kept_task
 from toolchat.state.sqlite import SqliteStateStore
 
+_RETRY_SECONDS = 1.0
 _MEANING = {"minute": "questions per minute", "concurrent": "questions at once", "day": "tokens per day (UTC)"}
 _USAGE: Final = TypeAdapter(NameUsage)
 T = TypeVar("T")
@@ -51,12 +54,15 @@ class Quotas:
     Args:
         store: the state store.
         total: the limits of all principals together.
-        longest: seconds after which a question counts as ended even if its process died.
+        lease: seconds after which a question counts as ended, unless its process lives and says that it is running.
     """
 
-    def __init__(self, store: StateStore, total: QuotaLimits, *, longest: float) -> None:
+    def __init__(self, store: StateStore, total: QuotaLimits, *, lease: float = 30) -> None:
         self._store, self._own = store, SqliteStateStore()
-        self._total, self._longest = total, longest
+        self._total, self._lease = total, lease
+        self._running: dict[str, QuotaReservation] = {}
+        self._tasks = set[asyncio.Task[None]]()
+        self._renewal: asyncio.Task[None] | None = None
         self._limits = lru_cache(1000)(self._limits_of)  # of its name and limits: hashing a whole principal costs more
         self._numbers = itertools.count(1)
         self._process = secrets.token_hex(8)
@@ -70,17 +76,25 @@ class Quotas:
             return QuotaReservation()
         reservation = QuotaReservation(limits, question=f"{self._process}:{next(self._numbers)}", store=self._store)
         try:
-            self.alone, decision = False, await self._reserve(reservation, self._store)
+            self.alone, decision = False, await self._reserve(reservation)
         except StoreUnavailable:
             self.alone, reservation.store = True, self._own
-            decision = await self._reserve(reservation, self._own)
+            decision = await self._reserve(reservation)
+        except asyncio.CancelledError:
+            kept_task(self._tasks, self.settle(reservation))  # it is counted, or will be
+            raise
         decisive, reservation.usage, refused = decision
         if refused:
             raise _exceeded(decisive, reservation.usage, refused)
+        if any(each.concurrent is not None for each in limits):
+            self._running[reservation.question] = reservation
+            if self._renewal is None or self._renewal.done():
+                self._renewal = kept_task(self._tasks, self._renew())
         return reservation
 
     async def settle(self, reservation: QuotaReservation) -> None:
-        """End an accepted question; if the store is unavailable, its tokens are not charged."""
+        """End an accepted question; later if the store is unavailable."""
+        self._running.pop(reservation.question, None)
         if reservation.store is None or all(each.is_rate_only for each in reservation.limits):
             return
 
@@ -89,36 +103,54 @@ class Quotas:
                 usage.settle(each, reservation.question, reservation.tokens)
 
         try:
-            await self._update(reservation.store, reservation.limits, settle)
-        except StoreUnavailable:
+            await self._update(reservation, settle)
+        except StoreUnavailable as error:
             self.alone = True
+            if error.retryable:
+                kept_task(self._tasks, self._settle_later(reservation))
 
-    async def _reserve(self, reservation: QuotaReservation, store: StateStore) -> QuotaDecision:
-        limits, question, longest = reservation.limits, reservation.question, self._longest
+    async def _settle_later(self, reservation: QuotaReservation) -> None:
+        await asyncio.sleep(_RETRY_SECONDS)
+        await self.settle(reservation)
+
+    async def _renew(self) -> None:
+        """Say that questions are running that take longer than most."""
+
+        def renew(used: Sequence[NameUsage], now: float) -> None:
+            for usage in used:
+                usage.renew(reservation.question, now + self._lease)
+
+        while self._running:
+            await asyncio.sleep(self._lease / 3)
+            for reservation in list(self._running.values()):
+                with suppress(StoreUnavailable):
+                    await self._update(reservation, renew)
+
+    async def _reserve(self, reservation: QuotaReservation) -> QuotaDecision:
+        def count(used: Sequence[NameUsage], now: float) -> QuotaDecision:
+            return reserve(used, reservation.limits, reservation.question, now=now, lease=self._lease)
+
         began = time.perf_counter()
         try:
-            return await self._update(
-                store, limits, lambda used, now: reserve(used, limits, question, now=now, longest=longest)
-            )
+            return await self._update(reservation, count)
         finally:
             instruments.observer.record_wait("place", time.perf_counter() - began)
 
-    async def _update(
-        self, store: StateStore, limits: Sequence[QuotaLimits], change: Callable[[Sequence[NameUsage], float], T]
-    ) -> T:
-        """Change what has been used under the names of limits, in one step."""
+    async def _update(self, reservation: QuotaReservation, change: Callable[[Sequence[NameUsage], float], T]) -> T:
+        """Change what has been used under the names of the limits, in one step."""
         results: list[T] = []
 
         def update(values: Sequence[bytes | None], now: float) -> Sequence[bytes]:
             with decoding("a quota cannot be read"):
                 used = [_USAGE.validate_json(value) if value else NameUsage() for value in values]
             for each in used:
-                each.refresh(now, self._longest)
+                each.refresh(now, self._lease)
             results[:] = [change(used, now)]
             return [_USAGE.dump_json(each) for each in used]
 
         # Kept for a day more than their tokens are needed, as clocks may differ.
-        await store.update([f"quota:{each.name}" for each in limits], update, ttl=2 * DAY)
+        store = reservation.store or self._own
+        await store.update([f"quota:{each.name}" for each in reservation.limits], update, ttl=2 * DAY)
         return results[0]
 
     def _limits_of(self, *bounds: Any) -> Sequence[QuotaLimits]:

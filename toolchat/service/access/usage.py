@@ -81,17 +81,17 @@ class NameUsage:
     tokens: int = 0
     """The tokens of that day, which is counted in UTC since 1970."""
 
-    def refresh(self, now: float, longest: float) -> None:
+    def refresh(self, now: float, lease: float) -> None:
         """Forget what is over, and what is further away than anything can be, since the clock was set back.
 
-        ``longest``: seconds after which a question counts as ended even if its process died.
+        ``lease``: seconds after which a question counts as ended even if its process died.
         """
         if self.day != (today := int(now // DAY)):
             self.day, self.tokens = today, 0
         if not now <= self.even <= now + 2 * MINUTE:
             self.even = now
         if self.running:
-            latest = now + longest + _CLOCK_STEP
+            latest = now + lease + _CLOCK_STEP
             self.running = {name: until for name, until in self.running.items() if now < until <= latest}
 
     def refusing(self, limits: QuotaLimits, now: float) -> Kind | None:
@@ -117,11 +117,16 @@ class NameUsage:
             usage.append(QuotaUsage("minute", most, int(room), wait))
         return usage
 
-    def count(self, limits: QuotaLimits, question: str, now: float, longest: float) -> None:
+    def count(self, limits: QuotaLimits, question: str, now: float, lease: float) -> None:
         """Count a question that no limit has refused."""
         if limits.concurrent is not None:
-            self.running[question] = now + longest
+            self.running[question] = now + lease
         self.even += limits.interval
+
+    def renew(self, question: str, until: float) -> None:
+        """Count a question as running until then, if it is running."""
+        if question in self.running:
+            self.running[question] = until
 
     def settle(self, limits: QuotaLimits, question: str, tokens: int) -> None:
         """End a counted question and charge its tokens."""
@@ -131,7 +136,7 @@ class NameUsage:
 
 
 def reserve(
-    used: Sequence[NameUsage], limits: Sequence[QuotaLimits], question: str, *, now: float, longest: float
+    used: Sequence[NameUsage], limits: Sequence[QuotaLimits], question: str, *, now: float, lease: float
 ) -> QuotaDecision:
     """Count a question under every name, or under none if any limit refuses it; the usage is refreshed."""
     # Look first and count afterwards: a question that one limit refuses must not be charged to the others.
@@ -140,5 +145,5 @@ def reserve(
             return each, usage.left(each, now), refusing
     left = used[0].left(limits[0], now)
     for usage, each in zip(used, limits, strict=True):
-        usage.count(each, question, now, longest)
+        usage.count(each, question, now, lease)
     return limits[0], left, None

@@ -22,7 +22,7 @@ from toolchat.models.base import ChatModel
 from toolchat.service.access.principals import session_ttl
 from toolchat.service.access.quotas import Quotas
 from toolchat.service.access.runtime import AccessSettings
-from toolchat.service.access.usage import MINUTE, QuotaLimits
+from toolchat.service.access.usage import QuotaLimits
 from toolchat.service.api.advisors import ConversationCallLimit, SandboxNoticeAdvisor
 from toolchat.service.api.approval_webhook import ApprovalWebhook
 from toolchat.service.api.approvals import ApprovalStore
@@ -117,7 +117,7 @@ def approval_webhook(configuration: Configuration, store: StateStore) -> Approva
 def _admission(settings: Settings, access: AccessSettings, store: StateStore) -> Admission:
     total = QuotaLimits("all", access.requests_per_minute or None, None, access.tokens_per_day or None)
     per_client = max(1, settings.max_questions // 2)  # so that no client takes all slots; a key's entry may say less
-    quotas = Quotas(store, total, longest=settings.request_timeout + MINUTE)
+    quotas = Quotas(store, total)
     return Admission(settings.max_questions, per_client, quotas)
 
 

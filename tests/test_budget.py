@@ -13,7 +13,7 @@ BUDGET = {
     "toolchat/http": 1073,
     "toolchat/models": 3358,
     "toolchat/service": 355,
-    "toolchat/service/access": 1547,
+    "toolchat/service/access": 1514,
     "toolchat/service/api": 6371,
     "toolchat/service/cli": 1421,
     "toolchat/service/composition": 899,

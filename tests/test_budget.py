@@ -23,7 +23,7 @@ BUDGET = {
     "toolchat/service/pages": 304,
     "toolchat/service/protocols": 5270,
     "toolchat/service/server": 504,
-    "toolchat/service/settings": 803,
+    "toolchat/service/settings": 791,
     "toolchat/service/tool_modules": 590,
     "toolchat/state": 2250,
     "toolchat/tool_calling": 4078,

@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator, Callable, Mapping, Set
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from ssl import SSLContext
 from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, SecretStr, ValidationError
@@ -126,7 +125,8 @@ def dashscope(settings: DashScopeSettings) -> ChosenModel:
 
 def openai_compatible(settings: OpenAISettings, certificate: str = "OPENAI_CLIENT_CERT") -> ChosenModel:
     """Any server with OpenAI's chat completions API; an error calls the setting of its certificate by that name."""
-    tls = _client_tls(settings, certificate)
+    key = str(settings.client_key) if settings.client_key else None
+    tls = tls_context(str(settings.client_cert), key, name=certificate) if settings.client_cert else None
 
     def create(http: OutboundHttp) -> ChatModel:
         from toolchat.models.openai.model import OpenAICompatibleChatModel
@@ -139,13 +139,6 @@ def openai_compatible(settings: OpenAISettings, certificate: str = "OPENAI_CLIEN
         return OpenAICompatibleChatModel(api_key=api_key, http=http, tls=tls, **others)
 
     return ChosenModel("openai_compatible", create, (settings.base_url or OPENAI_URL,))
-
-
-def _client_tls(settings: OpenAISettings, name: str) -> SSLContext | None:
-    if settings.client_cert is None:
-        return None
-    key = str(settings.client_key) if settings.client_key else None
-    return tls_context(str(settings.client_cert), key, name=name)
 
 
 def _options(options: ModelOptions | None) -> dict[str, Any]:
@@ -181,26 +174,26 @@ def choose_chat_model(settings: Settings, tuning: Tuning = _DEFAULT) -> ChosenMo
 
 def _first(settings: Settings) -> ChosenModel:
     named = settings.chat_provider
-    if named == "offline":
-        return ChosenModel("offline", _offline)
+    first: ChosenModel | None = None
+    other: ChosenModel | None = None
+    if named not in ("offline", "dashscope"):
+        of_other = read_settings(OpenAISettings)
+        has_server = of_other.api_key is not None or of_other.base_url is not None
+        other = openai_compatible(of_other) if has_server else None
+    if named not in ("offline", "openai_compatible"):
+        of_first = read_settings(DashScopeSettings)
+        first = dashscope(of_first) if of_first.api_key is not None else None
+    if first and other:
+        both = "CHAT_PROVIDER: two providers are configured, and dashscope answers"
+        return replace(first, warnings=(f"{both}; set it to dashscope or openai_compatible",))
+    if chosen := first or other:
+        return chosen
     if named == "dashscope":
-        return _required(_dashscope(), "DASHSCOPE_API_KEY: must be set because CHAT_PROVIDER is dashscope")
-    other = _openai_compatible()
+        raise ConfigurationError("DASHSCOPE_API_KEY: must be set because CHAT_PROVIDER is dashscope")
     if named == "openai_compatible":
         alternative = "or OPENAI_BASE_URL, for a server that takes no key"
-        return _required(other, f"OPENAI_API_KEY: must be set because CHAT_PROVIDER is {named} ({alternative})")
-    if (first := _dashscope()) is None:
-        return other or ChosenModel("offline", _offline, is_last_resort=named == "auto")
-    if other is None:
-        return first
-    both = "CHAT_PROVIDER: two providers are configured, and dashscope answers"
-    return replace(first, warnings=(f"{both}; set it to dashscope or openai_compatible",))
-
-
-def _required(chosen: ChosenModel | None, fault: str) -> ChosenModel:
-    if chosen is None:
-        raise ConfigurationError(fault)
-    return chosen
+        raise ConfigurationError(f"OPENAI_API_KEY: must be set because CHAT_PROVIDER is {named} ({alternative})")
+    return ChosenModel("offline", _offline, is_last_resort=named == "auto")
 
 
 def _resilient(model: ChatModel, settings: Settings, tuning: Tuning, *, max_attempts: int = 0) -> ChatModel:
@@ -214,17 +207,6 @@ def _resilient(model: ChatModel, settings: Settings, tuning: Tuning, *, max_atte
             full_name(model.provider, model.name), failures=settings.breaker_failures, pause=tuning.breaker_pause
         ),
     )
-
-
-def _dashscope() -> ChosenModel | None:
-    settings = read_settings(DashScopeSettings)
-    return dashscope(settings) if settings.api_key is not None else None
-
-
-def _openai_compatible() -> ChosenModel | None:
-    settings = read_settings(OpenAISettings)
-    has_server = settings.api_key is not None or settings.base_url is not None
-    return openai_compatible(settings) if has_server else None
 
 
 def _offline(_: OutboundHttp) -> ChatModel:
@@ -246,7 +228,8 @@ async def open_client() -> AsyncGenerator[ChatClient, None]:
     chosen = choose_chat_model(settings)
     http = outbound_http(settings)
     try:
-        loop = tool_loop(settings, manager(settings, exception_processor(settings)))
+        processor = ToolExecutionExceptionProcessor(settings.tool_throw_exception_on_error)
+        loop = tool_loop(settings, manager(settings, processor))
         yield ChatClient(chosen.create(http), advisors=(loop,), system_text=settings.system_prompt)
     finally:
         await http.aclose()
@@ -259,11 +242,6 @@ def outbound_http(settings: Settings, tuning: Tuning = _DEFAULT, *, public_only:
         public_only=public_only,
         breakers=Breakers(settings.breaker_failures, tuning.breaker_pause),
     )
-
-
-def exception_processor(settings: Settings) -> ToolExecutionExceptionProcessor:
-    """The handler of exceptions raised by tools."""
-    return ToolExecutionExceptionProcessor(settings.tool_throw_exception_on_error)
 
 
 def manager(settings: Settings, processor: ToolExecutionExceptionProcessor) -> ToolCallingManager:

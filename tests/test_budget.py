@@ -16,7 +16,7 @@ BUDGET = {
     "toolchat/service/access": 1514,
     "toolchat/service/api": 6371,
     "toolchat/service/cli": 1421,
-    "toolchat/service/composition": 899,
+    "toolchat/service/composition": 867,
     "toolchat/service/mcp_client": 1370,
     "toolchat/service/observability": 1348,
     "toolchat/service/offline": 1368,

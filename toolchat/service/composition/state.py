@@ -52,27 +52,21 @@ def _store(settings: Settings) -> StateStore:
     is_postgresql = url.startswith(("postgresql:", "postgres:"))
     package = "psycopg[binary]" if is_postgresql else "redis"
     try:
-        return _postgresql(url, settings) if is_postgresql else _redis(url, settings)
+        if is_postgresql:
+            from toolchat.state.postgresql import PostgresqlStateStore
+
+            address, schema = _without_option(url, "schema", "toolchat")
+            return PostgresqlStateStore(address, schema=schema, deadline=settings.redis_timeout)
+        from toolchat.state.redis import RedisStateStore
+
+        address, prefix = _without_option(url, "prefix", "toolchat:")
+        return RedisStateStore(address, prefix=prefix, deadline=settings.redis_timeout)
     except ImportError as missing:  # psycopg's has no name if libpq is missing
         if (missing.name or "psycopg").partition(".")[0] not in ("psycopg", "redis"):
             raise  # the package is there, and lacks something itself
         raise ConfigurationError(f"needs the package {package}: pip install {package}") from None
     except ValueError:
         raise ConfigurationError(_FORMS) from None
-
-
-def _redis(url: str, settings: Settings) -> StateStore:
-    from toolchat.state.redis import RedisStateStore
-
-    address, prefix = _without_option(url, "prefix", "toolchat:")
-    return RedisStateStore(address, prefix=prefix, deadline=settings.redis_timeout)
-
-
-def _postgresql(url: str, settings: Settings) -> StateStore:
-    from toolchat.state.postgresql import PostgresqlStateStore
-
-    address, schema = _without_option(url, "schema", "toolchat")
-    return PostgresqlStateStore(address, schema=schema, deadline=settings.redis_timeout)
 
 
 def _without_option(url: str, ours: str, default: str) -> tuple[str, str]:

@@ -21,8 +21,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 from toolchat.errors import ConfigurationError
 from toolchat.service.access.people import People
 from toolchat.service.access.principals import ASK, OPERATE, ROLE_PATTERN, TENANT_PATTERN, Principal
-from toolchat.service.settings.base import describe_faults
-from toolchat.service.settings.retention import NEEDS_A_FILE, Retention
+from toolchat.service.settings.base import NEEDS_A_FILE, Retention, describe_faults
 from toolchat.state.base import FOREVER
 
 NAME_PATTERN = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"

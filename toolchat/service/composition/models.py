@@ -3,11 +3,10 @@
 from collections.abc import AsyncGenerator, Callable, Mapping, Set
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import ValidationError
 from pydantic_core import from_json
-from pydantic_settings import SettingsConfigDict
 
 from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.client import ChatClient
@@ -20,7 +19,7 @@ from toolchat.models.dashscope import DEFAULT_BASE_URL as DASHSCOPE_URL
 from toolchat.models.fallbacks import FallbackChatModel
 from toolchat.models.openai import DEFAULT_BASE_URL as OPENAI_URL
 from toolchat.models.resilience import ResilientChatModel, RetryPolicy
-from toolchat.service.settings.base import EnvironmentSettings, Fixed, describe_faults, read_settings
+from toolchat.service.settings.base import EnvironmentSettings, describe_faults, read_settings
 from toolchat.service.settings.providers import DashScopeSettings, ModelOptions, OpenAISettings
 from toolchat.service.settings.service_settings import Settings, Tuning
 from toolchat.tool_calling.exception_processor import ToolExecutionExceptionProcessor, check_processor
@@ -37,19 +36,6 @@ _NO_VARIABLE = "CHAT_FALLBACKS="
 """A prefix that no variable can have: a fallback must not inherit the primary model's settings, such as its key."""
 
 
-class FallbackSettings(EnvironmentSettings):
-    """Fallback models."""
-
-    model_config = SettingsConfigDict(env_prefix="CHAT_")
-
-    fallbacks: Annotated[SecretStr, Fixed] | None = Field(
-        None,
-        description="Models that are tried in this order when the previous one fails, as JSON: "
-        '[{"provider": "openai_compatible", "base_url": "https://...", "api_key": "...", "model": "..."}]; '
-        "each but the last is tried once",
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class ChosenModel:
     """A provider with complete settings."""
@@ -63,17 +49,16 @@ class ChosenModel:
     warnings: tuple[str, ...] = ()
 
 
-def read_fallbacks() -> list[ChosenModel]:
+def read_fallbacks(settings: Settings) -> list[ChosenModel]:
     """Read ``CHAT_FALLBACKS``: a JSON list of objects with ``provider`` and the fields of that provider's settings.
 
     Raises:
         ConfigurationError: it is not such a list, or an entry is invalid; the message shows no values.
     """
-    settings = read_settings(FallbackSettings)
-    if settings.fallbacks is None:
+    if settings.chat_fallbacks is None:
         return []
     try:
-        entries = from_json(settings.fallbacks.get_secret_value())
+        entries = from_json(settings.chat_fallbacks.get_secret_value())
     except ValueError:
         entries = None
     if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
@@ -157,7 +142,7 @@ def choose_chat_model(settings: Settings, tuning: Tuning = _DEFAULT) -> ChosenMo
     Raises:
         ConfigurationError: the settings of one are invalid, or the named provider lacks its key.
     """
-    first, others = _first(settings), read_fallbacks()
+    first, others = _first(settings), read_fallbacks(settings)
     if not others:
         return replace(first, create=lambda http: _resilient(first.create(http), settings, tuning))
     if first.provider == "offline" and settings.chat_provider != "offline":

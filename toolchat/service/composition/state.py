@@ -6,8 +6,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from pydantic import BaseModel, ConfigDict, Field
 
 from toolchat.errors import ConfigurationError
-from toolchat.service.settings.base import source_of
-from toolchat.service.settings.retention import NEEDS_A_FILE
+from toolchat.service.settings.base import NEEDS_A_FILE, source_of
 from toolchat.service.settings.service_settings import Settings
 from toolchat.state.base import FOREVER, StateStore
 from toolchat.state.sqlite import SqliteStateStore

@@ -102,8 +102,8 @@ class Authenticator:
             return principal.speaking_for(person, tenant)
         if path in _ROLES or path.startswith("/v1/models"):  # what a page asks for itself
             return principal
-        named = principal.people.token_header or principal.people.header
-        raise Forbidden(f"this key speaks for people, and the request names none: send {named}")
+        detail = f"this key speaks for people, and the request names none: send {principal.people.naming_header}"
+        raise Forbidden(detail)
 
     async def _probing(self, scope: Scope) -> Principal:
         """The principal of a probe: it needs no key, so one that is not valid counts as none."""

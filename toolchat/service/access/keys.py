@@ -88,7 +88,8 @@ class KeyRegistry:
     @cached_property
     def people_headers(self) -> frozenset[bytes]:
         """The headers that name somebody, of all keys that speak for people."""
-        return frozenset().union(*[each.people.headers for each in self._principals.values() if each.people])
+        people = [each.people for each in self._principals.values() if each.people]
+        return frozenset([each.naming_header.lower().encode() for each in people])
 
     def find(self, key: str) -> Principal | None:
         """The principal of a key, unless it has expired.

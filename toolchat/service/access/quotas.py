@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 import toolchat.instruments as instruments
 from toolchat.errors import QuotaExceeded, StoreUnavailable
 from toolchat.service.access.principals import Principal
-from toolchat.service.access.usage import DAY, Kind, NameUsage, QuotaDecision, QuotaLimits, QuotaUsage, reserve
+from toolchat.service.access.usage import DAY, NameUsage, QuotaDecision, QuotaLimits, QuotaUsage, reserve
 from toolchat.state.base import StateStore, decoding
 from toolchat.state.sqlite import SqliteStateStore
 
@@ -76,7 +76,10 @@ class Quotas:
             decision = await self._reserve(reservation, self._own)
         decisive, reservation.usage, refused = decision
         if refused:
-            raise _exceeded(decisive, reservation.usage, refused)
+            limit = next(each for each in reservation.usage if each.kind == refused)
+            detail = f"{limit.limit} {_MEANING[refused]} are used up"
+            headers = rate_limit_headers(decisive, reservation.usage)
+            raise QuotaExceeded(detail, refused, retry_after=limit.wait, headers=headers, usage=reservation.usage)
         return reservation
 
     async def settle(self, reservation: QuotaReservation) -> None:
@@ -129,13 +132,6 @@ class Quotas:
 
 def _bounds(principal: Principal) -> tuple[Any, ...]:
     return principal.name, principal.requests_per_minute, principal.concurrent, principal.tokens_per_day
-
-
-def _exceeded(limits: QuotaLimits, usage: Sequence[QuotaUsage], kind: Kind) -> QuotaExceeded:
-    refused = next(each for each in usage if each.kind == kind)
-    detail = f"{refused.limit} {_MEANING[kind]} are used up"
-    headers = rate_limit_headers(limits, usage)
-    return QuotaExceeded(detail, kind, retry_after=refused.wait, headers=headers, usage=usage)
 
 
 def rate_limit_headers(limits: QuotaLimits, usage: Sequence[QuotaUsage]) -> dict[str, str]:

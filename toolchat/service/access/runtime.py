@@ -4,7 +4,7 @@ import ipaddress
 import re
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -211,9 +211,7 @@ class Access:
         """Watch the key file and accept tokens as long as the block runs."""
         if generated_key := self.claim_generated_key():  # another server runs the application, and does not print it
             print(generated_key_notice(generated_key), file=sys.stderr)  # noqa: T201
-        async with AsyncExitStack() as stack:
-            if self._file is not None:
-                await stack.enter_async_context(self._file.watched())
+        async with self._file.watched() if self._file else nullcontext():
             if self._configuration.tokens.is_set:
                 self.authenticator.tokens = Tokens(self._configuration.tokens, http)
             yield

@@ -299,8 +299,7 @@ class ConsentAdvisor(Advisor):
             signed = {call: replace(each, by=name) for call, each in request.resume.approvals.items()}
             request = replace(request, resume=replace(request.resume, approvals=signed))
         response = await chain.proceed(request, emit)
-        is_paused = response.finish_reason == APPROVAL_REQUIRED
-        if is_paused:
+        if response.finish_reason == APPROVAL_REQUIRED:
             asked = await self._store.save(PausedTurn(response, self._tools, self._advisors))
             left = round(asked.expires - asked.at)
             self.pending = {"id": asked.identifier, "expires_in": left, "calls": asked.calls}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from inspect import Parameter, signature
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
@@ -26,6 +27,7 @@ from toolchat.tool_calling.exception_processor import ToolExecutionExceptionProc
 from toolchat.tool_calling.manager import ToolCallingManager
 from toolchat.tool_calling.results import ToolCallResultConverter, convert_result
 
+_full_name = partial(get_name, include_module=True)
 _REPLACEABLE: Mapping[object, Callable[[Mapping[Any, Any]], object]] = {
     ToolExecutionExceptionProcessor: lambda parts: ToolExecutionExceptionProcessor(
         parts[Settings].tool_throw_exception_on_error
@@ -213,7 +215,3 @@ def _fault(error: DishkaError, file: str) -> str:
                 return f"{file}: provides {kind}, which is the service's; replaces takes {_REPLACEABLE_NAMES}"
             return f"{file}: {_full_name(other.source)} and {_full_name(one.source)} both provide {kind}"
     return f"{file}: {' '.join(str(error).split())}"
-
-
-def _full_name(kind: object) -> str:
-    return get_name(kind, include_module=True)

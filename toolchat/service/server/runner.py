@@ -47,10 +47,10 @@ def server_config(app: object, settings: Settings) -> uvicorn.Config:
     )
 
 
-def serve(app: FastAPI, settings: Settings, *, provider: str, notice: str = "", hint: str = "") -> int:
+def serve(app: FastAPI, settings: Settings, *, provider: str, notice: str = "") -> int:
     """Serve until a signal stops the server; return the exit code."""
     with _listen(settings) as listener:
-        banner = notice + _banner(listener, provider, app.state.access.claim_generated_key()) + hint
+        banner = notice + _banner(listener, provider, app.state.access.claim_generated_key())
         if settings.server_workers == 1:
             server = Server(server_config(app, settings), app, lambda: _announce(banner))
             server.run(sockets=[listener])

@@ -14,7 +14,7 @@ BUDGET = {
     "toolchat/models": 3358,
     "toolchat/service": 355,
     "toolchat/service/access": 1508,
-    "toolchat/service/api": 6369,
+    "toolchat/service/api": 6349,
     "toolchat/service/cli": 1415,
     "toolchat/service/composition": 849,
     "toolchat/service/mcp_client": 1370,

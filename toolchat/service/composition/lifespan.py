@@ -88,7 +88,7 @@ def _service_state(configuration: Configuration, wiring: Wiring, model: ChatMode
         _chat_client(settings, model, wiring.parts[ToolCallingAdvisor], tools, store),
         tools,
         admission,
-        ApprovalStore(store, codec, audit=trail, on_saved=memory.note_approval),
+        ApprovalStore(store, codec, trail, memory),
         store,
         memory,
         advisor,

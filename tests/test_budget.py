@@ -13,7 +13,7 @@ BUDGET = {
     "toolchat/http": 1073,
     "toolchat/models": 3358,
     "toolchat/service": 355,
-    "toolchat/service/access": 1508,
+    "toolchat/service/access": 1503,
     "toolchat/service/api": 6346,
     "toolchat/service/cli": 1415,
     "toolchat/service/composition": 849,

@@ -84,7 +84,8 @@ class Quotas:
 
     async def settle(self, reservation: QuotaReservation) -> None:
         """End an accepted question; if the store is unavailable, its tokens are not charged."""
-        if reservation.store is None or all(each.is_rate_only for each in reservation.limits):
+        # A rate alone has nothing to count when a question ends.
+        if reservation.store is None or not any(each.concurrent or each.tokens_per_day for each in reservation.limits):
             return
 
         def settle(used: Sequence[NameUsage], _: float) -> None:

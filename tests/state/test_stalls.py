@@ -21,12 +21,13 @@ from toolchat.errors import IdempotencyConflict, NotFound, Overloaded, SessionBu
 from toolchat.messages import AssistantMessage, UserMessage
 from toolchat.service.api.advisors import ConversationCallLimit
 from toolchat.service.api.approvals import ApprovalStore, ConsentAdvisor
+from toolchat.service.api.audit import AuditTrail
 from toolchat.service.api.idempotency import IdempotencyAdvisor, IdempotencyStore, IdempotentRequest
 from toolchat.service.api.paused_turns import PausedTurnCodec
 from toolchat.service.settings.service_settings import Settings
 from toolchat.state.base import Committed, StateStore, Write
 from toolchat.state.locks import Locks
-from toolchat.tool_calling.callback import StaticToolCallbackResolver, ToolSet
+from toolchat.tool_calling.callback import StaticToolCallbackResolver
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.definition import tool
 from toolchat.tool_calling.function_callback import FunctionToolCallback
@@ -146,7 +147,8 @@ TRANSFER = FunctionToolCallback.from_function(transfer)
 
 
 def approvals_in(store: StateStore) -> ApprovalStore:
-    return ApprovalStore(store, PausedTurnCodec(StaticToolCallbackResolver([TRANSFER]), ()))
+    codec = PausedTurnCodec(StaticToolCallbackResolver([TRANSFER]), ())
+    return ApprovalStore(store, codec, AuditTrail(store))
 
 
 async def pause(store: StateStore, name: str, world: World) -> None:
@@ -155,8 +157,8 @@ async def pause(store: StateStore, name: str, world: World) -> None:
         await memory_of(store).delete("s", "of:s")
         return
     approvals = approvals_in(store)
-    advisor = ConsentAdvisor(approvals, (), ToolSet([TRANSFER]))
     spec = client_of(calls(("transfer", "{}"))).prompt("pay").tools(TRANSFER)
+    advisor = ConsentAdvisor(approvals, spec)
     spec = spec.advisors(MemoryAdvisor(memory_of(store)), advisor).tool_context({CONVERSATION_ID: "s"})
     await spec.call().response()
     assert advisor.pending is not None

@@ -118,7 +118,7 @@ def _runner(read: Configuration, access: Access) -> _Run:
             app.state.service = state
             await _warn_of_data_loss(state.store)
             app.openapi_schema = None  # a schema built earlier lacks the tools that were just opened
-            access.authenticator.approval_tokens = state.approvals.tokens
+            access.authenticator.approver = state.approvals.tokens.principal
             state.approvals.known = access.authenticator.known
             rights = access.authenticator.current_rights
             background = BackgroundRunner(app, state.store, rights, state.tools.wait_ready)

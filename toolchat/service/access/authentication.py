@@ -1,16 +1,16 @@
 """Authentication: finds the principal of a request, and checks that it may request the path."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Sequence
 
 from pydantic import SecretStr
 from starlette.types import Scope
 
 from toolchat.errors import Forbidden, Unauthorized
-from toolchat.service.access.hosts import TrustedProxies, check_host, header, is_address, is_loopback
+from toolchat.service.access.hosts import check_host, header, is_address, is_loopback
 from toolchat.service.access.keys import KeyRegistry
 from toolchat.service.access.people import SEPARATOR, person_of
 from toolchat.service.access.principals import ANONYMOUS, ASK, OPERATE, Principal, RequestCaller
+from toolchat.service.access.tokens import Tokens
 
 _READINESS = "/health/ready"
 _PUBLIC = ("/health/live", _READINESS, "/.well-known/oauth-protected-resource/mcp")
@@ -34,22 +34,6 @@ _APPROVALS = "/approvals/"
 _KEY_HEADERS = (b"authorization", b"x-api-key")
 
 
-class TokenReader(Protocol):
-    """Validates tokens of an identity provider."""
-
-    async def principal(self, token: str) -> Principal:
-        """The principal of a token; raises ``Unauthorized`` with the reason if it is not valid."""
-        ...
-
-
-class ApprovalTokenReader(Protocol):
-    """Finds the principal that the token of an approval link acts for."""
-
-    async def principal(self, identifier: str, token: str) -> Principal:
-        """The principal of a token for one paused answer; raises ``NotFound`` if it is not valid."""
-        ...
-
-
 class Authenticator:
     """Authenticates requests.
 
@@ -67,7 +51,6 @@ class Authenticator:
         anonymous: bool | None = False,
         open_paths: Sequence[str] = (),
         hosts: Sequence[str] = (),
-        proxies: TrustedProxies | None = None,
         people_secret: SecretStr | None = None,
     ) -> None:
         self.keys = keys
@@ -75,16 +58,11 @@ class Authenticator:
         self._anonymous = anonymous
         self._open = [each.split("/") for each in (*_ALWAYS_OPEN, *open_paths)]
         self._hosts = frozenset(hosts)
-        self._proxies = proxies or TrustedProxies()
         self._people_secret = people_secret
-        self.approval_tokens: ApprovalTokenReader | None = None
-        """Validates the tokens of approval links; set when the service runs, because it needs the service's store."""
-        self.tokens: TokenReader | None = None
+        self.approver: Callable[[str, str], Awaitable[Principal]] | None = None
+        """For whom the token of an approval's link acts; set when the service runs, because it needs its store."""
+        self.tokens: Tokens | None = None
         """Validates tokens; set when the service runs, because it needs the service's connections."""
-
-    def address(self, scope: Scope) -> str:
-        """The client's address."""
-        return self._proxies.client(scope)
 
     async def authenticate(self, scope: Scope, path: str, address: str) -> RequestCaller:
         """Find the caller of a request."""
@@ -124,8 +102,8 @@ class Authenticator:
             return principal.speaking_for(person, tenant)
         if path in _ROLES or path.startswith("/v1/models"):  # what a page asks for itself
             return principal
-        named = principal.people.token_header or principal.people.header
-        raise Forbidden(f"this key speaks for people, and the request names none: send {named}")
+        detail = f"this key speaks for people, and the request names none: send {principal.people.naming_header}"
+        raise Forbidden(detail)
 
     async def _probing(self, scope: Scope) -> Principal:
         """The principal of a probe: it needs no key, so one that is not valid counts as none."""
@@ -149,9 +127,9 @@ class Authenticator:
 
     async def _approver(self, path: str, token: str) -> Principal:
         """The principal that the token of an approval link acts for, with its current rights."""
-        if self.approval_tokens is None:
+        if self.approver is None:
             raise Unauthorized("the service is not running")
-        current = self.known(await self.approval_tokens.principal(path.removeprefix(_APPROVALS), token))
+        current = self.known(await self.approver(path.removeprefix(_APPROVALS), token))
         if current is None:
             raise Unauthorized("the key that asked has been withdrawn")
         return current

@@ -111,7 +111,10 @@ class TrustedProxies:
                     "%s from %s is ignored; if that is your proxy, list it in TRUSTED_PROXIES", name, peer[:64]
                 )
             return peer, 0
-        for address in reversed(_forwarded_addresses(self._header, ",".join(headers(scope, self._header)))):
+        nodes = ",".join(headers(scope, self._header)).split(",")
+        if self._header == b"forwarded":
+            nodes = [_parameter(element, "for") for element in nodes]
+        for address in reversed([address for address in map(_bare, nodes) if address]):
             peer, position = address, position + 1
             if not self._trusts(address):
                 break
@@ -133,16 +136,8 @@ class TrustedProxies:
         return any(found.version == each.version and found in each for each in self._trusted)
 
 
-def _forwarded_addresses(header: bytes, value: str) -> list[str]:
-    """The addresses in ``Forwarded`` (RFC 7239) or in a list, as ``X-Forwarded-For`` is; the client comes first."""
-    nodes = value.split(",")
-    if header == b"forwarded":
-        nodes = [_parameter(element, "for") for element in nodes]
-    return [address for address in map(_bare, nodes) if address]
-
-
 def _parameter(element: str, name: str) -> str:
-    """A parameter of an element of ``Forwarded``; empty without it."""
+    """A parameter of an element of ``Forwarded`` (RFC 7239); empty without it."""
     pairs = (pair.strip().partition("=") for pair in element.split(";"))
     return next((value.strip('"') for key, _, value in pairs if key.lower() == name), "")
 

@@ -21,8 +21,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 from toolchat.errors import ConfigurationError
 from toolchat.service.access.people import People
 from toolchat.service.access.principals import ASK, OPERATE, ROLE_PATTERN, TENANT_PATTERN, Principal
-from toolchat.service.settings.base import describe_faults
-from toolchat.service.settings.retention import NEEDS_A_FILE, Retention
+from toolchat.service.settings.base import NEEDS_A_FILE, Retention, describe_faults
 from toolchat.state.base import FOREVER
 
 NAME_PATTERN = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
@@ -89,7 +88,8 @@ class KeyRegistry:
     @cached_property
     def people_headers(self) -> frozenset[bytes]:
         """The headers that name somebody, of all keys that speak for people."""
-        return frozenset().union(*[each.people.headers for each in self._principals.values() if each.people])
+        people = [each.people for each in self._principals.values() if each.people]
+        return frozenset([each.naming_header.lower().encode() for each in people])
 
     def find(self, key: str) -> Principal | None:
         """The principal of a key, unless it has expired.
@@ -150,14 +150,9 @@ def _check_consistent(path: Path, entries: Iterable[_Entry]) -> None:
     for each in entries:
         if by_digest.setdefault(each.sha256, each.name) != each.name:
             raise ConfigurationError(f"API_KEYS_FILE: {path}: {each.name} has the same key as {by_digest[each.sha256]}")
-        principal = each.principal()
-        first = by_name.setdefault(each.name, principal)
-        if _rights(first) != _rights(principal):
+        rights = replace(each.principal(), expires=None)
+        if by_name.setdefault(each.name, rights) != rights:
             raise ConfigurationError(f"API_KEYS_FILE: {path}: the entries of {each.name} grant different rights")
-
-
-def _rights(principal: Principal) -> Principal:
-    return replace(principal, expires=None)
 
 
 _log = logging.getLogger(__name__)
@@ -178,18 +173,15 @@ class KeyFile:
         self._on_change = on_change
         self._seen = self._state()
         self._look = asyncio.Event()
-        self._loop: asyncio.AbstractEventLoop | None = None
 
     def reload(self) -> None:
-        """Reload the file soon, even if it seems unchanged; may be called from a signal handler."""
+        """Reload the file soon, even if it seems unchanged."""
         self._seen = None
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._look.set)
+        self._look.set()
 
     @asynccontextmanager
     async def watched(self) -> AsyncGenerator[None, None]:
         """Watch the file as long as the block runs."""
-        self._loop = asyncio.get_running_loop()
         await self._read_if_changed()  # a worker that replaces another starts with the keys of its parent
         watch = asyncio.create_task(self._watch())
         try:
@@ -207,12 +199,9 @@ class KeyFile:
             await self._read_if_changed()
 
     async def _read_if_changed(self) -> None:
-        state = self._state()
-        if state != self._seen:
-            self._seen = state
-            await self._read()
-
-    async def _read(self) -> None:
+        if (state := self._state()) == self._seen:
+            return
+        self._seen = state
         try:
             # In a thread: thousands of entries take long enough to delay requests.
             keys = await asyncio.to_thread(read_key_file, self._path, keeps_for_ever=self._keeps_for_ever)

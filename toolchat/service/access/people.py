@@ -46,14 +46,14 @@ class People(BaseModel):
         return self.model_dump(include={"requests_per_minute", "concurrent", "tokens_per_day"})
 
     @property
-    def headers(self) -> frozenset[bytes]:
-        """The headers that name somebody."""
-        return frozenset({(self.token_header or self.header).lower().encode()})
+    def naming_header(self) -> str:
+        """The header that names somebody."""
+        return self.token_header or self.header
 
 
 def person_of(people: People, headers: Sequence[tuple[bytes, bytes]], secret: SecretStr | None) -> tuple[str, str]:
     """The person and the tenant that a request is for; the person is empty if it names none."""
-    name = people.token_header or people.header
+    name = people.naming_header
     person = _sent(headers, name)
     if person and people.token_header:
         name, person = f"the claim sub of {name}", _subject(person, secret)

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 import toolchat.instruments as instruments
 from toolchat.errors import QuotaExceeded, StoreUnavailable
 from toolchat.service.access.principals import Principal
-from toolchat.service.access.usage import DAY, Kind, NameUsage, QuotaDecision, QuotaLimits, QuotaUsage, reserve
+from toolchat.service.access.usage import DAY, NameUsage, QuotaDecision, QuotaLimits, QuotaUsage, reserve
 from toolchat.state.base import StateStore, decoding, kept_task
 from toolchat.state.sqlite import SqliteStateStore
 
@@ -85,8 +85,11 @@ class Quotas:
             raise
         decisive, reservation.usage, refused = decision
         if refused:
-            raise _exceeded(decisive, reservation.usage, refused)
-        if any(each.concurrent is not None for each in limits):
+            limit = next(each for each in reservation.usage if each.kind == refused)
+            detail = f"{limit.limit} {_MEANING[refused]} are used up"
+            headers = rate_limit_headers(decisive, reservation.usage)
+            raise QuotaExceeded(detail, refused, retry_after=limit.wait, headers=headers, usage=reservation.usage)
+        if any(each.concurrent for each in limits):
             self._running[reservation.question] = reservation
             if self._renewal is None or self._renewal.done():
                 self._renewal = kept_task(self._tasks, self._renew())
@@ -95,7 +98,8 @@ class Quotas:
     async def settle(self, reservation: QuotaReservation) -> None:
         """End an accepted question; later if the store is unavailable."""
         self._running.pop(reservation.question, None)
-        if reservation.store is None or all(each.is_rate_only for each in reservation.limits):
+        # A rate alone has nothing to count when a question ends.
+        if reservation.store is None or not any(each.concurrent or each.tokens_per_day for each in reservation.limits):
             return
 
         def settle(used: Sequence[NameUsage], _: float) -> None:
@@ -161,13 +165,6 @@ class Quotas:
 
 def _bounds(principal: Principal) -> tuple[Any, ...]:
     return principal.name, principal.requests_per_minute, principal.concurrent, principal.tokens_per_day
-
-
-def _exceeded(limits: QuotaLimits, usage: Sequence[QuotaUsage], kind: Kind) -> QuotaExceeded:
-    refused = next(each for each in usage if each.kind == kind)
-    detail = f"{refused.limit} {_MEANING[kind]} are used up"
-    headers = rate_limit_headers(limits, usage)
-    return QuotaExceeded(detail, kind, retry_after=refused.wait, headers=headers, usage=usage)
 
 
 def rate_limit_headers(limits: QuotaLimits, usage: Sequence[QuotaUsage]) -> dict[str, str]:

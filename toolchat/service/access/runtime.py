@@ -4,7 +4,7 @@ import ipaddress
 import re
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -165,7 +165,8 @@ class Access:
         settings = configuration.settings
         self._configuration = configuration
         self._generated_key = configuration.generated_key
-        self._proxies = TrustedProxies(settings.trusted_proxies, settings.forwarded_header)
+        self.proxies = TrustedProxies(settings.trusted_proxies, settings.forwarded_header)
+        """Names the client of a request."""
         self.origins = frozenset(settings.cors_origins)
         """Other origins whose pages may send requests."""
         self.authenticator = Authenticator(
@@ -173,7 +174,6 @@ class Access:
             anonymous=configuration.anonymous,
             open_paths=settings.open_paths,
             hosts=[*settings.allowed_hosts, *filter(None, [host_name(urlsplit(settings.public_url).netloc)])],
-            proxies=self._proxies,
             people_secret=settings.people_jwt_secret,
         )
         keeps, file = configuration.keeps_for_ever, configuration.file
@@ -193,7 +193,7 @@ class Access:
     def own_address(self, scope: Scope) -> str:
         """The service's address as the client of a request knows it, without a slash at the end."""
         known = state_of(scope).own_address
-        origin = self._configuration.settings.public_url or self._proxies.origin(scope)
+        origin = self._configuration.settings.public_url or self.proxies.origin(scope)
         return known or f"{origin}{scope.get('root_path', '')}"
 
     def claim_generated_key(self) -> str:
@@ -202,7 +202,7 @@ class Access:
         return made
 
     def reload(self) -> None:
-        """Reload the key file, if there is one; may be called from a signal handler."""
+        """Reload the key file, if there is one."""
         if self._file is not None:
             self._file.reload()
 
@@ -211,9 +211,7 @@ class Access:
         """Watch the key file and accept tokens as long as the block runs."""
         if generated_key := self.claim_generated_key():  # another server runs the application, and does not print it
             print(generated_key_notice(generated_key), file=sys.stderr)  # noqa: T201
-        async with AsyncExitStack() as stack:
-            if self._file is not None:
-                await stack.enter_async_context(self._file.watched())
+        async with self._file.watched() if self._file else nullcontext():
             if self._configuration.tokens.is_set:
                 self.authenticator.tokens = Tokens(self._configuration.tokens, http)
             yield

@@ -35,11 +35,6 @@ class QuotaLimits:
         object.__setattr__(self, "interval", MINUTE / self.requests_per_minute if self.requests_per_minute else 0.0)
 
     @property
-    def is_rate_only(self) -> bool:
-        """Whether nothing has to be counted when a question ends."""
-        return self.concurrent is None and self.tokens_per_day is None
-
-    @property
     def bounds(self) -> dict[Kind, int]:
         """The limits that are set, by kind."""
         bounds: dict[Kind, int | None] = {

@@ -127,12 +127,11 @@ async def decide(request: Request, service: Service, identifier: str, decisions:
         return response
     approvals = {call_id: decision.as_approval() for call_id, decision in decisions.decisions.items()}
     waiting = await service.approvals.find(identifier, approvals)
-    if not waiting.turn.is_direct:
-        return await answer_prompt(request, waiting.prompt(service.chat, approvals), taken=waiting)
-    prompt = waiting.prompt(service.manual_client, approvals)
-    if waiting.asked.conversation:  # as the call would have had it
+    is_direct = waiting.turn.is_direct
+    prompt = waiting.prompt(service.manual_client if is_direct else service.chat, approvals)
+    if is_direct and waiting.asked.conversation:  # as the call would have had it
         prompt = prompt.advisors(SessionLockAdvisor(service.memory))
-    return await answer_prompt(request, prompt, negotiate(request, RUN_FORMS), taken=waiting)
+    return await answer_prompt(request, prompt, negotiate(request, RUN_FORMS) if is_direct else None, taken=waiting)
 
 
 @router.get(

@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,10 +14,9 @@ from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.client import ChatClient, PromptSpec
 from toolchat.chat.manual_execution import without_model
-from toolchat.chat.memory import current_lock
+from toolchat.chat.memory import ChatMemory, current_lock
 from toolchat.chat.request import Approval, ChatRequest, Emit
 from toolchat.errors import Forbidden, NotFound, SessionBusy, StoreUnavailable, ValidationFailed
-from toolchat.messages import Message
 from toolchat.models.base import ChatResponse
 from toolchat.service.access.principals import ASK, Principal, RequestCaller, current_request_caller
 from toolchat.service.api.approval_records import (
@@ -40,7 +39,7 @@ from toolchat.service.api.dependencies import parts_of
 from toolchat.service.api.paused_turns import PausedTurn, PausedTurnCodec
 from toolchat.service.observability import metrics
 from toolchat.state.base import Committed, StateStore, Write
-from toolchat.tool_calling.callback import ToolCallback, ToolSet, arguments_fault, required_approver
+from toolchat.tool_calling.callback import ToolCallback, arguments_fault, required_approver
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import parse_arguments
 
@@ -81,27 +80,20 @@ class ApprovalStore:
     """Stores paused turns: any replica finds them for those who may see them, and exactly one claims each."""
 
     def __init__(
-        self,
-        store: StateStore,
-        codec: PausedTurnCodec,
-        *,
-        ttl: float = 600,
-        audit: AuditTrail | None = None,
-        on_saved: Callable[[str, Sequence[Message], str], Awaitable[None]] | None = None,
+        self, store: StateStore, codec: PausedTurnCodec, audit: AuditTrail, memory: ChatMemory | None = None
     ) -> None:
-        self.ttl = ttl
+        self.ttl = 600.0
+        """Seconds in which who asked can decide."""
         self.approver_ttl = 86_400.0
         """Seconds in which somebody else can decide, and for which it is then shown what was decided."""
-        self._on_saved = on_saved
         self.tokens = ApprovalTokens(store)
         """Tokens with which people decide who have no key."""
         self.webhook: ApprovalWebhook | None = None
         """Tells of approvals that somebody else decides; set by the service, if it has one."""
-        self.audit = audit or AuditTrail(store)
+        self.audit = audit
         self.known: Callable[[Principal], Principal | None] = lambda principal: principal
         """A principal with its rights of now; replaced by the service, which knows the keys."""
-        self._store = store
-        self._codec = codec
+        self._store, self._codec, self._memory = store, codec, memory
 
     async def save(self, turn: PausedTurn, identifier: str = "") -> Asked:
         """Save a paused turn of the current caller, under an id of 128 random bits unless one is given."""
@@ -118,8 +110,8 @@ class ApprovalStore:
             if not any(saved.found[key] for key in keys):
                 raise SessionBusy("another request took the session over; this one changed nothing")
             return asked
-        if asked.conversation and self._on_saved is not None and not turn.is_direct:
-            await self._on_saved(asked.conversation, turn.running, asked.identifier)
+        if asked.conversation and self._memory is not None and not turn.is_direct:
+            await self._memory.note_approval(asked.conversation, turn.running, asked.identifier)
         metrics.APPROVALS.inc()
         return asked
 
@@ -274,21 +266,16 @@ class ConsentAdvisor(Advisor):
     order = 290
 
     def __init__(
-        self,
-        store: ApprovalStore,
-        advisors: Sequence[Advisor],
-        tools: ToolSet,
-        taken: PendingTurn | None = None,
-        door: str = "",
+        self, store: ApprovalStore, prompt: PromptSpec, taken: PendingTurn | None = None, door: str = ""
     ) -> None:
         self.pending: dict[str, Any] | None = None
         """The approval that the answer waits for: its id, its seconds, and the calls."""
         self.has_claimed = False
         """Whether the turn to resume was claimed."""
         self._store = store
-        self._advisors = tuple(advisors)
+        self._advisors = prompt.own_advisors
         # Tools that the client runs are not saved: the decision may come from another client, which does not have them.
-        self._tools = tools.service_tools
+        self._tools = prompt.request.tool_set.service_tools
         self._taken, self._door = taken, door
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
@@ -299,8 +286,7 @@ class ConsentAdvisor(Advisor):
             signed = {call: replace(each, by=name) for call, each in request.resume.approvals.items()}
             request = replace(request, resume=replace(request.resume, approvals=signed))
         response = await chain.proceed(request, emit)
-        is_paused = response.finish_reason == APPROVAL_REQUIRED
-        if is_paused:
+        if response.finish_reason == APPROVAL_REQUIRED:
             asked = await self._store.save(PausedTurn(response, self._tools, self._advisors))
             left = round(asked.expires - asked.at)
             self.pending = {"id": asked.identifier, "expires_in": left, "calls": asked.calls}

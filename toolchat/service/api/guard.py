@@ -292,7 +292,7 @@ class GuardMiddleware:
         if scope["type"] not in ("http", "websocket") or state.background is not None:
             await self._app(scope, receive, send)
             return
-        address, summary = self._authenticator.address(scope), state.summary
+        address, summary = self._access.proxies.client(scope), state.summary
         if address:
             summary["client"] = address
         try:

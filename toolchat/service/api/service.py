@@ -99,30 +99,6 @@ class Slot:
             self._admission.release(self._client_key)
 
 
-class ServiceMetrics:
-    """Copies what the parts of the service count themselves to the metrics; see :meth:`update`."""
-
-    def __init__(self, admission: Admission, store: StateStore, memory: ChatMemory, http: OutboundHttp) -> None:
-        self._admission, self._store, self._memory, self._http = admission, store, memory, http
-        self._store_failures = metrics.Growth(metrics.STORE_FAILURES.labels(store.kind))
-
-    def update(self) -> None:
-        """Set gauges to their current values, and raise counters; called every second and before each report."""
-        metrics.IN_FLIGHT.set(self._admission.in_flight)
-        metrics.QUOTAS_ALONE.set(self._admission.quotas.alone)
-        metrics.CONNECTIONS.set(self._http.connections)
-        metrics.SESSIONS.set(self._memory.active)
-        metrics.STORE_UP.labels(self._store.kind).set(self._store.available)
-        if usage := self._store.usage():
-            metrics.STORE_BYTES.labels(self._store.kind).set(usage[0])
-            metrics.STORE_LIMIT.labels(self._store.kind).set(usage[1])
-        for tool, (busy, waiting) in thread_use().items():
-            metrics.labelled(metrics.TOOL_THREADS, tool).set(busy)
-            metrics.labelled(metrics.TOOL_CALLS_WAITING, tool).set(waiting)
-        self._store_failures.update(self._store.failures)
-        _log_lost.update(lost_lines())
-
-
 _log_lost = metrics.Growth(metrics.LOG_LOST)
 
 
@@ -141,7 +117,6 @@ class ServiceState:
     memory_advisor: MemoryAdvisor
     idempotency: IdempotencyStore
     """Results by ``Idempotency-Key``."""
-    metrics: ServiceMetrics
     http: OutboundHttp
     containers: Mapping[str, AsyncContainer]
     """For the own routes and checks of the configured tool modules, by their names."""
@@ -152,9 +127,28 @@ class ServiceState:
     manual_client: ChatClient = field(init=False)
     """Runs single tool calls, without a model."""
 
+    _store_failures: metrics.Growth = field(init=False)
+
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_store_failures", metrics.Growth(metrics.STORE_FAILURES.labels(self.store.kind)))
         object.__setattr__(self, "manual_client", without_model(self.chat))
         object.__setattr__(self, "model_label", model_label(self.chat.model.provider, self.chat.model.name))
+
+    def update_metrics(self) -> None:
+        """Copy what the parts count themselves to the metrics; called every second and before each report."""
+        metrics.IN_FLIGHT.set(self.admission.in_flight)
+        metrics.QUOTAS_ALONE.set(self.admission.quotas.alone)
+        metrics.CONNECTIONS.set(self.http.connections)
+        metrics.SESSIONS.set(self.memory.active)
+        metrics.STORE_UP.labels(self.store.kind).set(self.store.available)
+        if usage := self.store.usage():
+            metrics.STORE_BYTES.labels(self.store.kind).set(usage[0])
+            metrics.STORE_LIMIT.labels(self.store.kind).set(usage[1])
+        for tool, (busy, waiting) in thread_use().items():
+            metrics.labelled(metrics.TOOL_THREADS, tool).set(busy)
+            metrics.labelled(metrics.TOOL_CALLS_WAITING, tool).set(waiting)
+        self._store_failures.update(self.store.failures)
+        _log_lost.update(lost_lines())
 
 
 def model_label(provider: str, name: str) -> str:

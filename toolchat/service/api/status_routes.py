@@ -127,7 +127,7 @@ async def _failures(service: ServiceState) -> dict[str, str]:
 @router.get("/metrics", response_class=PlainTextResponse, summary="Metrics")
 async def metrics(request: Request, service: Service) -> Response:
     """Report the metrics for Prometheus: in its text format or, if the client accepts it, as OpenMetrics."""
-    service.metrics.update()
+    service.update_metrics()
     if "application/openmetrics-text" in request.headers.get("accept", ""):
         text, kind = openmetrics.generate_latest(registry()), openmetrics.CONTENT_TYPE_LATEST
     else:

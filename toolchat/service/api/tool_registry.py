@@ -31,15 +31,12 @@ class DynamicTools(Protocol):
 
     def prefixed(self, tool: ToolCallback) -> ToolCallback:
         """Return a tool under the name that it gets if its own is taken."""
-        ...
 
     async def wait_ready(self) -> None:
         """Wait for the first tools, at most for the time after which the service is ready without them."""
-        ...
 
     def stop(self) -> None:
         """Start to shut down. This is called on all sources first; their context managers then wait for the end."""
-        ...
 
 
 class ToolNames:

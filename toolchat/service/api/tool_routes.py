@@ -1,6 +1,6 @@
 """The route that runs a tool without a model, and the JSON descriptions of tools."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from fastapi import APIRouter, Request, Response
@@ -176,16 +176,11 @@ async def run_tool(request: Request) -> Response:
     idempotent = IdempotentRequest(owner, f"tools\n{key}", asked, context.get(CONVERSATION_ID, ""))
     call = await DirectCall.of(prompt)
     if not call.may_run():
-        return waiting_response(await call.wait(service.approvals, f"{idempotent.name} {idempotent.question}"))
+        document = await call.wait(service.approvals, f"{idempotent.name} {idempotent.question}")
+        return json_response(document, 202, {"Location": f"/approvals/{document['id']}"})
     if call.role:
         await call.record(service.approvals, idempotent.name, door_of(request.scope))
     return await answer_once(request, prompt, service.idempotency, idempotent, form)
-
-
-def waiting_response(document: Mapping[str, Any]) -> Response:
-    """The answer to a call that waits for somebody else's approval: where to find it, and what came of it."""
-    headers = {"Location": f"/approvals/{document['id']}"}
-    return json_response(document, 202, headers)
 
 
 def add_tool_route(router: APIRouter) -> None:

@@ -4,7 +4,7 @@ import secrets
 import sys
 from collections.abc import Collection, Sequence
 
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.client import PromptSpec
@@ -12,6 +12,7 @@ from toolchat.chat.request import Approval, ChatEvent, Emit
 from toolchat.errors import ConfigurationError, ToolchatError, ValidationFailed
 from toolchat.messages import ToolCall
 from toolchat.models.base import ChatResponse, TextDelta
+from toolchat.models.tool_call_merging import is_json_object
 from toolchat.service.api.responses.active_request import answer_document
 from toolchat.service.cli import Program
 from toolchat.service.cli.opened_service import ANSWERED, FAILED, WAITS, OpenedService, opened_service
@@ -157,18 +158,11 @@ def _typed_decision(call: ToolCall) -> Approval | None:
                 return Approval(approved=True, arguments=None if arguments == call.arguments else arguments)
             case "n" | "no":
                 return Approval(approved=False, reason=rest.strip())
-            case "e" | "edit" if _is_object(rest):
+            case "e" | "edit" if is_json_object(rest):
                 arguments = rest
             case _:
                 print_error(_APPROVAL_HELP)
     return None
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(from_json(text, allow_inf_nan=False), dict)
-    except ValueError:
-        return False
 
 
 def _exit_code(response: ChatResponse) -> int:

@@ -56,23 +56,6 @@ class Configuration:
                 _log.info("chat model %d is reached %s", number, route)
 
 
-class _Reader:
-    """Reads parts of the configuration, and collects their faults, so that one start reports all of them."""
-
-    def __init__(self) -> None:
-        self.faults: list[str] = []
-
-    def read(self, part: Callable[..., _T], *needed: object) -> _T | None:
-        """Read a part from others; ``None`` after a fault, its own or that of a part it needs."""
-        if any(each is None for each in needed):
-            return None
-        try:
-            return part(*needed)
-        except ConfigurationError as error:
-            self.faults += str(error).splitlines()
-            return None
-
-
 def read_configuration(*, tools: Sequence[str] = (), serving: bool = True, tuning: Tuning = _DEFAULT) -> Configuration:
     """Read the settings of the service, of every tool module and of the chosen provider.
 
@@ -85,23 +68,35 @@ def read_configuration(*, tools: Sequence[str] = (), serving: bool = True, tunin
     Raises:
         ConfigurationError: the configuration is invalid; the message has one line for each fault.
     """
-    env_file, reader = load_env_file(), _Reader()
-    settings = reader.read(partial(read_settings, Settings))
-    access = reader.read(_read_access, settings)
-    model = reader.read(choose_chat_model, settings, tuning)
-    reader.read(_check_clients, access, model if serving else None)
+    env_file, faults = load_env_file(), list[str]()
+
+    def read(part: Callable[..., _T], *needed: object) -> _T | None:
+        """Read a part from others; ``None`` after a fault, its own or that of a part it needs."""
+        if any(each is None for each in needed):
+            return None
+        try:
+            return part(*needed)
+        except ConfigurationError as error:
+            faults.extend(str(error).splitlines())
+            return None
+
+    # Every fault is collected, so that one start reports all of them.
+    settings = read(partial(read_settings, Settings))
+    access = read(_read_access, settings)
+    model = read(choose_chat_model, settings, tuning)
+    read(_check_clients, access, model if serving else None)
     sources = tuple(dict.fromkeys((*read_settings(ToolsPathSettings).sources, *tools)))
-    found = reader.read(discover, sources)
-    modules = [reader.read(ConfiguredModule.read, module) for module in found or ()]
-    servers = reader.read(read_mcp_servers, tuning)
-    store = reader.read(state_store, settings)
-    http = reader.read(outbound_http, settings, tuning)
-    tracing = reader.read(read_tracing_settings)
+    found = read(discover, sources)
+    modules = [read(ConfiguredModule.read, module) for module in found or ()]
+    servers = read(read_mcp_servers, tuning)
+    store = read(state_store, settings)
+    http = read(outbound_http, settings, tuning)
+    tracing = read(read_tracing_settings)
     variables = servers.variables if servers else ()
     warnings = [*env_file.warnings, *(_unread_variables(env_file.names, variables) if found is not None else ())]
-    if not (settings and access and model and servers and store and http and tracing) or reader.faults:
+    if not (settings and access and model and servers and store and http and tracing) or faults:
         # Mistyped variables first: one of them may be the reason for a fault.
-        raise ConfigurationError("\n".join(dict.fromkeys((*warnings, *reader.faults))))
+        raise ConfigurationError("\n".join(dict.fromkeys((*warnings, *faults))))
     registered = (*filter(None, modules), *map(ConfiguredModule, servers.modules))
     warnings += _warnings(settings, model, sources, registered)
     routes = tuple(http.proxies.route(URL(url)) if url else "" for url in model.urls)

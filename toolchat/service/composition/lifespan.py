@@ -29,7 +29,7 @@ from toolchat.service.api.approvals import ApprovalStore
 from toolchat.service.api.audit import AuditTrail
 from toolchat.service.api.idempotency import IdempotencyStore
 from toolchat.service.api.paused_turns import PausedTurnCodec
-from toolchat.service.api.service import Admission, ServiceMetrics, ServiceState
+from toolchat.service.api.service import Admission, ServiceState
 from toolchat.service.api.sessions import lists_of
 from toolchat.service.api.tool_registry import ToolRegistry
 from toolchat.service.composition.configuration import Configuration
@@ -61,7 +61,7 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[ServiceSt
         tools = await stack.enter_async_context(open_registry(wiring.containers, configuration.modules))
         state = _service_state(configuration, wiring, model, tools)
         metrics.INFO.labels(__version__, state.model_label, platform.python_version()).set(1)
-        await stack.enter_async_context(metrics.watched(state.metrics.update))
+        await stack.enter_async_context(metrics.watched(state.update_metrics))
         yield state
 
 
@@ -88,12 +88,11 @@ def _service_state(configuration: Configuration, wiring: Wiring, model: ChatMode
         _chat_client(settings, model, wiring.parts[ToolCallingAdvisor], tools, store),
         tools,
         admission,
-        ApprovalStore(store, codec, audit=trail, on_saved=memory.note_approval),
+        ApprovalStore(store, codec, trail, memory),
         store,
         memory,
         advisor,
         IdempotencyStore(store),
-        ServiceMetrics(admission, store, memory, http),
         http,
         wiring.containers,
     )

@@ -3,12 +3,10 @@
 from collections.abc import AsyncGenerator, Callable, Mapping, Set
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from ssl import SSLContext
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import ValidationError
 from pydantic_core import from_json
-from pydantic_settings import SettingsConfigDict
 
 from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.client import ChatClient
@@ -21,7 +19,7 @@ from toolchat.models.dashscope import DEFAULT_BASE_URL as DASHSCOPE_URL
 from toolchat.models.fallbacks import FallbackChatModel
 from toolchat.models.openai import DEFAULT_BASE_URL as OPENAI_URL
 from toolchat.models.resilience import ResilientChatModel, RetryPolicy
-from toolchat.service.settings.base import EnvironmentSettings, Fixed, describe_faults, read_settings
+from toolchat.service.settings.base import EnvironmentSettings, describe_faults, read_settings
 from toolchat.service.settings.providers import DashScopeSettings, ModelOptions, OpenAISettings
 from toolchat.service.settings.service_settings import Settings, Tuning
 from toolchat.tool_calling.exception_processor import ToolExecutionExceptionProcessor, check_processor
@@ -38,19 +36,6 @@ _NO_VARIABLE = "CHAT_FALLBACKS="
 """A prefix that no variable can have: a fallback must not inherit the primary model's settings, such as its key."""
 
 
-class FallbackSettings(EnvironmentSettings):
-    """Fallback models."""
-
-    model_config = SettingsConfigDict(env_prefix="CHAT_")
-
-    fallbacks: Annotated[SecretStr, Fixed] | None = Field(
-        None,
-        description="Models that are tried in this order when the previous one fails, as JSON: "
-        '[{"provider": "openai_compatible", "base_url": "https://...", "api_key": "...", "model": "..."}]; '
-        "each but the last is tried once",
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class ChosenModel:
     """A provider with complete settings."""
@@ -64,17 +49,16 @@ class ChosenModel:
     warnings: tuple[str, ...] = ()
 
 
-def read_fallbacks() -> list[ChosenModel]:
+def read_fallbacks(settings: Settings) -> list[ChosenModel]:
     """Read ``CHAT_FALLBACKS``: a JSON list of objects with ``provider`` and the fields of that provider's settings.
 
     Raises:
         ConfigurationError: it is not such a list, or an entry is invalid; the message shows no values.
     """
-    settings = read_settings(FallbackSettings)
-    if settings.fallbacks is None:
+    if settings.chat_fallbacks is None:
         return []
     try:
-        entries = from_json(settings.fallbacks.get_secret_value())
+        entries = from_json(settings.chat_fallbacks.get_secret_value())
     except ValueError:
         entries = None
     if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
@@ -126,7 +110,8 @@ def dashscope(settings: DashScopeSettings) -> ChosenModel:
 
 def openai_compatible(settings: OpenAISettings, certificate: str = "OPENAI_CLIENT_CERT") -> ChosenModel:
     """Any server with OpenAI's chat completions API; an error calls the setting of its certificate by that name."""
-    tls = _client_tls(settings, certificate)
+    key = str(settings.client_key) if settings.client_key else None
+    tls = tls_context(str(settings.client_cert), key, name=certificate) if settings.client_cert else None
 
     def create(http: OutboundHttp) -> ChatModel:
         from toolchat.models.openai.model import OpenAICompatibleChatModel
@@ -139,13 +124,6 @@ def openai_compatible(settings: OpenAISettings, certificate: str = "OPENAI_CLIEN
         return OpenAICompatibleChatModel(api_key=api_key, http=http, tls=tls, **others)
 
     return ChosenModel("openai_compatible", create, (settings.base_url or OPENAI_URL,))
-
-
-def _client_tls(settings: OpenAISettings, name: str) -> SSLContext | None:
-    if settings.client_cert is None:
-        return None
-    key = str(settings.client_key) if settings.client_key else None
-    return tls_context(str(settings.client_cert), key, name=name)
 
 
 def _options(options: ModelOptions | None) -> dict[str, Any]:
@@ -164,7 +142,7 @@ def choose_chat_model(settings: Settings, tuning: Tuning = _DEFAULT) -> ChosenMo
     Raises:
         ConfigurationError: the settings of one are invalid, or the named provider lacks its key.
     """
-    first, others = _first(settings), read_fallbacks()
+    first, others = _first(settings), read_fallbacks(settings)
     if not others:
         return replace(first, create=lambda http: _resilient(first.create(http), settings, tuning))
     if first.provider == "offline" and settings.chat_provider != "offline":
@@ -181,26 +159,26 @@ def choose_chat_model(settings: Settings, tuning: Tuning = _DEFAULT) -> ChosenMo
 
 def _first(settings: Settings) -> ChosenModel:
     named = settings.chat_provider
-    if named == "offline":
-        return ChosenModel("offline", _offline)
+    first: ChosenModel | None = None
+    other: ChosenModel | None = None
+    if named not in ("offline", "dashscope"):
+        of_other = read_settings(OpenAISettings)
+        has_server = of_other.api_key is not None or of_other.base_url is not None
+        other = openai_compatible(of_other) if has_server else None
+    if named not in ("offline", "openai_compatible"):
+        of_first = read_settings(DashScopeSettings)
+        first = dashscope(of_first) if of_first.api_key is not None else None
+    if first and other:
+        both = "CHAT_PROVIDER: two providers are configured, and dashscope answers"
+        return replace(first, warnings=(f"{both}; set it to dashscope or openai_compatible",))
+    if chosen := first or other:
+        return chosen
     if named == "dashscope":
-        return _required(_dashscope(), "DASHSCOPE_API_KEY: must be set because CHAT_PROVIDER is dashscope")
-    other = _openai_compatible()
+        raise ConfigurationError("DASHSCOPE_API_KEY: must be set because CHAT_PROVIDER is dashscope")
     if named == "openai_compatible":
         alternative = "or OPENAI_BASE_URL, for a server that takes no key"
-        return _required(other, f"OPENAI_API_KEY: must be set because CHAT_PROVIDER is {named} ({alternative})")
-    if (first := _dashscope()) is None:
-        return other or ChosenModel("offline", _offline, is_last_resort=named == "auto")
-    if other is None:
-        return first
-    both = "CHAT_PROVIDER: two providers are configured, and dashscope answers"
-    return replace(first, warnings=(f"{both}; set it to dashscope or openai_compatible",))
-
-
-def _required(chosen: ChosenModel | None, fault: str) -> ChosenModel:
-    if chosen is None:
-        raise ConfigurationError(fault)
-    return chosen
+        raise ConfigurationError(f"OPENAI_API_KEY: must be set because CHAT_PROVIDER is {named} ({alternative})")
+    return ChosenModel("offline", _offline, is_last_resort=named == "auto")
 
 
 def _resilient(model: ChatModel, settings: Settings, tuning: Tuning, *, max_attempts: int = 0) -> ChatModel:
@@ -214,17 +192,6 @@ def _resilient(model: ChatModel, settings: Settings, tuning: Tuning, *, max_atte
             full_name(model.provider, model.name), failures=settings.breaker_failures, pause=tuning.breaker_pause
         ),
     )
-
-
-def _dashscope() -> ChosenModel | None:
-    settings = read_settings(DashScopeSettings)
-    return dashscope(settings) if settings.api_key is not None else None
-
-
-def _openai_compatible() -> ChosenModel | None:
-    settings = read_settings(OpenAISettings)
-    has_server = settings.api_key is not None or settings.base_url is not None
-    return openai_compatible(settings) if has_server else None
 
 
 def _offline(_: OutboundHttp) -> ChatModel:
@@ -246,7 +213,8 @@ async def open_client() -> AsyncGenerator[ChatClient, None]:
     chosen = choose_chat_model(settings)
     http = outbound_http(settings)
     try:
-        loop = tool_loop(settings, manager(settings, exception_processor(settings)))
+        processor = ToolExecutionExceptionProcessor(settings.tool_throw_exception_on_error)
+        loop = tool_loop(settings, manager(settings, processor))
         yield ChatClient(chosen.create(http), advisors=(loop,), system_text=settings.system_prompt)
     finally:
         await http.aclose()
@@ -259,11 +227,6 @@ def outbound_http(settings: Settings, tuning: Tuning = _DEFAULT, *, public_only:
         public_only=public_only,
         breakers=Breakers(settings.breaker_failures, tuning.breaker_pause),
     )
-
-
-def exception_processor(settings: Settings) -> ToolExecutionExceptionProcessor:
-    """The handler of exceptions raised by tools."""
-    return ToolExecutionExceptionProcessor(settings.tool_throw_exception_on_error)
 
 
 def manager(settings: Settings, processor: ToolExecutionExceptionProcessor) -> ToolCallingManager:

@@ -6,8 +6,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from pydantic import BaseModel, ConfigDict, Field
 
 from toolchat.errors import ConfigurationError
-from toolchat.service.settings.base import source_of
-from toolchat.service.settings.retention import NEEDS_A_FILE
+from toolchat.service.settings.base import NEEDS_A_FILE, source_of
 from toolchat.service.settings.service_settings import Settings
 from toolchat.state.base import FOREVER, StateStore
 from toolchat.state.sqlite import SqliteStateStore
@@ -52,27 +51,21 @@ def _store(settings: Settings) -> StateStore:
     is_postgresql = url.startswith(("postgresql:", "postgres:"))
     package = "psycopg[binary]" if is_postgresql else "redis"
     try:
-        return _postgresql(url, settings) if is_postgresql else _redis(url, settings)
+        if is_postgresql:
+            from toolchat.state.postgresql import PostgresqlStateStore
+
+            address, schema = _without_option(url, "schema", "toolchat")
+            return PostgresqlStateStore(address, schema=schema, deadline=settings.redis_timeout)
+        from toolchat.state.redis import RedisStateStore
+
+        address, prefix = _without_option(url, "prefix", "toolchat:")
+        return RedisStateStore(address, prefix=prefix, deadline=settings.redis_timeout)
     except ImportError as missing:  # psycopg's has no name if libpq is missing
         if (missing.name or "psycopg").partition(".")[0] not in ("psycopg", "redis"):
             raise  # the package is there, and lacks something itself
         raise ConfigurationError(f"needs the package {package}: pip install {package}") from None
     except ValueError:
         raise ConfigurationError(_FORMS) from None
-
-
-def _redis(url: str, settings: Settings) -> StateStore:
-    from toolchat.state.redis import RedisStateStore
-
-    address, prefix = _without_option(url, "prefix", "toolchat:")
-    return RedisStateStore(address, prefix=prefix, deadline=settings.redis_timeout)
-
-
-def _postgresql(url: str, settings: Settings) -> StateStore:
-    from toolchat.state.postgresql import PostgresqlStateStore
-
-    address, schema = _without_option(url, "schema", "toolchat")
-    return PostgresqlStateStore(address, schema=schema, deadline=settings.redis_timeout)
 
 
 def _without_option(url: str, ours: str, default: str) -> tuple[str, str]:

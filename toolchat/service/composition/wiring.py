@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from inspect import Parameter, signature
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
@@ -17,7 +18,7 @@ from toolchat.chat.tool_module import ToolModule, ToolSettings
 from toolchat.errors import ConfigurationError
 from toolchat.http.client import OutboundHttp
 from toolchat.models.base import ChatModel
-from toolchat.service.composition.models import exception_processor, manager, tool_loop
+from toolchat.service.composition.models import manager, tool_loop
 from toolchat.service.settings.service_settings import Settings
 from toolchat.service.tool_modules.definition_checks import raised_by, shown_path, source_file
 from toolchat.service.tool_modules.discovery import ConfiguredModule
@@ -26,8 +27,11 @@ from toolchat.tool_calling.exception_processor import ToolExecutionExceptionProc
 from toolchat.tool_calling.manager import ToolCallingManager
 from toolchat.tool_calling.results import ToolCallResultConverter, convert_result
 
+_full_name = partial(get_name, include_module=True)
 _REPLACEABLE: Mapping[object, Callable[[Mapping[Any, Any]], object]] = {
-    ToolExecutionExceptionProcessor: lambda parts: exception_processor(parts[Settings]),
+    ToolExecutionExceptionProcessor: lambda parts: ToolExecutionExceptionProcessor(
+        parts[Settings].tool_throw_exception_on_error
+    ),
     ToolCallResultConverter: lambda _: convert_result,
     ToolCallingManager: lambda parts: manager(parts[Settings], parts[ToolExecutionExceptionProcessor]),
     ToolCallingAdvisor: lambda parts: tool_loop(parts[Settings], parts[ToolCallingManager]),
@@ -183,7 +187,7 @@ def _file_of(module: ToolModule) -> str:
     return shown_path(source_file(module.folder))
 
 
-def classes(*sources: Callable[..., Any], file: str = "") -> Provider:
+def classes(*sources: Callable[..., Any], file: str) -> Provider:
     """Provide the objects of classes and of annotated functions, created with what their annotations ask for.
 
     Raises:
@@ -200,19 +204,14 @@ def classes(*sources: Callable[..., Any], file: str = "") -> Provider:
 
 def _fault(error: DishkaError, file: str) -> str:
     """One line that names what cannot be created; dishka's own text has several."""
-    place = f"{file}: " if file else ""
     match error:
         case NoFactoryError(path=[*_, asking], requested=missing):
-            return f"{place}{_full_name(asking.source)}: nothing provides {_full_name(missing.type_hint)}"
+            return f"{file}: {_full_name(asking.source)}: nothing provides {_full_name(missing.type_hint)}"
         case CycleDependenciesError(path=path):
-            return f"{place}{' needs '.join(_full_name(each.source) for each in (*path, path[0]))}"
+            return f"{file}: {' needs '.join(_full_name(each.source) for each in (*path, path[0]))}"
         case ImplicitOverrideDetectedError(new=one, existing=other):
             kind = _full_name(one.provides.type_hint)
             if one.provides.type_hint in _SHARED:
-                return f"{place}provides {kind}, which is the service's; replaces takes {_REPLACEABLE_NAMES}"
-            return f"{place}{_full_name(other.source)} and {_full_name(one.source)} both provide {kind}"
-    return f"{place}{' '.join(str(error).split())}"
-
-
-def _full_name(kind: object) -> str:
-    return get_name(kind, include_module=True)
+                return f"{file}: provides {kind}, which is the service's; replaces takes {_REPLACEABLE_NAMES}"
+            return f"{file}: {_full_name(other.source)} and {_full_name(one.source)} both provide {kind}"
+    return f"{file}: {' '.join(str(error).split())}"

@@ -47,14 +47,14 @@ def server_config(app: object, settings: Settings) -> uvicorn.Config:
     )
 
 
-def serve(app: FastAPI, settings: Settings, *, provider: str, notice: str = "", hint: str = "") -> int:
+def serve(app: FastAPI, settings: Settings, *, provider: str, notice: str = "") -> int:
     """Serve until a signal stops the server; return the exit code."""
     with _listen(settings) as listener:
-        banner = notice + _banner(listener, provider, app.state.access.claim_generated_key()) + hint
+        banner = notice + _banner(listener, provider, app.state.access.claim_generated_key())
         if settings.server_workers == 1:
             server = Server(server_config(app, settings), app, lambda: _announce(banner))
             server.run(sockets=[listener])
-            return server.code
+            return 130 if server.interrupted else 0
         if not hasattr(os, "fork"):
             raise ConfigurationError("SERVER_WORKERS: more than one needs a system with fork, such as Linux or macOS")
         from toolchat.service.server.workers import run_workers
@@ -72,12 +72,9 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, app: FastAPI, on_start: Callable[[], None]) -> None:
         super().__init__(config)
         self._app, self._on_start = app, on_start
-        self._drain_until, self._interrupted = 0.0, False
-
-    @property
-    def code(self) -> int:
-        """The exit code: 130 after Ctrl-C, else 0."""
-        return 130 if self._interrupted else 0
+        self._drain_until = 0.0
+        self.interrupted = False
+        """Whether Ctrl-C has stopped it."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to serve, handle two more signals, and report it."""
@@ -99,7 +96,7 @@ class Server(uvicorn.Server):
             self.should_exit, self._drain_until = True, time.monotonic() + limit
         elif sig == signal.SIGINT:
             self._drain_until = 0
-        self._interrupted = self._interrupted or sig == signal.SIGINT
+        self.interrupted = self.interrupted or sig == signal.SIGINT
         self.config.http_protocol_class.limits.is_draining = True  # type: ignore[attr-defined]
         if self._admission is not None:
             self._admission.draining = True

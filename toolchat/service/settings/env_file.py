@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from toolchat.errors import ConfigurationError
 from toolchat.service.settings.base import EnvironmentSettings, environment_name, file_variable, is_secret
-from toolchat.service.settings.typos import TypoIndex, suggest
+from toolchat.service.settings.typos import suggest, variants
 
 _OTHERS = frozenset({"HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY", "TZ", "TOOLCHAT_API_KEY"}) | {
     "SSL_CERT_FILE",
@@ -97,9 +97,10 @@ def unread_variables(in_file: Iterable[str], known: Collection[str]) -> list[str
     others = (*_OTHERS, *known)
     written = {name.upper(): name for name in in_file if not name.upper().startswith("COMPOSE_")}
     exported = [name.upper() for name, value in os.environ.items() if value.strip()]
-    typos, lines = TypoIndex(known), []
+    typos, lines = {variant: name for name in known for variant in variants(name)}, []
     for name in [each for each in dict.fromkeys([*written, *exported]) if each not in others]:
-        similar = typos.find(name) or (suggest(name, known) if name in written else None)
+        similar = next((typos[each] for each in variants(name) if each in typos), None)
+        similar = similar or (suggest(name, known) if name in written else None)
         if similar or name in written:
             hint = f"; did you mean {similar}?" if similar else ""
             lines.append(f"{written.get(name, name)}: no setting has this name{hint}")

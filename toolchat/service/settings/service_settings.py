@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr, field_validator, model_validator
 
 from toolchat.http.environment import is_public
-from toolchat.service.settings.base import EnvironmentSettings, Fixed, environment_name
-from toolchat.service.settings.retention import Retention
+from toolchat.service.settings.base import EnvironmentSettings, Fixed, Retention, environment_name
 from toolchat.tool_calling.setting_types import Secret, Url, strip_text
 
 
@@ -82,6 +81,12 @@ class Settings(EnvironmentSettings):
         "auto",
         description="dashscope, openai_compatible, offline, or auto: the first one whose key is set, and without any "
         "key the offline model, but only for this machine; auto_or_offline: the offline model for other clients too",
+    )
+    chat_fallbacks: Annotated[SecretStr, Fixed] | None = Field(
+        None,
+        description="Models that are tried in this order when the previous one fails, as JSON: "
+        '[{"provider": "openai_compatible", "base_url": "https://...", "api_key": "...", "model": "..."}]; '
+        "each but the last is tried once",
     )
     system_prompt: str = Field(
         "Answer in the language of the question. When a tool reports an error, say that it failed; "

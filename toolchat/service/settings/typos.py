@@ -10,24 +10,11 @@ def suggest(name: str, known: Iterable[str]) -> str | None:
     return next(iter(get_close_matches(name, list(known), n=1)), None)
 
 
-class TypoIndex:
-    """Finds the known name that differs from a mistyped one by a single typo.
-
-    Stricter than :func:`suggest`: for names that may belong to somebody else, such as those of the environment.
-    """
-
-    def __init__(self, known: Iterable[str]) -> None:
-        self._known = {variant: name for name in known for variant in _variants(name)}
-
-    def find(self, name: str) -> str | None:
-        """Return the known name that differs by underscores and at most one typo, or ``None``."""
-        return next((self._known[variant] for variant in _variants(name) if variant in self._known), None)
-
-
-def _variants(name: str) -> list[str]:
+def variants(name: str) -> list[str]:
     """Return a name without its underscores, and all versions of that with one letter removed.
 
-    Two names share a variant if they differ by one missing, additional, replaced or moved letter.
+    Two names share a variant if they differ by one missing, additional, replaced or moved letter. That is stricter than
+    :func:`suggest`: for names that may belong to somebody else, such as those of the environment.
     """
     plain = name.replace("_", "")
     return [plain, *(plain[:index] + plain[index + 1 :] for index in range(len(plain)))]

@@ -77,7 +77,8 @@ class Attempt:
         last = self._last or [("failed", "{}")]
         if last[-1][0] in _COMPLETED:
             return await self._end("completed", *last)
-        if self._passes(state_of(scope).failure):
+        failure = state_of(scope).failure
+        if failure and failure.code in _TEMPORARY and not self._question.is_late(failure.retry_after or 0):
             return await self._end("queued", ("waiting", last[-1][1]))
         return await self._end("failed", *last)
 
@@ -116,12 +117,6 @@ class Attempt:
             events, question = list(self._events), replace(self._question, state=state)
             self._question = await self._records.store(question, self._lock, events, turn)
             del self._events[: len(events)]
-
-    def _passes(self, failure: ToolchatError | None) -> bool:
-        """Whether a failure ends by itself before the question's time is over."""
-        if failure is None or failure.code not in _TEMPORARY:
-            return False
-        return not self._question.is_late(failure.retry_after or 0)
 
     def _scope(self) -> Scope:
         question = self._question

@@ -200,11 +200,10 @@ def _with_consent(
     principal = current_request_caller().principal
     if principal.tools != ALL_TOOLS:
         prompt = prompt.filter_tools(principal.may_use)
-    tools = prompt.request.tool_set
-    consent = ConsentAdvisor(service.approvals, prompt.own_advisors, tools, taken, door)
+    consent = ConsentAdvisor(service.approvals, prompt, taken, door)
     # An additional advisor means that this question builds an advisor chain of its own, so it is added only if the turn
     # can pause: if a tool needs approval, or if a tool module's advisor may offer one. The memory offers no tools.
-    can_pause = bool(tools.guarded) or prompt.own_advisors not in ((), (service.memory_advisor,))
+    can_pause = bool(prompt.request.tool_set.guarded) or prompt.own_advisors not in ((), (service.memory_advisor,))
     return (prompt.advisors(consent) if can_pause or taken else prompt), consent
 
 

@@ -9,14 +9,14 @@ from pydantic_core import to_json
 
 from toolchat.errors import NotFound, StoreUnavailable, ToolchatError
 from toolchat.service.access.principals import current_request_caller
-from toolchat.service.api.background.records import BackgroundQuestion, BackgroundRecords
+from toolchat.service.api.background.records import BackgroundQuestion
 from toolchat.service.api.background.runner import BackgroundRunner
 from toolchat.service.api.dependencies import reject_prefetch, require_same_site
 from toolchat.service.api.parameters import refuse_parameters
 from toolchat.service.api.problems import problem, problems
 from toolchat.service.api.responses.event_stream import EVENTS, EventStream
 from toolchat.service.api.responses.formats import JsonDocument, json_response, negotiate
-from toolchat.service.api.service import ServiceState, service_state
+from toolchat.service.api.service import service_state
 
 router = APIRouter(tags=["Chat"])
 
@@ -58,7 +58,7 @@ def stream(
     request: Request, question: BackgroundQuestion, after: tuple[int, int] = (0, -1), *, is_plain: bool = False
 ) -> Response:
     """The events of a question; plain ones are sent as they are, in a protocol with numbers of its own."""
-    events = _StoredEvents(service_state(request), background(request).records, question, after, is_plain)
+    events = _StoredEvents(request, question, after, is_plain)
     if not is_plain:
         events.headers["Location"] = _location(request, question)
     return events
@@ -117,17 +117,11 @@ async def _shown(runner: BackgroundRunner, question: BackgroundQuestion) -> Resp
 class _StoredEvents(EventStream):
     """Sends the stored events of a question, and waits for those that are not there yet."""
 
-    def __init__(
-        self,
-        service: ServiceState,
-        records: BackgroundRecords,
-        question: BackgroundQuestion,
-        after: tuple[int, int],
-        is_plain: bool,
-    ) -> None:
-        super().__init__("text/event-stream; charset=utf-8", service.tuning.stream_keep_alive)
+    def __init__(self, request: Request, question: BackgroundQuestion, after: tuple[int, int], is_plain: bool) -> None:
+        super().__init__("text/event-stream; charset=utf-8", service_state(request).tuning.stream_keep_alive)
         self.headers["X-Accel-Buffering"] = "no"
-        self._records, self._question, self._after, self._is_plain = records, question, after, is_plain
+        self._records, self._question, self._after = background(request).records, question, after
+        self._is_plain = is_plain
         self._begun = max(after[0], 1)
 
     async def produce(self) -> bytes:
@@ -173,8 +167,7 @@ def _document(question: BackgroundQuestion, result: Any) -> dict[str, Any]:
 
 
 async def _found(request: Request, identifier: str) -> BackgroundQuestion:
-    records = background(request).records
-    question = await records.find(identifier, current_request_caller().principal)
+    question = await background(request).records.find(identifier, current_request_caller().principal)
     if question is None:
         raise NotFound("no background question has this id; answers are kept for ten minutes")
     return question

@@ -22,7 +22,7 @@ from math import isfinite
 from typing import Any
 
 CLIENT_GONE = "client_gone"
-"""The outcome that logs and metrics show if the client disconnected before the response."""
+"""The outcome in logs and metrics if the client disconnected before the response, or cancelled its question."""
 
 
 def seconds_from(value: Any) -> float | None:

@@ -166,13 +166,10 @@ def _add_guards(app: FastAPI, read: Configuration, access: Access) -> None:
 
 def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
     of_service = list(app.routes)
-    of_modules = [
-        (
-            shown_path(source_file(each.module.folder)),
-            add_module_routes(app.router, each.module, documented=each.settings.enabled),
-        )
-        for each in modules
-    ]
+    of_modules = []
+    for each in modules:
+        added = add_module_routes(app.router, each.module, documented=each.settings.enabled)
+        of_modules.append((shown_path(source_file(each.module.folder)), added))
     after = len(app.routes)
     for protocol in PROTOCOLS:
         protocol.add_routes(app.router)

@@ -50,6 +50,8 @@ class RequestState:
     outcome: str = "ok"
     failure: ToolchatError | None = None
     """The error that it is answered with."""
+    will_retry: bool = False
+    """Whether its background question is tried again, so that it counts later, by its end."""
     summary: dict[str, Any] = field(default_factory=dict)
     """Further fields of its log line."""
 

@@ -185,7 +185,7 @@ class _Answer:
 
     async def fail(self, error: ToolchatError) -> None:
         self._state.fail(error)
-        if self.status == 0:
+        if self.status == 0 and self._state.outcome != CLIENT_GONE:
             await refusal(error, self._state)(self._scope, Body(), self.send)
 
     def end(self, level: int) -> None:
@@ -193,9 +193,10 @@ class _Answer:
         scope, ended = self._scope, perf_counter()
         route: str = getattr(scope.get("route"), "path_format", OTHER)
         outcome, failure = self._state.outcome, self._state.failure
-        self.observed.end(route, self._state, ended)
-        if self.status >= 500 or (failure is not None and failure.status >= 500):
-            level = logging.WARNING
+        if not self._state.will_retry:
+            self.observed.end(route, self._state, ended)
+            if self.status >= 500 or (failure is not None and failure.status >= 500):
+                level = logging.WARNING
         is_logged, span = _log.isEnabledFor(level), self.observed.span
         path = ""
         if is_logged or span is not None:

@@ -55,7 +55,7 @@ class Admission:
             raise Draining("the service is being stopped and takes no more questions", retry_after=1)
         is_full, held = self.in_flight >= self._limit, self._held.get(client_key, 0)
         if is_full or held >= self._per_client:
-            metrics.REFUSED.inc()
+            current_request.get().refused_by = metrics.REFUSED
             running = f"{self._limit} questions" if is_full else f"{self._per_client} questions of this client"
             raise Overloaded(f"{running} are being answered already", retry_after=1)
         self.in_flight += 1
@@ -85,7 +85,7 @@ class Slot:
             self._reservation = await self._admission.quotas.reserve(self._principal)
         except BaseException as error:
             if isinstance(error, QuotaExceeded):
-                metrics.QUOTAS_REFUSED.inc()
+                current_request.get().refused_by = metrics.QUOTAS_REFUSED
             self._admission.release(self._client_key)
             raise
         return self._reservation

@@ -141,12 +141,11 @@ def configure_logging(level: str, overrides: Mapping[str, str] | None = None) ->
     logging.captureWarnings(capture=True)  # Python writes them to standard error as text
 
 
-def _describe_exception(error: BaseException) -> list[str]:
+def _describe_exception(error: BaseException | None) -> list[str]:
     chain: list[str] = []
-    current: BaseException | None = error
-    while current is not None and len(chain) < 5:
-        frames = traceback.extract_tb(current.__traceback__)[-8:]
+    while error is not None and len(chain) < 5:
+        frames = traceback.extract_tb(error.__traceback__)[-8:]
         places = " > ".join(f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno} {frame.name}" for frame in frames)
-        chain.append(f"{type(current).__name__} at {places}")
-        current = current.__cause__
+        chain.append(f"{type(error).__name__} at {places}")
+        error = error.__cause__
     return chain

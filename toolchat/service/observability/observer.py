@@ -9,6 +9,7 @@ from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from prometheus_client import Counter
 from pydantic_core import to_json
 
 from toolchat.errors import (
@@ -60,6 +61,8 @@ class MeasuredRequest:
     """Seconds spent waiting for models and tools; concurrent waits count once."""
     span: "CurrentSpan | None" = None
     """Its span, if traces are on."""
+    refused_by: Counter | None = None
+    """Counts it if a limit has refused it."""
     _waiting: int = 0
     _since: float = 0.0
 
@@ -94,13 +97,13 @@ class MeasuredRequest:
         """Count the request, and its question if it asked one."""
         outcome = _outcomes.of(state.outcome)
         labelled(metrics.REQUESTS, route, outcome).inc()
-        form = state.form
-        if not form:
+        if self.refused_by is not None:
+            self.refused_by.inc()
+        if not (form := state.form):
             return
         principal = _principal(state.summary.get("principal", ""))
-        seconds = now - self.began
         labelled(metrics.QUESTIONS, route, state.variant, form, outcome, principal).inc()
-        labelled(metrics.QUESTION_SECONDS, route, form).observe(seconds, tracing.exemplar())
+        labelled(metrics.QUESTION_SECONDS, route, form).observe(now - self.began, tracing.exemplar())
         if form == "text/event-stream" and self.first_byte:
             labelled(metrics.FIRST_BYTE_SECONDS, route).observe(self.first_byte - self.began)
         labelled(metrics.OVERHEAD_SECONDS, route).observe(self.overhead(now))
@@ -247,9 +250,8 @@ class ServiceModelCall(ModelCall):
 def _prompt_tokens(prompt: Prompt) -> int:
     """Estimate the tokens of a prompt, with those that separate its messages and describe its tools."""
     tools = sum(estimate_tokens(to_json(each.input_schema).decode() + each.description) for each in prompt.tools)
-    return (
-        estimate_size(prompt.messages) + _TOKENS_AROUND_A_MESSAGE * (len(prompt.messages) + len(prompt.tools)) + tools
-    )
+    around = _TOKENS_AROUND_A_MESSAGE * (len(prompt.messages) + len(prompt.tools))
+    return estimate_size(prompt.messages) + around + tools
 
 
 def outcome_of(error: BaseException) -> str:

@@ -120,9 +120,7 @@ def current_ids() -> dict[str, str]:
 
 def exemplar() -> dict[str, str] | None:
     """The current trace as the exemplar of a metric, if it is recorded."""
-    if observer is None or not observer.is_recorded():
-        return None
-    return {"trace_id": observer.current_ids()["trace_id"]}
+    return {"trace_id": observer.current_ids()["trace_id"]} if observer and observer.is_recorded() else None
 
 
 @asynccontextmanager

@@ -151,8 +151,9 @@ async def test_stored_questions_wait_for_the_tools_that_they_may_need() -> None:
 
 @pytest.mark.parametrize(("wait", "event"), [(MAX_AGE + 1, "failed"), (1, "waiting")])
 async def test_a_quota_is_waited_for_unless_the_question_has_failed_by_then(wait: float, event: str) -> None:
-    async def refuse(scope: Scope, _: Receive, __: Send) -> None:
+    async def refuse(scope: Scope, _: Receive, send: Send) -> None:
         state_of(scope).fail(QuotaExceeded("used up", "day", retry_after=wait))
+        await send({"type": "http.response.start", "status": 429, "headers": ()})
 
     runner = BackgroundRunner(refuse, SqliteStateStore(), lambda principal: principal, _ready)
     question = BackgroundQuestion("/chat", (), ANONYMOUS, "")

@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
+from time import perf_counter
 
 from pydantic_core import from_json, to_json
 from starlette.types import ASGIApp, Message, Scope
 
-from toolchat.errors import DeadlineExceeded, SessionBusy, StoreUnavailable, ToolchatError, Unauthorized
+from toolchat.errors import CLIENT_GONE, DeadlineExceeded, SessionBusy, StoreUnavailable, ToolchatError, Unauthorized
 from toolchat.models.base import ChatResponse
 from toolchat.service.access.principals import Principal, RequestCaller
 from toolchat.service.api.background.checkpoints import CheckpointAdvisor
@@ -16,14 +17,15 @@ from toolchat.service.api.background.records import MAX_AGE, BackgroundQuestion,
 from toolchat.service.api.paused_turns import turn_of, turn_record
 from toolchat.service.api.problems import problem
 from toolchat.service.observability.logs import hashed
-from toolchat.service.request_state import RequestState, state_of, with_state
+from toolchat.service.observability.observer import MeasuredRequest
+from toolchat.service.request_state import RequestState, with_state
 from toolchat.state.base import Lock, LockLost, decoding
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import ToolContext
 
 _MAX_CRASHES = 3
 _FLUSH_SECONDS = 0.25
-_TEMPORARY = {"overloaded", "quota-exceeded", "session-busy", "draining", "store-unavailable"}
+_TEMPORARY = {"overloaded", "quota-exceeded", "session-busy", "store-unavailable"}
 """Codes of problems that end by themselves: the question is tried again, and continues at its last checkpoint."""
 _COMPLETED = {"done", "response.completed", "response.incomplete"}
 _LAST = {*_COMPLETED, "error", "response.failed"}
@@ -38,6 +40,9 @@ class Attempt:
     def __init__(self, app: ASGIApp, records: BackgroundRecords, question: BackgroundQuestion, lock: Lock) -> None:
         self._app, self._records, self._question, self._lock = app, records, question, lock
         self._body = b""
+        self._state = RequestState(own_address=question.service, form="text/event-stream")
+        if question.principal.name:
+            self._state.summary["principal"] = question.principal.name
         self._earlier: ChatResponse | None = None
         """The turn at the last checkpoint of an earlier try."""
         self._is_stream, self._rest = False, b""
@@ -55,20 +60,21 @@ class Attempt:
         if self._question.state == "running":  # it was not stored how the last try ended, so its process has died
             self._question = self._question.after_crash(len(self._earlier.executions) if self._earlier else 0)
         if await self._records.is_cancelled(self._question):
-            return await self._end("cancelled", _CANCELLED)
+            return await self._end("cancelled", _CANCELLED, untried=CLIENT_GONE)
         principal = rights(self._question.principal)
         if principal is None or self._question.crashes >= _MAX_CRASHES or self._question.is_late():
-            document = problem(_refusal(self._question, principal), hashed(self._question.identifier))
-            return await self._end("failed", ("failed", to_json(document).decode()))
+            error = _refusal(self._question, principal)
+            document = problem(error, hashed(self._question.identifier))
+            return await self._end("failed", ("failed", to_json(document).decode()), untried=error.code)
         self._question = replace(self._question, tries=self._question.tries + 1, principal=principal)
         await self._store()
         return await self.run(body)
 
     async def run(self, body: bytes) -> BackgroundQuestion:
         """Answer a question, and return it as it was stored then: queued if it is to be tried again."""
-        self._body, scope = body, self._scope()
+        self._body = body
         try:
-            if await self._is_cancelled_before(self._app(scope, self._receive, self._send)):
+            if await self._is_cancelled_before(self._app(self._scope(), self._receive, self._send)):
                 return await self._end("cancelled", _CANCELLED)
         except asyncio.CancelledError:  # this process shuts down, which is no crash
             with suppress(LockLost, StoreUnavailable):
@@ -77,8 +83,7 @@ class Attempt:
         last = self._last or [("failed", "{}")]
         if last[-1][0] in _COMPLETED:
             return await self._end("completed", *last)
-        failure = state_of(scope).failure
-        if failure and failure.code in _TEMPORARY and not self._question.is_late(failure.retry_after or 0):
+        if self._state.will_retry or self._state.outcome == "draining":
             return await self._end("queued", ("waiting", last[-1][1]))
         return await self._end("failed", *last)
 
@@ -90,9 +95,13 @@ class Attempt:
                 if self._events:
                     await self._store()
                 if await self._records.is_cancelled(self._question):
+                    self._state.outcome = CLIENT_GONE
                     return True
             await running
             return False
+        except Exception:  # the next try, here or in another process, counts it
+            self._state.outcome, self._state.will_retry = CLIENT_GONE, True
+            raise
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
@@ -105,10 +114,13 @@ class Attempt:
         except LockLost:
             raise SessionBusy("another process has taken the question over") from None
 
-    async def _end(self, state: State, *last: Event) -> BackgroundQuestion:
-        """End this try; the question has ended, too, unless it is queued again."""
+    async def _end(self, state: State, *last: Event, untried: str = "") -> BackgroundQuestion:
+        """End this try, and the question unless it is queued again; ``untried`` counts one that ends without a try."""
         self._events.extend(last)
         await self._store(b"" if self._earlier and state != "queued" else None, state)
+        if untried:
+            self._state.outcome = untried
+            MeasuredRequest().end(self._question.path, self._state, perf_counter())
         return self._question
 
     async def _store(self, turn: bytes | None = None, state: State = "running") -> None:
@@ -122,7 +134,7 @@ class Attempt:
         question = self._question
         given = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in question.headers]
         current_caller.set(RequestCaller.from_request(question.principal, question.address, given))
-        checkpoints = CheckpointAdvisor(question.identifier, self._earlier, self._save)
+        self._state.background = CheckpointAdvisor(question.identifier, self._earlier, self._save)
         scope = {
             "type": "http",
             "asgi": {"version": "3.0"},
@@ -137,7 +149,7 @@ class Attempt:
             "server": ("toolchat", None),
             "client": (question.address, 0),
         }
-        return with_state(scope, RequestState(background=checkpoints, own_address=question.service))
+        return with_state(scope, self._state)
 
     async def _receive(self) -> Message:
         if not self._body:
@@ -146,6 +158,8 @@ class Attempt:
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def _send(self, message: Message) -> None:
+        if (failure := self._state.failure) is not None and failure.code in _TEMPORARY:
+            self._state.will_retry = not self._question.is_late(failure.retry_after or 0)
         if message["type"] == "http.response.start":
             self._is_stream = dict(message["headers"]).get(b"content-type", b"").startswith(b"text/event-stream")
             return

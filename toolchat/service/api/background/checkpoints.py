@@ -34,10 +34,7 @@ class CheckpointAdvisor(Advisor):
     order = 299
 
     def __init__(
-        self,
-        identifier: str,
-        earlier: ChatResponse | None,
-        save: Callable[[ChatResponse], Awaitable[None]],
+        self, identifier: str, earlier: ChatResponse | None, save: Callable[[ChatResponse], Awaitable[None]]
     ) -> None:
         self.identifier = identifier
         self._earlier, self._save = earlier, save

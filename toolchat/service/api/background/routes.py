@@ -167,8 +167,7 @@ def _document(question: BackgroundQuestion, result: Any) -> dict[str, Any]:
 
 
 async def _found(request: Request, identifier: str) -> BackgroundQuestion:
-    records = background(request).records
-    question = await records.find(identifier, current_request_caller().principal)
+    question = await background(request).records.find(identifier, current_request_caller().principal)
     if question is None:
         raise NotFound("no background question has this id; answers are kept for ten minutes")
     return question

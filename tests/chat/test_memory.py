@@ -21,7 +21,7 @@ from toolchat.messages import (
     ToolResponse,
     ToolResponseMessage,
     UserMessage,
-    estimate_tokens,
+    estimate_size,
 )
 from toolchat.state.base import Lock
 from toolchat.state.locks import Locks
@@ -64,6 +64,10 @@ def as_written(message: Message) -> Message:
             return replace(message, text=written(message.text))
 
 
+def text_of(message: Message) -> str:
+    return "" if isinstance(message, ToolResponseMessage) else message.text
+
+
 def roles(messages: Sequence[Message]) -> list[str]:
     return [type(message).__name__ for message in messages]
 
@@ -102,12 +106,25 @@ def test_a_turn_is_stored_whole_or_as_question_and_answer(window: MemoryWindow, 
     has_rounds = any(isinstance(each, ToolResponseMessage) for each in turn)
     whole = tuple(map(as_written, turn if has_rounds else unreasoned))
     alone = (as_written(unreasoned[0]), as_written(unreasoned[-1]))
-    if window.tool_rounds and window.fits(whole):
-        assert kept == whole
-    elif sum(estimate_tokens(getattr(message, "text", "")) for message in alone) <= window.max_tokens:
-        assert kept == alone
+    assert kept == (whole if window.tool_rounds and window.fits(whole) else alone)
+
+
+@pytest.mark.slow
+@given(WINDOWS, turns().map(Turn))
+def test_the_model_receives_a_stored_turn_whole_or_its_question_and_answer_shortened(
+    window: MemoryWindow, turn: Turn
+) -> None:
+    # Also one that a larger window has stored with its tool rounds.
+    short = window.shorten(turn)
+
+    alone = MemoryWindow().trim(turn.messages)
+    if window.fits(turn.messages):
+        assert short is turn
+    elif estimate_size(alone) <= window.max_tokens:
+        assert short.messages == alone
     else:
-        assert [type(message) for message in kept] == [UserMessage, AssistantMessage]
+        assert roles(short.messages) == roles(alone)
+        assert all(len(text_of(each)) <= max(window.max_tokens // 4, 16) + 40 for each in short)
 
 
 def memory_in(store: SqliteStateStore, window: MemoryWindow | None = None) -> ChatMemory:

@@ -96,7 +96,8 @@ class ChatMemory:
         if saved and saved[0] == value:  # else another process may have stored a turn since
             return saved[1:]
         found = Conversation.load(value)
-        return found, await self._logged(key, found.first) if found.turns else ()
+        turns = await self._logged(key, found.first) if found.turns else ()
+        return found, tuple(map(self.window.shorten, turns))
 
     def open_turn(self, conversation: str) -> "TurnOpening":
         """Open a turn with ``async with``; another one of the same conversation waits, also on other replicas.
@@ -118,7 +119,8 @@ class ChatMemory:
             StoreUnavailable: nothing was stored.
         """
         key, place = opened.lock.key, opened.place
-        window = (*self.window.select(opened.earlier, turn.messages), turn)
+        short = self.window.shorten(turn)
+        window = (*self.window.select(opened.earlier, short.messages), short)
         title, approval = opened.conversation.title or title_of(turn.messages), opened.conversation.approval
         found = Conversation(place + 1, place + 1 - len(window), title, approval, secrets.token_hex(8))
         entry = self._entry(key, found, place=place, line=turn.record)
@@ -194,7 +196,7 @@ class OpenTurn:
     memory: ChatMemory
     conversation: Conversation
     earlier: tuple[Turn, ...]
-    """The turns of its window."""
+    """The turns of its window, as the model receives them."""
     place: int
     """The place of the turn in the conversation."""
     lock: Lock
@@ -219,10 +221,9 @@ class OpenTurn:
 
         Raises as :meth:`ChatMemory.save`.
         """
-        if self._is_stored(identifier):
-            return
-        trimmed = self.memory.window.trim(messages)
-        await self.memory.save(self, Turn.recorded(trimmed, summary, identifier))
+        if not self._is_stored(identifier):
+            stored = self.memory.window.trim(messages)
+            await self.memory.save(self, Turn.recorded(stored, summary, identifier))
 
 
 def _key(conversation: str) -> str:

@@ -7,6 +7,7 @@ from toolchat.chat.turns import Turn
 from toolchat.messages import (
     AssistantMessage,
     Message,
+    SystemMessage,
     ToolResponseMessage,
     UserMessage,
     described,
@@ -18,7 +19,7 @@ from toolchat.tool_calling.results import truncate
 
 @dataclass(frozen=True, slots=True)
 class MemoryWindow:
-    """How much of a conversation is stored and sent to the model.
+    """How much of a conversation the model receives, and what of a turn is stored.
 
     A full window is cut to half, at a whole turn. Providers with a prompt cache charge little for the beginning that a
     request shares with an earlier one, and a window that lost a turn with each question would share nothing.
@@ -28,27 +29,29 @@ class MemoryWindow:
     max_tokens: int = 32_000
     """As :func:`estimate_tokens` counts them."""
     tool_rounds: bool = False
-    """Store tool calls and their results, too; a turn that is larger than the window is stored without them.
-
-    If the question and the answer alone are larger, both are truncated in the middle, so that one long answer does not
-    push the whole conversation out.
-    """
+    """Store tool calls and their results, too, unless the turn is larger than the window: no model would get them."""
 
     def trim(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """The part of a finished turn that is stored; its reasoning only with the tool rounds that led to it."""
         if self.tool_rounds and self.fits(messages):
             has_rounds = any(isinstance(each, ToolResponseMessage) for each in messages)
             return tuple([storable(each, keep_extra=has_rounds) for each in messages])
-        # Without any of its tool rounds: providers reject a call without its result, so none is dropped alone.
-        questions = [each for each in messages if isinstance(each, UserMessage)]
-        short = tuple(map(storable, (*questions, messages[-1])))
-        return short if estimate_size(short) <= self.max_tokens else tuple(map(self._truncate, short))
+        return tuple(map(storable, _texts(messages)))
 
-    def _truncate(self, message: Message) -> Message:
-        # A character is at most one token: question and answer get a quarter each, half is left to other turns.
-        if isinstance(message, UserMessage | AssistantMessage):
-            return replace(message, text=truncate(message.text, max(self.max_tokens // 4, 16)))
-        return message
+    def shorten(self, turn: Turn) -> Turn:
+        """A stored turn as the model receives it, the same with every question.
+
+        A turn that is larger than the window loses its tool rounds. If its texts alone are larger, each loses its
+        middle, so that one long answer does not push the whole conversation out.
+        """
+        if turn.size <= self.max_tokens and len(turn.messages) <= self.max_messages:
+            return turn
+        texts = _texts(turn.messages)
+        if estimate_size(texts) > self.max_tokens:
+            # A character is at most one token: the texts get half together, half is left to other turns.
+            limit = max(self.max_tokens // (2 * len(texts)), 16)
+            texts = [replace(each, text=truncate(each.text, limit)) for each in texts]
+        return replace(turn, messages=tuple(map(storable, texts)))
 
     def fits(self, messages: Sequence[Message]) -> bool:
         """Whether the messages are within the bounds."""
@@ -69,6 +72,12 @@ class MemoryWindow:
                 return earlier[place:]
             count, tokens = count - len(oldest.messages), tokens - oldest.size
         return ()
+
+
+def _texts(messages: Sequence[Message]) -> list[SystemMessage | UserMessage | AssistantMessage]:
+    # Without any tool round: providers reject a call without its result, so none is dropped alone.
+    said = [each for each in messages if not isinstance(each, ToolResponseMessage)]
+    return [each for each in said if not (isinstance(each, AssistantMessage) and each.tool_calls)]
 
 
 def storable(message: Message, *, keep_extra: bool = False) -> Message:

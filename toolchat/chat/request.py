@@ -13,10 +13,7 @@ from toolchat.tool_calling.definition import ToolDefinition
 from toolchat.tool_calling.events import ToolCallEvent
 
 _NOTICE_NAME = re.compile("[a-z_]+")
-_OWN_EVENTS = frozenset(
-    ("tool_call_started", "tool_call_progress", "tool_call_finished", "delta", "usage", "done", "error")
-)
-
+_OWN_EVENTS = ("tool_call_started", "tool_call_progress", "tool_call_finished", "delta", "usage", "done", "error")
 
 # Bedrock, Anthropic and LiteLLM refuse a conversation with calls if no tool is defined (BerriAI/litellm#40735).
 _NO_TOOLS = (ToolDefinition("no_tool", "Not available: never call it.", {"type": "object", "properties": {}}),)

@@ -112,8 +112,7 @@ def _text(record: Mapping[str, Any], name: str = "text") -> str:
 
 
 def _images(record: Mapping[str, Any]) -> tuple[str, ...]:
-    images = record.get("images", ())
-    return tuple([_text({"image": each}, "image") for each in images])
+    return tuple([_text({"image": each}, "image") for each in record.get("images", ())])
 
 
 def _extra(record: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -162,11 +161,8 @@ def parse_turn_summary(text: str) -> dict[str, Any]:
     """A turn's summary as an object, with arguments parsed if they are JSON; empty for an unreadable one."""
     try:
         summary: dict[str, Any] = dict(from_json(text)) if text else {}
-        if "tool_calls" in summary:
-            summary["tool_calls"] = [
-                each | {"arguments": parse_arguments(ToolCall(each["id"], each["name"], each["arguments"]))}
-                for each in summary["tool_calls"]
-            ]
+        for each in summary.get("tool_calls", ()):
+            each["arguments"] = parse_arguments(ToolCall(each["id"], each["name"], each["arguments"]))
     except (ValueError, LookupError, TypeError):  # another program has overwritten it
         return {}
     return summary

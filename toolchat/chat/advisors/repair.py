@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.request import ChatRequest, Emit
@@ -22,8 +22,7 @@ _NOT_RUN = ToolExecutionError(
 )
 
 
-class _AnyObject(BaseModel):
-    model_config = ConfigDict(extra="allow")
+class _AnyObject(BaseModel, extra="allow"): ...
 
 
 def _any_object(value: _AnyObject) -> None: ...

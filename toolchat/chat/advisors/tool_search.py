@@ -263,8 +263,6 @@ def _short(description: str) -> str:
 
 
 def _free_name(taken: Collection[str]) -> str:
-    name, number = SEARCH_TOOL, 1
-    while name in taken:
-        number += 1
-        name = f"{SEARCH_TOOL}{number}"
-    return name
+    if SEARCH_TOOL not in taken:
+        return SEARCH_TOOL
+    return next(name for number in range(2, len(taken) + 3) if (name := f"{SEARCH_TOOL}{number}") not in taken)

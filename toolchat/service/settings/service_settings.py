@@ -125,10 +125,10 @@ class Settings(EnvironmentSettings):
         False, description="Whether APPROVALS_WEBHOOK_URL may be http and lead to an address that is not public"
     )
     memory_max_messages: int = Field(
-        400, ge=2, description="Most messages of a conversation; beyond, the older half is deleted"
+        400, ge=2, description="Most messages of a conversation; beyond, the older half is not sent"
     )
     memory_max_tokens: int = Field(
-        32_000, ge=100, description="Most estimated tokens of a conversation; beyond, the older half is deleted"
+        32_000, ge=100, description="Most estimated tokens of a conversation; beyond, the older half is not sent"
     )
     memory_tool_rounds: bool = Field(False, description="Store the tool calls and results of a conversation as well")
     request_timeout: float = Field(600, gt=0, le=3600, description="Seconds a whole chat request may take")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise, takewhile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -83,7 +84,8 @@ async def test_every_request_of_a_long_conversation_is_one_that_strict_providers
 
 
 async def test_a_running_turn_that_is_larger_than_the_window_goes_out_whole() -> None:
-    # It is neither cut nor refused and keeps its tool results in every round; afterwards its middle is left out.
+    # It is neither cut nor refused and keeps its tool results in every round; afterwards the model gets it without its
+    # middle, and a person gets all of it.
     variables = {"MEMORY_MAX_TOKENS": "100", "MEMORY_MAX_MESSAGES": "4"}
     large = "长" * 3000 + " Asia/Tokyo Europe/Paris Asia/Seoul"
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url, **variables) as client:
@@ -91,6 +93,7 @@ async def test_a_running_turn_that_is_larger_than_the_window_goes_out_whole() ->
         assert (await ask(client, large)).text == reply(large)
         await ask(client, "next")
         await ask(client, "last")
+        assert (await conversation(client))[2:4] == [("user", large), ("assistant", reply(large))]
 
     sent = [each.body["messages"] for each in player.requests]
     assert [len(each) for each in sent] == [2, 2, 4, 6, 8, 4, 4]
@@ -100,6 +103,31 @@ async def test_a_running_turn_that_is_larger_than_the_window_goes_out_whole() ->
     shortened, following = questions(player.requests[-2])
     assert ("characters left out" in shortened, len(shortened) < 100, following) == (True, True, "next")
     assert questions(player.requests[-1]) == ["next", "last"]
+
+
+LONG_ANSWER = "It is late. " * 11_000
+"""With 33,000 tokens it alone is larger than the window."""
+
+
+async def test_a_long_answer_is_shown_whole_and_reaches_the_model_alike_with_every_question(tmp_path: Path) -> None:
+    # Also from another process, which reads the turn instead of storing it.
+    def script(request: PlayedRequest) -> Answer:
+        return whole(message(**says(LONG_ANSWER if questions(request)[-1] == "long" else "well")))
+
+    state = f"sqlite:///{tmp_path / 'state.db'}"
+    async with OpenAIPlayer(script) as player:
+        for asked in (["first", "long", "third", "fourth"], ["fifth"]):
+            async with service(OPENAI_BASE_URL=player.base_url, STATE_URL=state) as client:
+                for question in asked:
+                    assert (await ask(client, question)).status_code == 200
+                assert (await conversation(client))[2:4] == [("user", "long"), ("assistant", LONG_ANSWER)]
+                listed = (await client.get("/sessions/s-1")).json()["turns"]
+                assert [each["messages"][-1]["text"] for each in listed if each["turn"] == 1] == [LONG_ANSWER]
+
+    third, fourth, fifth = map(history, player.requests[2:])
+    assert (third, fourth) == (fourth[:4], fifth[:6])
+    assert [each["content"] for each in third[:3]] == ["first", "well", "long"]
+    assert "characters left out" in third[3]["content"]
 
 
 async def with_tool_rounds(question: str, **variables: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

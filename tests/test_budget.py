@@ -9,7 +9,7 @@ BUDGET = {
     "app/places": 427,
     "app/tools": 3097,
     "toolchat": 945,
-    "toolchat/chat": 2286,
+    "toolchat/chat": 2290,
     "toolchat/http": 1069,
     "toolchat/models": 3355,
     "toolchat/service": 354,

@@ -7,7 +7,6 @@ from toolchat.chat.turns import Turn
 from toolchat.messages import (
     AssistantMessage,
     Message,
-    SystemMessage,
     ToolResponseMessage,
     UserMessage,
     described,
@@ -50,7 +49,7 @@ class MemoryWindow:
         if estimate_size(texts) > self.max_tokens:
             # A character is at most one token: the texts get half together, half is left to other turns.
             limit = max(self.max_tokens // (2 * len(texts)), 16)
-            texts = [replace(each, text=truncate(each.text, limit)) for each in texts]
+            texts = tuple([_shortened(each, limit) for each in texts])
         return replace(turn, messages=tuple(map(storable, texts)))
 
     def fits(self, messages: Sequence[Message]) -> bool:
@@ -74,10 +73,15 @@ class MemoryWindow:
         return ()
 
 
-def _texts(messages: Sequence[Message]) -> list[SystemMessage | UserMessage | AssistantMessage]:
-    # Without any tool round: providers reject a call without its result, so none is dropped alone.
-    said = [each for each in messages if not isinstance(each, ToolResponseMessage)]
-    return [each for each in said if not (isinstance(each, AssistantMessage) and each.tool_calls)]
+def _texts(messages: Sequence[Message]) -> tuple[Message, ...]:
+    # Without any of its tool rounds: providers reject a call without its result, so none is dropped alone.
+    return (*[each for each in messages if isinstance(each, UserMessage)], messages[-1])
+
+
+def _shortened(message: Message, limit: int) -> Message:
+    if isinstance(message, UserMessage | AssistantMessage):
+        return replace(message, text=truncate(message.text, limit))
+    return message
 
 
 def storable(message: Message, *, keep_extra: bool = False) -> Message:

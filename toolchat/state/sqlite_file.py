@@ -1,7 +1,6 @@
 """The file of the SQLite store: its schema, opening, checks and repairs, and the thread that writes to it."""
 
 import asyncio
-import fcntl
 import logging
 import os
 import sqlite3
@@ -179,6 +178,11 @@ def identity(path: str) -> tuple[int, int] | None:
 def _alone(path: Path) -> Generator[None, None, None]:
     """Open a file while no other process does: one of them creates the tables, or replaces what is damaged."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        import fcntl
+    except ImportError:  # Windows, where one process serves
+        yield
+        return
     directory = os.open(path.parent, os.O_RDONLY)
     try:
         fcntl.flock(directory, fcntl.LOCK_EX)
@@ -195,6 +199,8 @@ def _created(path: str) -> sqlite3.Connection:
 
 def _close_to_others(path: str) -> None:
     """Take the rights of all others from a file that was there before, such as a restored one."""
+    if os.name == "nt":  # where they are not in the mode
+        return
     for file in filter(Path.exists, [Path(path + each) for each in _COMPANIONS]):
         if (mode := file.stat().st_mode) & stat.S_IRWXO:
             try:

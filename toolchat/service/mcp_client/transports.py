@@ -237,7 +237,7 @@ async def _discard(output: Any) -> None:
 
 async def _end_process(process: Process) -> None:
     """End a process whose input is closed, and its children, at last by force."""
-    for number in (signal.SIGTERM, signal.SIGKILL, None):
+    for number in (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM), None):
         # Not asyncio's: in a task that is being cancelled, that of CPython before 3.11.4 ends in a cancellation.
         with move_on_after(EXIT_SECONDS):
             await process.wait()  # after the last signal as well, or it would stay in the table of processes

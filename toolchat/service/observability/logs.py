@@ -22,6 +22,8 @@ request_id: ContextVar[str] = ContextVar("request_id", default="")
 """Id of the current request; propagated to tools and their threads."""
 
 _GATHERING_SECONDS = 0.05
+_WRITTEN_WHOLE = getattr(select, "PIPE_BUF", 512)
+"""Bytes that no other process can write between; Windows does not say how many."""
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 
 
@@ -95,7 +97,7 @@ class LogHandler(logging.Handler):
     def _write_some(self) -> None:
         """Write a line, and with it as many as no other process can write between."""
         written, count = self._lines[0], 1
-        while count < len(self._lines) and len(written) + len(self._lines[count]) <= select.PIPE_BUF:
+        while count < len(self._lines) and len(written) + len(self._lines[count]) <= _WRITTEN_WHOLE:
             written, count = written + self._lines[count], count + 1
         try:
             os.write(self._descriptor, written)

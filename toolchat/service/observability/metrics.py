@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from os import sysconf
+from mmap import PAGESIZE
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -189,6 +189,6 @@ async def _watch(update: Callable[[], None]) -> None:
 def _resident_bytes() -> int:
     """Resident memory of this process; 0 if the system has no ``/proc``."""
     try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * sysconf("SC_PAGE_SIZE")
+        return int(Path("/proc/self/statm").read_text().split()[1]) * PAGESIZE
     except OSError:
         return 0

@@ -122,6 +122,14 @@ async def test_results_of_earlier_questions_are_looked_up_anew() -> None:
     assert (call.id, "20:53:31" in told, "01:01:01" in told) == ("call_2", True, False)
 
 
+async def test_a_follow_up_is_answered_in_its_language_though_only_a_word_of_it_is_chinese() -> None:
+    asked = (UserMessage("东京几点"), AssistantMessage("东京现在是……"), UserMessage("换成 Paris"))
+    (call,) = (await response(*asked, tools=(CLOCK,))).message.tool_calls
+    new = ToolResponseMessage((ToolResponse(call.id, call.name, CLOCK_RESULT),))
+    told = await response(*asked, AssistantMessage(tool_calls=(call,)), new, tools=(CLOCK,))
+    assert told.message.text.startswith("Paris现在是")
+
+
 PROPOSED = "convert 250 EUR to JPY"
 
 

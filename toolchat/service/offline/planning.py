@@ -3,7 +3,7 @@
 import re
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from toolchat.chat.advisors.tool_search import ToolIndex
@@ -126,7 +126,7 @@ class Planner:
         if len(before.readings) != 1 or len(text.raw) > 300:
             return None
         (old,) = before.readings
-        text = Text.of(_INSTEAD.sub(" ", text.raw))
+        text = replace(Text.of(_INSTEAD.sub(" ", text.raw)), chinese=text.chinese)  # "换成 Paris" is Chinese
         new = Reading(old.tool, text, find_values(text))
         new.fill(with_defaults=False)
         if not new.arguments or new.leftover or len(old.leftover) > len(old.missing):
